@@ -1,0 +1,69 @@
+# Every target makes `.venv` first, so a fresh clone needs Python, make and a C compiler only.
+# An existing `.venv` is brought up to date, never replaced.
+
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+LIT_TESTS ?= tests/lit
+FUZZ_TESTS ?= tests/fuzz
+BENCH ?= benchmarks/text_layer.py
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint lit pytest bench fuzz clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+	@echo "variables: PYTHON=$(PYTHON) (for making .venv), JOBS=$(JOBS), PYTEST_ARGS=..."
+
+demo: $(STAMP) ## a real kernel dump goes in, through and out
+	@$(BIN)/tilewright demo
+
+# All three stages run even when one fails; pytest comes last, so its closing line is easy to find.
+test: $(STAMP) ## lint, text tests and pytest
+	@failed=; \
+	for stage in lint lit pytest; do \
+		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
+
+lint: $(STAMP) ## formatting, style, types, order of the rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-logo
+
+lit: $(STAMP) ## text tests: IR files with RUN and CHECK lines
+	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
+
+pytest: $(STAMP) ## tests written in Python
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+bench: $(STAMP) ## time the text layer beside stock xDSL
+	$(BIN)/python $(BENCH)
+
+fuzz: $(STAMP) ## mutated inputs, the whole run
+	$(BIN)/python -m pytest -n $(JOBS) -m slow $(FUZZ_TESTS) $(PYTEST_ARGS)
+
+clean: ## remove outputs and caches; .venv stays
+	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamp is younger than pyproject.toml exactly when the last installation fits it.
+$(STAMP): pyproject.toml
+	@if [ ! -x $(BIN)/python ]; then \
+		command -v $(PYTHON) >/dev/null 2>&1 || { \
+			echo "no '$(PYTHON)' here: install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+			echo "$(PYTHON) is `$(PYTHON) -V 2>&1`; Tilewright needs Python 3.11 or later: make PYTHON=/path/to/python3.11" >&2; exit 1; }; \
+		$(PYTHON) -m venv $(VENV) || { \
+			rm -rf $(VENV); \
+			echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
+	fi
+	@echo "installing into $(VENV) (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

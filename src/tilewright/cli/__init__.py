@@ -1,0 +1,1 @@
+"""The command line: the programs tilewright and tilewright-opt."""

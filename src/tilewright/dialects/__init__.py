@@ -1,0 +1,1 @@
+"""What IR can say: one file a dialect."""

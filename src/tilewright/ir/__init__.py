@@ -1,0 +1,1 @@
+"""What all IR shares: text, diagnostics, verification, rewriting, dataflow and pipelines."""

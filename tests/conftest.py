@@ -1,0 +1,45 @@
+"""Rules for every test run: no chance without a switch, no silent skip.
+
+* Hypothesis draws the same examples every time, so that a red run stays red. To look for new
+  failures, set ``TILEWRIGHT_HYPOTHESIS_PROFILE=explore``.
+* Tests marked ``device`` are skipped where no accelerator answers. The header of the run and the
+  reason of each skip say what was missing.
+"""
+
+import ctypes
+import os
+from functools import cache
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("deterministic", derandomize=True, database=None, deadline=None)
+settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("TILEWRIGHT_HYPOTHESIS_PROFILE", "deterministic"))
+
+
+@cache
+def missing_device() -> str | None:
+    """Why no CUDA device can be used, or None when there is one. Needs no CUDA package."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no CUDA driver (libcuda.so.1) on this machine"
+    if status := driver.cuInit(0):
+        return f"the CUDA driver does not start (cuInit returned {status})"
+    count = ctypes.c_int(0)
+    if status := driver.cuDeviceGetCount(ctypes.byref(count)):
+        return f"the CUDA driver does not count devices (error {status})"
+    return None if count.value else "the CUDA driver sees no device"
+
+
+def pytest_report_header() -> str:
+    return f"device tests: {missing_device() or 'will run'}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("device")]
+    if not marked or (reason := missing_device()) is None:
+        return
+    for item in marked:
+        item.add_marker(pytest.mark.skip(reason=f"needs a device: {reason}"))

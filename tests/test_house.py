@@ -1,0 +1,128 @@
+"""The house rules that no tool checks for us: light import, true README, clean text, docstrings."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src"
+SOURCE_FILES = sorted((SOURCE / "tilewright").rglob("*.py"))
+
+HEAVY_PACKAGES = {"cuda", "ml_dtypes", "numba", "numpy", "torch", "triton", "xdsl"}
+
+# Spelled in parts, so that this file passes its own check.
+MACHINE_FOLDERS = ("home", "root", "tmp", "work", "Users")
+REGISTRY_HOSTS = (("pypi", "org"), ("files", "pythonhosted", "org"), ("conda", "anaconda", "org"))
+FORBIDDEN = re.compile(
+    "|".join(
+        [
+            rf"(?<![\w.$}}~)-])/(?:{'|'.join(MACHINE_FOLDERS)})(?![\w-])",
+            *(re.escape(".".join(host)) for host in REGISTRY_HOSTS),
+        ]
+    )
+)
+
+
+def modules_loaded_by(statement: str) -> set[str]:
+    """Top-level packages in sys.modules after a fresh interpreter has run the statement."""
+    program = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(run.stdout.split())
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if not listing.stdout:
+        pytest.skip("not a git checkout with tracked files: there is no list to go through")
+    return [ROOT / name for name in sorted(listing.stdout.split("\0")) if (ROOT / name).is_file()]
+
+
+def forbidden_words(text: str) -> list[str]:
+    return [match.group() for match in FORBIDDEN.finditer(text)]
+
+
+def make_targets() -> set[str]:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z]+):(?!=)", makefile, re.MULTILINE))
+
+
+def test_importing_tilewright_is_light():
+    assert "tilewright" in modules_loaded_by("import tilewright")
+    assert modules_loaded_by("import tilewright") & HEAVY_PACKAGES == set()
+
+
+def test_import_probe_sees_what_is_loaded():
+    assert "xdsl" in modules_loaded_by("import tilewright, xdsl.ir")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_make_commands_in_text_exist(name: str):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", text, re.MULTILINE))
+    assert "test" in named
+    assert named - make_targets() == set()
+
+
+def test_ci_runs_the_whole_check():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make test" in script.read_text(encoding="utf-8").splitlines()
+
+
+def test_no_machine_paths_or_registry_hosts():
+    found = {
+        str(path.relative_to(ROOT)): words
+        for path in tracked_files()
+        if (words := forbidden_words(path.read_bytes().decode("utf-8", errors="replace")))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize("folder", MACHINE_FOLDERS)
+@pytest.mark.parametrize("shape", ['loc("{}/a.py":1:2)', "see {}.", "cd {}", "({}/x)", "{}"])
+def test_a_machine_path_is_found(shape: str, folder: str):
+    assert forbidden_words(shape.format(f"/{folder}")) != []
+
+
+@pytest.mark.parametrize("host", REGISTRY_HOSTS)
+def test_a_registry_host_is_found(host: tuple[str, ...]):
+    name = ".".join(host)
+    assert forbidden_words(f"https://{name}/simple") == [name]
+
+
+@pytest.mark.parametrize(
+    "text", ["frame/work/x", "docs/root.md", "$(BUILD)/tmp/x", "${OUT}/tmp", "../work", "a/workers"]
+)
+def test_an_ordinary_path_is_not_found(text: str):
+    assert forbidden_words(text) == []
+
+
+@pytest.mark.parametrize("path", SOURCE_FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_says_what_it_is_for(path: Path):
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring is not None
+    assert docstring.strip() != ""
+
+
+def test_only_the_text_layer_touches_private_parts():
+    text_layer = SOURCE / "tilewright" / "ir" / "text"
+    pragma = re.compile(r"pyright:.*reportPrivateUsage")
+    offenders = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE_FILES
+        if not path.is_relative_to(text_layer) and pragma.search(path.read_text(encoding="utf-8"))
+    ]
+    assert offenders == []
