@@ -1,0 +1,138 @@
+"""Pairs announced diagnostics with those that came and lists what does not fit.
+
+The rules and the wording are those of mlir-opt's `--verify-diagnostics`: every diagnostic, notes
+included, must be announced, and every announcement must come true. A diagnostic fits when file,
+line and severity are equal and its message contains the announced text. An announcement without
+a number may cover several diagnostics; one that nothing has met yet is preferred, so that equal
+announcements are met one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from tilewright.ir.diagnostics.diagnostic import Diagnostic, Severity
+from tilewright.ir.diagnostics.expect import Expectation, Expectations
+from tilewright.ir.diagnostics.position import Location
+from tilewright.ir.diagnostics.render import one_line
+
+
+class MismatchKind(Enum):
+    """What is wrong."""
+
+    MALFORMED = "an announcement cannot be read"
+    UNEXPECTED = "a diagnostic was not announced"
+    WRONG_SEVERITY = "a diagnostic was announced with another severity"
+    MISSING = "an announced diagnostic did not come"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One way in which announcements and diagnostics differ."""
+
+    kind: MismatchKind
+    message: str
+    location: Location | None
+
+    def diagnostic(self) -> Diagnostic:
+        """The mismatch as an error, to be rendered or emitted."""
+        return Diagnostic(Severity.ERROR, self.message, self.location)
+
+    def __str__(self) -> str:
+        return one_line(self.diagnostic())
+
+
+def match(
+    expectations: Expectations,
+    diagnostics: Iterable[Diagnostic],
+    *,
+    only_expected: bool = False,
+) -> list[Mismatch]:
+    """Everything that differs; empty when the run did what the text announces.
+
+    `only_expected` lets diagnostics pass that nobody announced.
+    """
+    tally = _Tally(expectations.items)
+    mismatches = [
+        Mismatch(MismatchKind.MALFORMED, problem.message, problem.position)
+        for problem in expectations.problems
+    ]
+    for diagnostic in _with_notes(diagnostics):
+        mismatch = tally.take(diagnostic)
+        if mismatch is not None and not only_expected:
+            mismatches.append(mismatch)
+    return mismatches + list(tally.missing())
+
+
+def _with_notes(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    for diagnostic in diagnostics:
+        yield diagnostic
+        yield from diagnostic.notes
+
+
+class _Tally:
+    """Which announcements were met, and how often."""
+
+    def __init__(self, items: tuple[Expectation, ...]) -> None:
+        self._items = items
+        self._met = [0] * len(items)
+
+    def take(self, diagnostic: Diagnostic) -> Mismatch | None:
+        """Count the diagnostic for the announcement it meets, or say why there is none."""
+        near = self._candidates(diagnostic)
+        fitting = [i for i in near if self._items[i].severity is diagnostic.severity]
+        open_ones = [i for i in fitting if self._is_open(i)]
+        if open_ones:
+            best = next((i for i in open_ones if self._lacks(i)), open_ones[0])
+            self._met[best] += 1
+            return None
+        label = diagnostic.severity.label
+        if near and not fitting:
+            expected = self._items[near[-1]]
+            return Mismatch(
+                MismatchKind.WRONG_SEVERITY,
+                f"'{label}' diagnostic emitted when expecting a '{expected.severity.label}'",
+                expected.position,
+            )
+        return Mismatch(
+            MismatchKind.UNEXPECTED,
+            f"unexpected {label}: {diagnostic.message}",
+            diagnostic.location,
+        )
+
+    def missing(self) -> Iterator[Mismatch]:
+        for index, item in enumerate(self._items):
+            if self._lacks(index):
+                yield Mismatch(
+                    MismatchKind.MISSING, _missing_text(item, self._met[index]), item.position
+                )
+
+    def _candidates(self, diagnostic: Diagnostic) -> list[int]:
+        """Announcements for this place and text, whatever the severity."""
+        place = diagnostic.trail.primary
+        wanted = None if place is None else (place.file, place.line)
+        return [
+            index
+            for index, item in enumerate(self._items)
+            if _target(item) == wanted and item.accepts(diagnostic.message)
+        ]
+
+    def _is_open(self, index: int) -> bool:
+        count = self._items[index].count
+        return count is None or self._met[index] < count
+
+    def _lacks(self, index: int) -> bool:
+        return self._met[index] < (self._items[index].count or 1)
+
+
+def _target(item: Expectation) -> tuple[str, int] | None:
+    return None if item.line is None else (item.position.file, item.line)
+
+
+def _missing_text(item: Expectation, met: int) -> str:
+    wanted = f'expected {item.severity.label} "{item.text}"'
+    if met == 0:
+        return f"{wanted} was not produced"
+    return f"{wanted} was produced {met} of {item.count} times"
