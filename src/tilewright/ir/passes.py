@@ -1,0 +1,230 @@
+"""Passes: what one is, how options are written, how several run in order.
+
+A pass is a frozen dataclass. Its fields are its options, spelled with dashes on the command
+line; its ``name`` is its file name with dashes. It changes the module in place and reports to
+the engine; an error ends the pipeline::
+
+    @dataclass(frozen=True)
+    class Canonicalize(Pass):
+        name = "canonicalize"
+        max_iterations: int = 10
+
+        def run(self, module, engine): ...
+
+    -canonicalize="max-iterations=3"
+    -pass-pipeline='builtin.module(canonicalize{max-iterations=3},cse)'
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+
+
+class Pass(ABC):
+    """A transformation, or a check, of a whole module."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        """Change `module`; report to `engine` what could not be done."""
+
+    def __str__(self) -> str:
+        options = [
+            f"{_dashed(f.name)}={_option_text(getattr(self, f.name))}" for f in _options(type(self))
+        ]
+        return self.name + ("{" + " ".join(options) + "}" if options else "")
+
+
+PassClass: TypeAlias = type[Pass]
+PassRegistry: TypeAlias = Mapping[str, Callable[[], PassClass]]
+"""Pass names with functions that import the pass; listing passes imports none."""
+
+
+class PipelineError(ValueError):
+    """A pipeline that cannot be built: the text says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class PassSpec:
+    """A pass by name, with its options as written."""
+
+    name: str
+    options: Mapping[str, str]
+
+
+_NAME = r"[A-Za-z][\w.-]*"
+_SPEC_TOKEN = re.compile(rf"\s*(?:(?P<name>{_NAME})|(?P<mark>[(),]))")
+
+
+def parse_pipeline(text: str) -> list[PassSpec]:
+    """Passes of ``a,b{x=1},builtin.module(c)``; anchors such as ``builtin.module`` only group.
+
+    Every pass here works on the whole module, so ``tt.func(cse)`` means ``cse``.
+    """
+    specs: list[PassSpec] = []
+    depth = position = 0
+    text = text.strip()
+    while position < len(text):
+        match = _SPEC_TOKEN.match(text, position)
+        if match is None:
+            raise PipelineError(f"cannot read pass pipeline at '{text[position:]}'")
+        position = match.end()
+        if match["mark"]:
+            depth += {"(": 1, ")": -1}.get(match["mark"], 0)
+        elif text[position : position + 1] == "{":
+            end = _closing_brace(text, position)
+            specs.append(PassSpec(match["name"], parse_options(text[position + 1 : end])))
+            position = end + 1
+        elif text[position : position + 1] != "(":
+            specs.append(PassSpec(match["name"], {}))
+        if depth < 0:
+            break
+    if depth != 0:
+        raise PipelineError("unbalanced parentheses in pass pipeline")
+    return specs
+
+
+def _closing_brace(text: str, start: int) -> int:
+    depth = 0
+    for position in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    raise PipelineError("missing '}' in pass pipeline")
+
+
+def parse_options(text: str) -> dict[str, str]:
+    """``a=1 b=x,y c``: options of one pass; an option without a value means true."""
+    options: dict[str, str] = {}
+    for word in re.findall(r"(?:[^\s\"{]|\"[^\"]*\"|\{[^}]*\})+", text):
+        key, separator, value = word.partition("=")
+        options[key.strip().lstrip("-")] = value.strip('"') if separator else "true"
+    return options
+
+
+def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
+    """The pass that `spec` names, with its options converted and checked."""
+    if spec.name not in registry:
+        close = _closest(spec.name, registry)
+        hint = f"; did you mean '{close}'?" if close else "; --list-passes shows what there is"
+        raise PipelineError(f"'{spec.name}' is not a pass{hint}")
+    pass_class = registry[spec.name]()
+    known = {_dashed(field.name): field for field in _options(pass_class)}
+    hints = get_type_hints(pass_class)
+    values: dict[str, Any] = {}
+    for key, text in spec.options.items():
+        if key not in known:
+            names = ", ".join(known) or "none"
+            raise PipelineError(f"pass '{spec.name}' has no option '{key}'; it has: {names}")
+        values[known[key].name] = _convert(text, hints[known[key].name], f"{spec.name}: {key}")
+    return pass_class(**values)
+
+
+def _closest(name: str, known: Mapping[str, object]) -> str | None:
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, known, 1)
+    return found[0] if found else None
+
+
+def _options(pass_class: PassClass) -> Sequence[Any]:
+    return fields(pass_class) if hasattr(pass_class, "__dataclass_fields__") else ()  # pyright: ignore[reportArgumentType]
+
+
+def option_help(pass_class: PassClass) -> Iterator[str]:
+    """One line per option: name, type, default."""
+    hints = get_type_hints(pass_class)
+    for field in _options(pass_class):
+        default = _option_text(field.default)
+        yield f"{_dashed(field.name)}={_type_name(hints[field.name])} (default {default})"
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _type_name(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return "|".join(get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "|".join(str(member.value) for member in hint)
+    return getattr(cast("Any", hint), "__name__", str(hint))
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+    return str(value)
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _convert(text: str, hint: Any, where: str) -> Any:
+    """`text` as a value of type `hint`."""
+    if get_origin(hint) is Literal:
+        return _one_of(text, {str(a): a for a in get_args(hint)}, where)
+    if get_origin(hint) is tuple:
+        inner = get_args(hint)[0]
+        return tuple(_convert(part, inner, where) for part in text.split(",") if part)
+    if isinstance(hint, types.UnionType):
+        return _convert(text, next(a for a in get_args(hint) if a is not type(None)), where)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _one_of(text, {str(member.value): member for member in hint}, where)
+    if hint is bool:
+        return _one_of(text, _BOOLEANS, where)
+    try:
+        return hint(text)
+    except ValueError:
+        raise PipelineError(f"{where}: '{text}' is not a valid {hint.__name__}") from None
+
+
+def _one_of(text: str, table: Mapping[str, Any], where: str) -> Any:
+    if text not in table:
+        raise PipelineError(f"{where}: '{text}' is not one of {', '.join(table)}")
+    return table[text]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes in order. `after_each` sees the module after every pass, for dumps and checks."""
+
+    passes: Sequence[Pass]
+
+    @classmethod
+    def build(cls, specs: Sequence[PassSpec], registry: PassRegistry) -> Pipeline:
+        return cls([build_pass(spec, registry) for spec in specs])
+
+    def run(
+        self,
+        module: ModuleOp,
+        engine: DiagnosticEngine,
+        after_each: Callable[[Pass, int], bool] | None = None,
+    ) -> bool:
+        """Run all passes; False as soon as one has reported an error or a check has failed."""
+        for number, each in enumerate(self.passes, 1):
+            before = engine.error_count
+            each.run(module, engine)
+            if engine.error_count > before:
+                return False
+            if after_each is not None and not after_each(each, number):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.passes))

@@ -1,0 +1,160 @@
+"""SSA names, assigned before printing, in MLIR's order and with MLIR's rules.
+
+All values of a region are numbered before the regions nested in it; a nested region starts from
+the counters its parent ended with. Three counters exist: plain numbers, ``%argN`` for entry block
+arguments, and one shared counter for the suffix of names already taken. A name comes, in this
+order, from the location (``NameLoc``, where the flavour says so), from the value's own hint, or
+from the op (``%c4_i32``, ``%true``).
+
+An op with several results has one name; its results are ``%name#0``, ``%name#1``, unless the op
+names them apart (``OP_RESULT_NAMES``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+
+from tilewright.ir.text.locations import find_name
+
+_PUNCTUATION = frozenset("$._-")
+
+
+def sanitize(name: str) -> str:
+    """`name` as a legal SSA identifier: other characters become their hex code."""
+    if not name:
+        return name
+    if name[0].isdigit() and not name.isdigit():
+        name = "_" + name
+    if all(c.isascii() and (c.isalnum() or c in _PUNCTUATION) for c in name):
+        return name
+    out: list[str] = []
+    for character in name:
+        if character.isascii() and (character.isalnum() or character in _PUNCTUATION):
+            out.append(character)
+        elif character == " ":
+            out.append("_")
+        else:
+            out.extend(f"{byte:X}" for byte in character.encode())
+    return "".join(out)
+
+
+@dataclass
+class _Scope:
+    """Counters and taken names at one point of the numbering."""
+
+    next_value: int = 0
+    next_argument: int = 0
+    next_conflict: int = 0
+    used: set[str] = field(default_factory=set[str])
+
+    def nested(self) -> _Scope:
+        return _Scope(self.next_value, self.next_argument, self.next_conflict, set(self.used))
+
+
+class ValueNames:
+    """Names of all values and blocks below one operation."""
+
+    def __init__(self, top: Operation, *, names_from_locations: bool, use_hints: bool) -> None:
+        self._names_from_locations = names_from_locations
+        self._use_hints = use_hints
+        self._operations: dict[Operation, str] = {}
+        self._groups: dict[Operation, Sequence[str]] = {}
+        self._arguments: dict[BlockArgument, str] = {}
+        self._blocks: dict[Block, str] = {}
+        scope = _Scope()
+        self._number_operation(top, scope)
+        pending = [(region, scope) for region in top.regions]
+        while pending:
+            region, parent = pending.pop()
+            inner = parent.nested()
+            self._number_region(region, inner)
+            for block in region.blocks:
+                for op in block.ops:
+                    pending.extend((nested, inner) for nested in op.regions)
+
+    # -- queries -----------------------------------------------------------------------------
+
+    def of(self, value: SSAValue) -> str:
+        """The name of `value` without the percent sign."""
+        if isinstance(value, OpResult):
+            op = value.op
+            group = self._groups.get(op)
+            if group is not None:
+                return group[value.index]
+            name = self._operations.get(op)
+            if name is None:
+                return "<<UNKNOWN SSA VALUE>>"
+            return name if len(op.results) == 1 else f"{name}#{value.index}"
+        if isinstance(value, BlockArgument):
+            return self._arguments.get(value, "<<UNKNOWN SSA VALUE>>")
+        return "<<FORWARD DECLARED VALUE>>"
+
+    def results(self, op: Operation) -> str:
+        """The left-hand side of `op`: ``%x``, ``%x:2`` or ``%a, %b``."""
+        group = self._groups.get(op)
+        if group is not None:
+            return ", ".join("%" + name for name in group)
+        count = len(op.results)
+        suffix = "" if count == 1 else f":{count}"
+        return f"%{self._operations[op]}{suffix}"
+
+    def block(self, block: Block) -> str:
+        return self._blocks.get(block, "<<UNKNOWN BLOCK>>")
+
+    # -- numbering ---------------------------------------------------------------------------
+
+    def _number_region(self, region: Region, scope: _Scope) -> None:
+        for index, block in enumerate(region.blocks):
+            self._blocks[block] = f"bb{index}"
+            for argument in block.args:
+                self._number_argument(argument, index == 0, scope)
+            for op in block.ops:
+                self._number_operation(op, scope)
+
+    def _number_argument(self, argument: BlockArgument, is_entry: bool, scope: _Scope) -> None:
+        default = ""
+        if is_entry:
+            default = f"arg{scope.next_argument}"
+            scope.next_argument += 1
+        name = self._preferred(argument.location, argument.name_hint, default)
+        self._arguments[argument] = self._take(name, scope)
+
+    def _number_operation(self, op: Operation, scope: _Scope) -> None:
+        results = op.results
+        if not results:
+            return
+        suggest = getattr(op, "asm_result_names", None)
+        suggested: Sequence[str] = suggest() if suggest is not None else ()
+        if len(suggested) > 1:
+            self._groups[op] = [
+                self._take(self._preferred(op.location, result.name_hint, name), scope)
+                for result, name in zip(results, suggested, strict=True)
+            ]
+            return
+        default = suggested[0] if suggested else ""
+        name = self._preferred(op.location, results[0].name_hint, default)
+        self._operations[op] = self._take(name, scope)
+
+    def _preferred(self, location: Attribute, hint: str | None, default: str) -> str:
+        if self._names_from_locations:
+            found = find_name(location)
+            if found is not None:
+                return found
+        return hint if hint and self._use_hints else default
+
+    def _take(self, name: str, scope: _Scope) -> str:
+        if not name:
+            number = scope.next_value
+            scope.next_value += 1
+            return str(number)
+        name = sanitize(name)
+        if name in scope.used:
+            stem = name
+            while name in scope.used:
+                name = f"{stem}_{scope.next_conflict}"
+                scope.next_conflict += 1
+        scope.used.add(name)
+        return name
