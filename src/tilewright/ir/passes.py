@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -157,9 +157,11 @@ def _dashed(name: str) -> str:
 def _type_name(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return "|".join(get_args(hint))
-    if isinstance(hint, type) and issubclass(hint, Enum):
+    if not isinstance(hint, type):
+        return str(hint)
+    if issubclass(hint, Enum):
         return "|".join(str(member.value) for member in hint)
-    return getattr(cast("Any", hint), "__name__", str(hint))
+    return hint.__name__
 
 
 def _option_text(value: Any) -> str:

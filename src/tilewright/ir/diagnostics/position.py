@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -167,7 +167,7 @@ def _range_position(location: Attribute) -> SourcePosition | None:
         value: object = getattr(location, field, None)
         if not isinstance(value, IntAttr):
             return None
-        numbers.append(cast("IntAttr", value).data)  # narrowing from object loses int
+        numbers.append(value.data)
     return SourcePosition(filename.data, *numbers)
 
 

@@ -114,6 +114,7 @@ class IRParser(Parser):
         self._aliases_in_progress: set[str] = set()
         self._memo: dict[tuple[str, str], Attribute] = {}
         self._nesting = 0
+        self._name_offsets: list[int] = []
         self._forward_spans: dict[tuple[str, int], Span] = {}
         super().__init__(context, "", name)
         self._parser_state = cast(
@@ -181,11 +182,22 @@ class IRParser(Parser):
         return self.parse_comma_separated_list(self.Delimiter.PAREN, self.parse_argument)
 
     def parse_optional_argument(self, expect_type: bool = True) -> Any:
-        """A block argument; unlike xDSL's, with the location MLIR prints after the type."""
+        """A block argument; unlike xDSL's, with the location MLIR prints after the type.
+
+        As for ops, a location that is not given is the position in the file.
+        """
         argument = super().parse_optional_argument(expect_type)
         if isinstance(argument, Parser.Argument):
-            argument.location = self.parse_optional_location()
+            given = self.parse_optional_location()
+            self._said_unknown = False
+            argument.location = given or self.location_at(argument.name.start)
         return argument
+
+    def resolve_argument(
+        self, argument: Parser.UnresolvedArgument, type: Attribute
+    ) -> Parser.Argument:
+        """A block argument written without its type, now that the type is known."""
+        return Parser.Argument(argument.name, type, self.location_at(argument.name.start))
 
     def parse_isolated_region(self, arguments: Iterable[Parser.Argument] | None = None) -> Region:
         """A region that sees no value from outside; names may be reused inside."""
@@ -211,16 +223,23 @@ class IRParser(Parser):
     # -- operations and regions --------------------------------------------------------------
 
     def parse_operation(self) -> Operation:
-        start = self.pos
         operation = super().parse_operation()
+        start = self._name_offsets.pop()
         if operation.location.__class__ is UnknownLoc and not self._said_unknown:
-            operation.location = self._location_at(start)
+            operation.location = self.location_at(start)
         self._said_unknown = False
         return operation
 
     _said_unknown = False
 
-    def _location_at(self, offset: int) -> FileLineColLoc:
+    def _parse_op_result_list(self) -> list[tuple[Span, int]]:
+        results = super()._parse_op_result_list()
+        # An op stands where its name does, not where its results are listed.
+        self._name_offsets.append(self.pos)
+        return results
+
+    def location_at(self, offset: int) -> FileLineColLoc:
+        """The position of `offset` in the file, as a location."""
         line, column = self.position(offset)
         return FileLineColLoc(self._file_name, IntAttr(line), IntAttr(column))
 
@@ -251,7 +270,13 @@ class IRParser(Parser):
         self._isolated_generic = issubclass(op_type, IRDLOperation) and op_type.has_trait(
             IsolatedFromAbove
         )
-        return super()._parse_generic_operation(op_type)
+        operation = super()._parse_generic_operation(op_type)
+        if issubclass(op_type, IRDLOperation):
+            for name, definition in op_type.get_irdl_definition().properties.items():
+                default = definition.default_value
+                if default is not None and name not in operation.properties:
+                    operation.properties[name] = default
+        return operation
 
     @contextmanager
     def _nested(self):

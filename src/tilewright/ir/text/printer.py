@@ -43,7 +43,7 @@ from xdsl.ir import (
     SSAValue,
 )
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from tilewright.ir.text.aliases import Entry, Piece, join, name_aliases
 from tilewright.ir.text.flavour import DEFAULT, Flavour
@@ -94,6 +94,19 @@ class IRPrinter(Printer):
         body = join(self._out)
         metadata = f"\n{resources}\n" if resources is not None and resources.sections else ""
         return "".join((*before, body, "\n", *after, metadata))
+
+    def render_inside(self, op: Operation) -> str:
+        """The text of `op` alone, with the names it has in its function and nothing aliased."""
+        scope = op
+        while (parent := scope.parent_op()) is not None and not scope.has_trait(IsolatedFromAbove):
+            scope = parent
+        self._names = ValueNames(
+            scope,
+            names_from_locations=self.flavour.names_from_locations,
+            use_hints=self._use_hints,
+        )
+        self.print_op(op)
+        return join(self._out)
 
     # -- characters --------------------------------------------------------------------------
 
@@ -383,9 +396,9 @@ class IRPrinter(Printer):
         ]
         if not sources:
             return "no predecessors"
-        unique = sorted(dict.fromkeys(sources), key=_block_number)
-        listed = ", ".join("^" + name for name in unique)
-        return f"pred: {listed}" if len(unique) == 1 else f"{len(unique)} preds: {listed}"
+        # A block that jumps here twice is listed twice, as in MLIR.
+        listed = ", ".join("^" + name for name in sorted(sources, key=_block_number))
+        return f"pred: {listed}" if len(sources) == 1 else f"{len(sources)} preds: {listed}"
 
     # -- operations --------------------------------------------------------------------------
 
@@ -480,3 +493,8 @@ def print_module(
     """The text of `top`, ending in a newline."""
     printer = IRPrinter(locations=locations, generic=generic, flavour=flavour, use_hints=use_hints)
     return printer.render(top, resources)
+
+
+def print_operation(op: Operation, *, flavour: Flavour = DEFAULT) -> str:
+    """`op` in generic form on its own, as messages quote it."""
+    return IRPrinter(generic=True, flavour=flavour).render_inside(op)

@@ -1,0 +1,79 @@
+"""What an op does besides computing its results.
+
+Effects are xDSL's ``MemoryEffect`` traits; an op without one may do anything. The functions here
+differ from ``xdsl.traits.get_effects`` in that they need no recursion for ``RecursiveMemoryEffect``
+and stop at the first effect that settles the question.
+"""
+
+from collections.abc import Iterator
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import (
+    EffectInstance,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    NoMemoryEffect,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+
+from tilewright.ir.traversal import children
+
+
+def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
+    """The effects of ``op`` and of what it contains where it says so; ``None`` is unknown."""
+    pending = [op]
+    while pending:
+        current = pending.pop()
+        traits = current.get_traits_of_type(MemoryEffect)
+        if not traits:
+            yield None
+        for trait in traits:
+            if isinstance(trait, RecursiveMemoryEffect):
+                pending.extend(children(current))
+                continue
+            effects = trait.get_effects(current)
+            if effects is None:
+                yield None
+            else:
+                yield from effects
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether nothing is lost with ``op`` once nobody uses its results.
+
+    Reading is not observable, nor is allocating what ``op`` itself hands out.
+    """
+    if never_removable(type(op)):
+        return False
+    return all(effect and _is_unobservable(effect, op) for effect in iter_effects(op))
+
+
+def is_dead(op: Operation) -> bool:
+    """Whether ``op`` can be erased now: nobody uses it and it leaves no trace."""
+    return not any(result.first_use for result in op.results) and is_removable(op)
+
+
+def never_removable(cls: type[Operation]) -> bool:
+    """Whether ``is_removable`` is false for every op of the class, whatever it contains."""
+    if cls.get_trait(IsTerminator) is not None or cls.get_trait(SymbolOpInterface) is not None:
+        return True
+    return cls.get_trait(MemoryEffect) is None
+
+
+def always_removable(cls: type[Operation]) -> bool:
+    """Whether ``is_removable`` is true for every op of the class, whatever it contains."""
+    if never_removable(cls):
+        return False
+    return all(isinstance(trait, NoMemoryEffect) for trait in cls.get_traits_of_type(MemoryEffect))
+
+
+def _is_unobservable(effect: EffectInstance, op: Operation) -> bool:
+    if effect.kind is MemoryEffectKind.READ:
+        return True
+    return (
+        effect.kind is MemoryEffectKind.ALLOC
+        and isinstance(effect.value, SSAValue)
+        and op.is_ancestor(effect.value.owner)
+    )

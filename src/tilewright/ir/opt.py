@@ -1,0 +1,248 @@
+"""The opt driver: text in, passes, text out, with the manners of ``mlir-opt``.
+
+It knows neither dialects nor passes; the command line hands both in. One run:
+
+    split into chunks → parse → verify → (pass → verify → dump)* → print
+
+A chunk that fails is left out of the output and the next one is tried; the exit code is then 1.
+With ``verify_diagnostics`` nothing is printed: the diagnostics of every chunk are compared with
+its ``expected-error {{...}}`` comments instead. All positions are those of the original file.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TextIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import (
+    DiagnosticEngine,
+    SourceManager,
+    match,
+    one_line,
+    parse_expectations,
+    pretty,
+)
+from tilewright.ir.passes import Pass, Pipeline
+from tilewright.ir.text import DEFAULT, Flavour, ParsedSource, parse_source, print_module
+from tilewright.ir.verify import verify
+
+_SPLIT_LINE = re.compile(r"^// -----[^\n]*\n?", re.MULTILINE)
+SPLIT_MARKER = "// -----\n"
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """What one run of the driver does besides running the pipeline."""
+
+    split_input: bool = False
+    verify_diagnostics: bool = False
+    verify_each: bool = True
+    allow_unregistered: bool = False
+    keep_names: bool = False
+    locations: bool = False
+    generic: bool = False
+    flavour: Flavour = DEFAULT
+    names_from_locations: bool = False
+    dump_directory: Path | None = None
+    print_after_all: bool = False
+    timing: bool = False
+    one_line: bool = False
+    colour: bool = False
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Part of the input, and how many lines of the file come before it."""
+
+    text: str
+    line_offset: int
+    number: int
+
+
+@dataclass
+class Outcome:
+    """What a run leaves behind."""
+
+    exit_code: int = 0
+    text: str = ""
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def split_chunks(text: str) -> list[Chunk]:
+    """The parts of `text` between ``// -----`` lines."""
+    chunks: list[Chunk] = []
+    start = line = 0
+    for match_ in [*_SPLIT_LINE.finditer(text), None]:
+        end = len(text) if match_ is None else match_.start()
+        chunks.append(Chunk(text[start:end], line, len(chunks)))
+        start = len(text) if match_ is None else match_.end()
+        line = text.count("\n", 0, start)
+    return chunks
+
+
+class OptDriver:
+    """Runs one pipeline over one input."""
+
+    def __init__(
+        self,
+        make_context: Callable[[], Context],
+        pipeline: Pipeline,
+        options: OptOptions,
+        errors: TextIO,
+    ) -> None:
+        self._make_context = make_context
+        self._pipeline = pipeline
+        self._options = options
+        self._errors = errors
+        self._seconds: dict[str, float] = {}
+        self._flavour = replace(options.flavour, names_from_locations=options.names_from_locations)
+
+    def run(self, text: str, name: str) -> Outcome:
+        """Process all of `text`, the contents of file `name`."""
+        whole = Chunk(text, 0, 0)
+        chunks = split_chunks(text) if self._options.split_input else [whole]
+        outputs: list[str] = []
+        failed = False
+        for chunk in chunks:
+            engine = self._engine()
+            output = self._process(chunk, name, engine)
+            if self._options.verify_diagnostics:
+                failed |= not self._check_expectations(chunk, name, engine)
+            else:
+                engine.flush()
+                failed |= engine.has_errors
+                outputs.extend(() if output is None else (output,))
+        return Outcome(int(failed), SPLIT_MARKER.join(outputs), self._seconds)
+
+    # -- one chunk ---------------------------------------------------------------------------
+
+    def _process(self, chunk: Chunk, name: str, engine: DiagnosticEngine) -> str | None:
+        context = self._make_context()
+        context.allow_unregistered = self._options.allow_unregistered
+        with self._timed("parse"):
+            source = parse_source(
+                context,
+                chunk.text,
+                name,
+                engine,
+                line_offset=chunk.line_offset,
+                keep_names=self._options.keep_names,
+            )
+        if source is None:
+            return None
+        with self._timed("verify"):
+            is_valid = verify(source.module, engine)
+        if not is_valid or not self._run_passes(source, chunk, engine):
+            return None
+        if self._options.verify_diagnostics:
+            return None
+        with self._timed("print"):
+            return self._print(source)
+
+    def _run_passes(self, source: ParsedSource, chunk: Chunk, engine: DiagnosticEngine) -> bool:
+        def after_each(each: Pass, number: int) -> bool:
+            self._dump(source, chunk, each, number)
+            if not self._options.verify_each:
+                return True
+            with self._timed("verify"):
+                return verify(source.module, engine)
+
+        self._dump(source, chunk, None, 0)
+        pipeline = Pipeline([_Timed(each, self._seconds) for each in self._pipeline.passes])
+        return pipeline.run(source.module, engine, after_each)
+
+    def _print(self, source: ParsedSource) -> str:
+        options = self._options
+        return print_module(
+            source.module,
+            locations=options.locations,
+            generic=options.generic,
+            flavour=self._flavour,
+            resources=source.resources,
+        )
+
+    def _dump(self, source: ParsedSource, chunk: Chunk, each: Pass | None, number: int) -> None:
+        title = "input" if each is None else each.name
+        if self._options.print_after_all and each is not None:
+            text = print_module(source.module, flavour=self._flavour)
+            self._errors.write(f"// -----// IR Dump After {title} //----- //\n{text}\n")
+        directory = self._options.dump_directory
+        if directory is None:
+            return
+        if self._options.split_input:
+            directory = directory / f"chunk-{chunk.number:03d}"
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"{number:02d}-{title}.mlir").write_text(
+            print_module(source.module, locations=True, flavour=self._flavour)
+        )
+
+    # -- diagnostics -------------------------------------------------------------------------
+
+    def _engine(self) -> DiagnosticEngine:
+        sources = SourceManager()
+        if self._options.verify_diagnostics:
+            return DiagnosticEngine(max_errors=None, sources=sources)
+        engine = DiagnosticEngine(sources=sources)
+        if self._options.one_line:
+            engine.handlers.append(lambda d: self._say(one_line(d)))
+        else:
+            colour = self._options.colour
+            engine.handlers.append(lambda d: self._say(pretty(d, sources, colour=colour)))
+        return engine
+
+    def _say(self, text: str) -> None:
+        self._errors.write(text + "\n")
+
+    def _check_expectations(self, chunk: Chunk, name: str, engine: DiagnosticEngine) -> bool:
+        expectations = parse_expectations(chunk.text, name, chunk.line_offset)
+        mismatches = match(expectations, engine.diagnostics)
+        for mismatch in mismatches:
+            self._say(pretty(mismatch.diagnostic(), engine.sources, colour=self._options.colour))
+        return not mismatches
+
+    # -- timing ------------------------------------------------------------------------------
+
+    def _timed(self, stage: str) -> _Timer:
+        return _Timer(self._seconds, stage)
+
+
+class _Timer:
+    def __init__(self, seconds: dict[str, float], stage: str) -> None:
+        self._seconds = seconds
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self._start
+        self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + elapsed
+
+
+class _Timed(Pass):
+    """A pass with a stop-watch."""
+
+    def __init__(self, inner: Pass, seconds: dict[str, float]) -> None:
+        self._inner = inner
+        self._seconds = seconds
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._inner.name
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        with _Timer(self._seconds, self._inner.name):
+            self._inner.run(module, engine)
+
+
+def timing_table(seconds: dict[str, float]) -> Sequence[str]:
+    """One line per stage, longest names aligned."""
+    width = max((len(stage) for stage in seconds), default=0)
+    return [f"{stage:{width}}  {spent * 1e3:9.2f} ms" for stage, spent in seconds.items()]
