@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AttrConstraint,
@@ -33,6 +33,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.ir.constraints import Satisfies
+from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.internals import author_verifier
 
 _CACHE_LIMIT = 4096
@@ -48,6 +49,7 @@ class _Slot:
         self.name = name
         self.is_optional = isinstance(definition, OptionalDef)
         self.is_single = not isinstance(definition, VariadicDef)
+        self._prefix = "" if self.is_single or self.is_optional else "variadic of "
         self.constraint = element_constraint(definition)
         self.depends_on_others = self.constraint is None or bool(self.constraint.variables())
         self._range = definition.constr
@@ -70,7 +72,8 @@ class _Slot:
         try:
             constraint.verify(type, context)
         except VerifyException:
-            message = f"{position} must be {describe(constraint)}, but got '{type}'"
+            words = f"{self._prefix}{describe(constraint)}"
+            message = f"{position} must be {words}, but got '{type}'"
             raise VerifyException(message) from None
         if len(self._accepted) > _CACHE_LIMIT:
             self._accepted.clear()
@@ -109,6 +112,8 @@ def describe_type(type: Attribute) -> str:
     """One exact type as MLIR describes it in an error."""
     if isinstance(type, IntegerType):
         return f"{type.width.data}-bit signless integer"
+    if isinstance(type, IndexType):
+        return "index"
     return f"'{type}'"
 
 
@@ -139,6 +144,8 @@ class OpVerifier:
         )
         self._own = author_verifier(op)
         self._rules: Callable[[Any], None] | None = getattr(op, "verify_type_rules", None)
+        if self._rules is AsmOp.verify_type_rules and not getattr(op, "TYPES", None):
+            self._rules = None
 
     def verify(self, op: Operation) -> None:
         """Raise VerifyException for the first thing wrong with `op`, nested ops excluded."""
@@ -178,15 +185,22 @@ class OpVerifier:
         fixed = sum(slot.is_single for slot in slots)
         if fixed == len(slots):
             if count != fixed:
-                raise VerifyException(f"requires {_number(fixed, kind)}, but found {count}")
+                raise VerifyException(wrong_count(kind, fixed, count))
             return (1,) * count
         flexible = count - fixed
         slot = next(slot for slot in slots if not slot.is_single)
-        if flexible < 0 or (slot.is_optional and flexible > 1):
-            bound = "at least" if flexible < 0 else "at most"
-            limit = fixed if flexible < 0 else fixed + 1
-            raise VerifyException(f"requires {bound} {_number(limit, kind)}, but found {count}")
-        return [1 if slot.is_single else flexible for slot in slots]
+        if flexible < 0:
+            raise VerifyException(wrong_count(kind, fixed, count, or_more=True))
+        if slot.is_optional and flexible > 1:
+            raise VerifyException(wrong_count(kind, fixed + 1, count))
+        # Several variadics without sizes in the op share what is left equally.
+        share, rest = divmod(flexible, len(slots) - fixed)
+        if rest:
+            raise VerifyException(
+                f"requires the same number of values in each of its {len(slots) - fixed} "
+                f"variadic {kind}s, but found {flexible} in all"
+            )
+        return [1 if slot.is_single else share for slot in slots]
 
     def _check_counts(self, op: Operation) -> None:
         definition = self._definition
@@ -196,7 +210,8 @@ class OpVerifier:
         ):
             fixed = sum(not isinstance(value, VariadicDef) for _, value in slots)
             if found < fixed or (fixed == len(slots) and found != fixed):
-                raise VerifyException(f"requires {_number(fixed, kind)}, but found {found}")
+                or_more = fixed != len(slots)
+                raise VerifyException(wrong_count(kind, fixed, found, or_more=or_more))
 
     def _check_properties(
         self, properties: Mapping[str, Attribute], context: VerificationContext
@@ -228,12 +243,22 @@ class OpVerifier:
             ) from None
 
 
-def _number(count: int, kind: str) -> str:
-    words = {0: "zero", 1: "a single"}
-    return f"{words.get(count, count)} {kind}{'' if count == 1 else 's'}"
+def wrong_count(kind: str, wanted: int, found: int, *, or_more: bool = False) -> str:
+    """MLIR's sentence for a wrong number of operands, results, regions or successors."""
+    plural = kind if wanted == 1 else f"{kind}s"
+    if kind == "successor":
+        return f"requires {'at least ' if or_more else ''}{wanted} {plural} but found {found}"
+    found_too = f", but found {found}" if kind == "operand" else ""
+    if or_more:
+        return f"expected {wanted} or more {kind}s{found_too}"
+    if wanted > 1:
+        return f"expected {wanted} {kind}s{found_too}"
+    return f"requires {('zero', 'a single' if kind == 'operand' else 'one')[wanted]} {plural}"
 
 
 def _describe_attribute(constraint: AttrConstraint) -> str:
+    if isinstance(constraint, Satisfies):
+        return constraint.description
     bases = constraint.get_bases()
     if bases == {IntegerAttr}:
         inner = getattr(constraint, "constr", constraint)

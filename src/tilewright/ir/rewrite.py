@@ -115,6 +115,8 @@ class Rewriter:
             return
         users = [use.operation for use in old.uses]
         old.replace_all_uses_with(new)  # takes the name along
+        if not new.name_hint:  # of `_0` xDSL keeps "", and refuses it at the next turn
+            new.name_hint = None
         for user in users:
             self.modified(user)
 

@@ -11,6 +11,7 @@ that its own verifier accepted. Messages are MLIR's, because users and tests kno
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -64,8 +65,9 @@ class OpKind:
     after: tuple[Rule, ...]
 
 
+@cache
 def kind_of(cls: type[Operation]) -> OpKind:
-    """The structural kind of an op class; callers keep the answer."""
+    """The structural kind of an op class."""
     unregistered = issubclass(cls, UnregisteredOp)
 
     def rules(table: Sequence[tuple[type[OpTrait], Rule]]) -> tuple[Rule, ...]:

@@ -22,6 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from tilewright.ir.op_verifier import verify_by_definition
 from tilewright.ir.text import syntax
 from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.compiler import FormatError
@@ -209,7 +210,7 @@ def test_errors(text, message):
 def test_type_rules_are_verified():
     module = parse('%0 = "t.plain"(%i#0, %i#1) : (i32, f32) -> i32')
     with pytest.raises(VerifyException, match="failed to verify that rhs has the type of lhs"):
-        module.body.block.last_op.verify_type_rules()
+        verify_by_definition(module.body.block.last_op)
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ format on first use, so importing a dialect costs nothing for ops that never occ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
@@ -119,10 +119,10 @@ class AsmOp(IRDLOperation):
         """Raise if a type differs from what its rule says."""
         if not self.TYPES:
             return
-        known = named_types(self)
+        known = _TypesOfOp(self)
         types = Types(known)
         for name, rule in self.TYPES.items():
-            actual = known.get(name)
+            actual = known[name]
             if not actual:
                 continue
             expected = rule.infer(types)
@@ -130,20 +130,26 @@ class AsmOp(IRDLOperation):
                 raise VerifyException(f"failed to verify that {rule.description}")
 
 
-def named_types(op: IRDLOperation) -> dict[str, Sequence[Attribute]]:
-    """Types of all operands and results of `op`, by the names of its definition."""
-    known: dict[str, Sequence[Attribute]] = {}
-    definition = type(op).get_irdl_definition()
-    for names in (definition.operands, definition.results):
-        for name, _ in names:
-            value: Any = getattr(op, name)
-            if value is None:
-                known[name] = ()
-            elif isinstance(value, Sequence):
-                known[name] = [each.type for each in cast("Sequence[Any]", value)]
-            else:
-                known[name] = [value.type]
-    return known
+class _TypesOfOp(Mapping[str, Sequence[Attribute]]):
+    """Types of an op's operands and results, looked up when a rule asks for them."""
+
+    def __init__(self, op: IRDLOperation) -> None:
+        self._op = op
+
+    def __getitem__(self, name: str) -> Sequence[Attribute]:
+        value: Any = getattr(self._op, name)
+        if value is None:
+            return ()
+        if isinstance(value, SSAValue):
+            return (value.type,)
+        return [each.type for each in value]
+
+    def __iter__(self) -> Iterator[str]:
+        definition = type(self._op).get_irdl_definition()
+        return (name for name, _ in (*definition.operands, *definition.results))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def has_custom_text(op: type[Operation]) -> bool:

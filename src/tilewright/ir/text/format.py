@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, Region
 from xdsl.irdl import AttrSizedOperandSegments, AttrSizedResultSegments
 
+from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp, TypeRule, Types
-from tilewright.ir.text.compiler import FormatCompiler
+from tilewright.ir.text.compiler import FormatCompiler, element_constraint
 from tilewright.ir.text.elements import ParseState, Slot
 
 if TYPE_CHECKING:
@@ -80,15 +81,29 @@ class Format:
         start: int,
     ) -> Sequence[Attribute]:
         operands = state.operands.get(name)
-        if operands is not None and not operands:
-            return ()
+        if not operands and any(slot.name == name for slot in self.operands):
+            return ()  # an optional operand that the text does not have
         try:
             inferred = rule.infer(view)
         except (AttributeError, TypeError, ValueError, KeyError, IndexError):
+            unfit = self._unfit_type(state)
             parser.raise_error(
-                f"'{self.op.name}' cannot have these types: {rule.description} must hold", start
+                f"custom op '{self.op.name}' {unfit}"
+                if unfit is not None
+                else f"'{self.op.name}' cannot have these types: {rule.description} must hold",
+                start,
             )
         return (inferred,) * (1 if operands is None else len(operands))
+
+    def _unfit_type(self, state: ParseState) -> str | None:
+        """What is wrong with a type in the text, in the words of the definition."""
+        definition = self.op.get_irdl_definition()
+        for name, slot in (*definition.operands, *definition.results):
+            constraint = element_constraint(slot)
+            for type in state.types.get(name, ()):
+                if isinstance(constraint, Satisfies) and not constraint.predicate(type):
+                    return f"'{name}' must be {constraint.description}, but got '{type}'"
+        return None
 
     def _distribute(
         self,

@@ -54,6 +54,12 @@ _KIND_BY_PUNCTUATION = {kind.value: kind for kind in MLIRTokenKind if isinstance
 _WHITE_SPACE = re.compile(r"(?:[ \t\r\n\f\v]++|//[^\n]*+)*+", re.ASCII)
 
 
+def _byte(character: str) -> int:
+    """The number of a character; of a byte that was not UTF-8, the byte."""
+    code = ord(character)
+    return code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code
+
+
 class SourceToken(MLIRToken):
     """A token that remembers its text and makes its span on demand."""
 
@@ -118,5 +124,5 @@ class SourceLexer(MLIRLexer):
             raise ParseError(span, "expected '\"' in string literal")
         if character in "%#!^@":
             raise ParseError(span, f"invalid identifier after '{character}'")
-        shown = character if character.isprintable() else f"\\x{ord(character):02x}"
+        shown = character if character.isprintable() else f"\\x{_byte(character):02x}"
         raise ParseError(span, f"unexpected character '{shown}'")

@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -54,6 +54,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import (
     Attribute,
+    Block,
     Operation,
     ParametrizedAttribute,
     Region,
@@ -65,7 +66,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from tilewright.ir.text.floats import float_from_bits
 from tilewright.ir.text.lexer import SourceLexer
@@ -193,6 +194,14 @@ class IRParser(Parser):
             argument.location = given or self.location_at(argument.name.start)
         return argument
 
+    def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
+        if self._current_token.kind is not MLIRTokenKind.L_PAREN:
+            return None
+        for argument in self.parse_argument_list():
+            value = block.insert_arg(argument.type, len(block.args), argument.location)
+            self._register_ssa_definition(argument.name.text[1:], (value,), argument.name)
+        return block
+
     def resolve_argument(
         self, argument: Parser.UnresolvedArgument, type: Attribute
     ) -> Parser.Argument:
@@ -220,6 +229,17 @@ class IRParser(Parser):
         line = bisect_right(self._line_starts, offset)
         return line + self.line_offset, offset - self._line_starts[line - 1] + 1
 
+    # -- errors ------------------------------------------------------------------------------
+
+    def raise_error(
+        self, msg: str, at_position: Any = None, end_position: int | None = None
+    ) -> NoReturn:
+        """Every fault of the text ends here; xDSL's messages are brought into one style."""
+        polished = _polished(msg)
+        if end_position is not None:
+            super().raise_error(polished, at_position, end_position)
+        super().raise_error(polished, at_position)
+
     # -- operations and regions --------------------------------------------------------------
 
     def parse_operation(self) -> Operation:
@@ -236,7 +256,11 @@ class IRParser(Parser):
         results = super()._parse_op_result_list()
         # An op stands where its name does, not where its results are listed.
         self._name_offsets.append(self.pos)
+        self.num_named_results = sum(count for _, count in results)
         return results
+
+    num_named_results = 0
+    """How many results the text names of the op that is being read, before its regions."""
 
     def location_at(self, offset: int) -> FileLineColLoc:
         """The position of `offset` in the file, as a location."""
@@ -246,7 +270,8 @@ class IRParser(Parser):
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if found is None:
-            self.raise_error(f"unknown operation '{name}': no dialect that is loaded defines it")
+            start = self._text.rfind(name, 0, self.pos)
+            self.raise_error(f"unknown operation '{name}'", start, start + len(name))
         return found
 
     def parse_optional_region(
@@ -318,8 +343,9 @@ class IRParser(Parser):
         if name in self.ssa_values:
             self.raise_error(f"redefinition of SSA value '%{name}'", span)
         super()._register_ssa_definition(name, values, span)
-        if not self.keep_names:
-            for value in values:
+        for value in values:
+            # xDSL strips `_<digits>` from a hint; of `%_0` it keeps "", which it later refuses.
+            if not self.keep_names or not value.name_hint:
                 value.name_hint = None
 
     def _check_all_values_defined(self, names: Iterable[str]) -> None:
@@ -490,6 +516,17 @@ class IRParser(Parser):
         with self._nested():
             return super()._parse_optional_builtin_attr()
 
+    # -- strings -----------------------------------------------------------------------------
+
+    def parse_optional_str_literal(self) -> str | None:
+        """A string; MLIR's hold bytes, so what is no UTF-8 survives as surrogate characters."""
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        self._consume_token()
+        contents = StringLiteral.from_span(token.span).bytes_contents
+        return contents.decode("utf-8", "surrogateescape")
+
     # -- numbers -----------------------------------------------------------------------------
 
     def parse_optional_builtin_int_or_float_attr(self) -> Any:
@@ -608,6 +645,29 @@ class IRParser(Parser):
             self.raise_error("expected '#-}' at the end of the file metadata", start)
         self.resources.add(self._text[start.start : end])
         self._resume_from(end)
+
+
+_REWORDED = {
+    " in block definition": "expected an operation, a block label or '}'",
+    "Expected bare-id or string-literal here as part of attribute entry!": (
+        "expected the name of an attribute"
+    ),
+    "operation name expected": "expected the name of an operation",
+    "Expected block argument!": "expected a block argument, as %name: type",
+}
+
+
+def _polished(message: str) -> str:
+    """`message` as a phrase that says first what was expected."""
+    if message in _REWORDED:
+        return _REWORDED[message]
+    message = message.rstrip("!.")
+    head, separator, tail = message.partition(" expected")
+    if separator and (not tail or tail.startswith((" in ", " after "))):
+        message = f"expected {head}{tail}"
+    if message.startswith("Expected "):
+        message = "e" + message[1:]
+    return message
 
 
 def _element_count(type: Any) -> int:

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     IndexType,
     IntegerType,
+    ModuleOp,
     NameLoc,
     NoneAttr,
     UnitAttr,
@@ -55,7 +56,7 @@ from tilewright.ir.text.resources import Resources
 _HEX_ELEMENTS = 100
 """Dense constants with more elements than this are printed as a string of bytes."""
 
-_MNEMONICS = {"builtin.module": "module"}
+_BUILTIN = "builtin."
 
 
 class IRPrinter(Printer):
@@ -225,6 +226,9 @@ class IRPrinter(Printer):
             self.print_list(successors, self.print_block_name)
             self._out.append("]")
 
+    def print_string_literal(self, string: str) -> None:
+        self.print_bytes_literal(string.encode("utf-8", "surrogateescape"))
+
     def print_float(self, value: float, type: AnyFloat) -> None:
         self.print_string(format_float(value, type))
 
@@ -364,7 +368,9 @@ class IRPrinter(Printer):
             self._print_label(block)
         with self.indented():
             for op in block.ops:
-                if not print_block_terminator and op.has_trait(IsTerminator):
+                if not print_block_terminator and op.has_trait(
+                    IsTerminator, value_if_unregistered=False
+                ):
                     continue
                 self._out.append(self._new_line)
                 self.print_op(op)
@@ -412,7 +418,9 @@ class IRPrinter(Printer):
             out.append(self.names.results(op) + " = ")
         is_custom = not self.print_generic_format and type(op).print is not Operation.print
         if is_custom and not isinstance(op, UnregisteredOp):
-            out.append(_MNEMONICS.get(op.name, op.name))
+            spell = getattr(op, "asm_mnemonic", None)  # only ops whose name has changed have one
+            name = op.name if spell is None else spell(self.flavour)
+            out.append(name if name[: len(_BUILTIN)] != _BUILTIN else _short_name(op))
             op.print(self)
         else:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
@@ -468,6 +476,13 @@ class _Indented:
 
     def __exit__(self, *_: object) -> None:
         self._printer._new_line = self._outer
+
+
+def _short_name(op: Operation) -> str:
+    """The name of a builtin op; a module implies the dialect for itself and what it contains."""
+    if isinstance(op, ModuleOp) or isinstance(op.parent_op(), ModuleOp):
+        return op.name.removeprefix(_BUILTIN)
+    return op.name
 
 
 def _alias_stem(attribute: Attribute) -> str | None:

@@ -21,6 +21,9 @@ RECURSION_LIMIT = 10_000
 """Python frames for the deepest nesting the parser admits (``MAX_NESTING``) and its printing."""
 
 
+MAX_MESSAGE = 600
+"""Characters of an error; names in it come from the input and may be megabytes long."""
+
 _INPUT_FAULTS = (
     ArithmeticError,
     AssertionError,
@@ -98,7 +101,15 @@ def _report(
     line_end = text.find("\n", start)
     stop = min(end, len(text) if line_end < 0 else line_end)
     position = SourcePosition(name, line, column, line, max(column + stop - start, column + 1))
-    engine.error(position, message)
+    engine.error(position, _shortened(message))
+
+
+def _shortened(message: str) -> str:
+    """`message` without the middle of a name that is as long as a file."""
+    if len(message) <= MAX_MESSAGE:
+        return message
+    half = MAX_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def _message(error: Exception) -> str:

@@ -74,7 +74,18 @@ class Enum(AttributeSyntax):
         object.__setattr__(self, "_words", words)
 
     def parse(self, parser: IRParser) -> Attribute:
+        if parser.next_text[:1] == '"':
+            return self._quoted(parser)
         return IntegerAttr(parser.parse_keyword_from(dict(self.keywords)), self.type)
+
+    def _quoted(self, parser: IRParser) -> Attribute:
+        """``"relaxed"``: older text puts the word in quotes."""
+        start = parser.pos
+        word = parser.parse_str_literal()
+        if word not in self.keywords:
+            known = ", ".join(self.keywords)
+            parser.raise_error(f"expected one of: {known}; found '{word}'", start)
+        return IntegerAttr(self.keywords[word], self.type)
 
     def parse_optional(self, parser: IRParser) -> Attribute | None:
         return self.parse(parser) if parser.next_text in self.keywords else None

@@ -1,0 +1,86 @@
+"""``tlx``: what the TLX language adds to Triton's IR.
+
+``storage`` says which buffers share bytes, ``layouts`` asks for layouts and lets go of them.
+Everything else that TLX programs do is in ``ttg`` and ``ttng``.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tilewright.dialects.tlx.attributes import (
+    DummyRegisterLayout,
+    DummyTMemLayout,
+    NoVerifyLayout,
+    UserLayout,
+    is_unverified,
+)
+from tilewright.dialects.tlx.layouts import (
+    AssertSameLayoutExpectedOp,
+    AssertSameLayoutOp,
+    DumpLayoutOp,
+    ReleaseLayoutOp,
+    RequireLayoutOp,
+)
+from tilewright.dialects.tlx.storage import (
+    LocalAliasOp,
+    ReuseGroupOp,
+    SetBufferOverlapOp,
+    StorageAliasLocalAllocOp,
+    StorageAliasSpecOp,
+    leaves_of,
+)
+from tilewright.dialects.tlx.types import (
+    GROUP_KIND,
+    STORAGE_KIND,
+    ReuseGroupType,
+    StorageAliasSpecType,
+)
+
+Tlx = Dialect(
+    "tlx",
+    [
+        AssertSameLayoutExpectedOp,
+        AssertSameLayoutOp,
+        DumpLayoutOp,
+        LocalAliasOp,
+        ReleaseLayoutOp,
+        RequireLayoutOp,
+        ReuseGroupOp,
+        SetBufferOverlapOp,
+        StorageAliasLocalAllocOp,
+        StorageAliasSpecOp,
+    ],
+    [
+        DummyRegisterLayout,
+        DummyTMemLayout,
+        NoVerifyLayout,
+        ReuseGroupType,
+        StorageAliasSpecType,
+        UserLayout,
+    ],
+)
+
+__all__ = [
+    "GROUP_KIND",
+    "STORAGE_KIND",
+    "AssertSameLayoutExpectedOp",
+    "AssertSameLayoutOp",
+    "DummyRegisterLayout",
+    "DummyTMemLayout",
+    "DumpLayoutOp",
+    "LocalAliasOp",
+    "NoVerifyLayout",
+    "ReleaseLayoutOp",
+    "RequireLayoutOp",
+    "ReuseGroupOp",
+    "ReuseGroupType",
+    "SetBufferOverlapOp",
+    "StorageAliasLocalAllocOp",
+    "StorageAliasSpecOp",
+    "StorageAliasSpecType",
+    "Tlx",
+    "UserLayout",
+    "is_unverified",
+    "leaves_of",
+]

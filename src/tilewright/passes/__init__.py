@@ -1,0 +1,32 @@
+"""IR to IR: one file a pass, named by a verb.
+
+``PASSES`` maps the command-line name of every pass to a function that imports it, so that
+listing or parsing a pipeline loads only what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from tilewright.ir.passes import PassClass, PassRegistry
+
+
+def _lazy(module: str, name: str) -> Callable[[], PassClass]:
+    def load() -> PassClass:
+        found: PassClass = getattr(import_module(f"tilewright.passes.{module}"), name)
+        return found
+
+    return load
+
+
+PASSES: PassRegistry = {
+    "canonicalize": _lazy("canonicalize", "Canonicalize"),
+    "cse": _lazy("cse", "Cse"),
+    "dce": _lazy("dce", "Dce"),
+    "symbol-dce": _lazy("symbol_dce", "SymbolDce"),
+    "loop-invariant-code-motion": _lazy("loop_invariant_code_motion", "LoopInvariantCodeMotion"),
+    "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
+}
+
+__all__ = ["PASSES"]

@@ -1,0 +1,1 @@
+"""The rewrite rules of the canonicaliser, one file per kind of op."""

@@ -1,0 +1,1 @@
+"""Passes of the TLX language, in the order they run: fixup, layouts, storage aliasing."""

@@ -1,0 +1,117 @@
+"""Dialects are found by name, loaded when first met, and missing ones are errors in the text."""
+
+import subprocess
+import sys
+
+import pytest
+from xdsl.ir import Dialect
+
+from tests.dialects.text_support import check_same_as_triton, messages, parse
+from tilewright.dialects import DIALECTS, make_context
+from tilewright.ir.text import print_module
+from tilewright.ir.text.assembly import AsmOp
+from tilewright.ir.text.parser import IRParser
+
+OURS = ("arith", "cf", "gpu", "llvm", "math", "scf", "ub")
+
+
+def loaded_by(statements: str) -> set[str]:
+    """The dialects imported in a fresh interpreter after it has run `statements`."""
+    program = (
+        f"{statements}\nimport sys\n"
+        "print(*{n.split('.')[2] for n in sys.modules if n.startswith('tilewright.dialects.')})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(run.stdout.split()) & set(DIALECTS)
+
+
+def test_context_loads_nothing():
+    assert loaded_by("from tilewright.dialects import make_context\nmake_context()") == set()
+
+
+def test_dialects_load_when_they_are_met():
+    program = (
+        "from tilewright.dialects import make_context\n"
+        "from tilewright.ir.text.parser import IRParser\n"
+        "IRParser(make_context(), '{text}').parse_module()"
+    )
+    assert loaded_by(program.format(text="%0 = ub.poison : i32")) == {"ub"}
+    assert loaded_by(program.format(text='"ub.unreachable"() : () -> ()')) == {"ub"}
+    assert "llvm" in loaded_by(
+        program.format(
+            text="%0 = ub.poison {{a = !llvm.ptr}} : i32".replace("{{", "{").replace("}}", "}")
+        )
+    )
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+def test_entry_is_the_dialect_of_that_name(name: str):
+    dialect = DIALECTS[name]()
+    assert isinstance(dialect, Dialect)
+    assert dialect.name == name
+    assert all(op.name.startswith(f"{name}.") for op in dialect.operations)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_format_compiles(name: str):
+    compiled = [op.format().elements for op in DIALECTS[name]().operations if issubclass(op, AsmOp)]
+    assert all(elements for elements in compiled)
+    assert compiled
+
+
+def test_contexts_are_independent():
+    first, second = make_context(), make_context()
+    IRParser(first, "%0 = ub.poison : i32").parse_module()
+    assert [dialect.name for dialect in second.loaded_dialects] == ["builtin"]
+    assert {dialect.name for dialect in first.loaded_dialects} == {"builtin", "ub"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nowhere.op", "unknown operation 'nowhere.op'"),
+        (
+            '"nowhere.op"() : () -> ()',
+            "unknown operation 'nowhere.op'",
+        ),
+        (
+            "arith.nothing %a : i32",
+            "unknown operation 'arith.nothing'",
+        ),
+        ("%0 = ub.poison : !nowhere.type", "'nowhere.type' is not registered"),
+        (
+            "%0 = ub.poison {a = #nowhere.attribute<1>} : i32",
+            "'nowhere.attribute' is not registered",
+        ),
+    ],
+)
+def test_unknown_names_are_errors_in_the_text(text: str, message: str):
+    assert messages(text) == [message]
+
+
+def test_unregistered_ops_can_be_allowed():
+    context = make_context(allow_unregistered=True)
+    module = IRParser(context, '%0 = "nowhere.op"() {a} : () -> i32').parse_module()
+    assert '%0 = "nowhere.op"() {a} : () -> i32' in print_module(module)
+
+
+# builtin
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "module {\n}\n",
+        "module @name {\n}\n",
+        'module @"a name" {\n}\n',
+        'module attributes {a.b = 1 : i32, "ttg.num-warps" = 4 : i32} {\n}\n',
+        'module @name attributes {a.b, sym_visibility = "private"} {\n  module {\n  }\n  module @inner attributes {a.b} {\n    %0 = ub.poison : i32\n  }\n}\n',
+        "module {\n  %0 = ub.poison : i32\n  %1:2 = unrealized_conversion_cast %0, %0 : i32, i32 to i64, i32 {a}\n  %2 = unrealized_conversion_cast to i64\n}\n",
+        "module {\n  tt.func @f(%arg0: i32) {\n    %0 = builtin.unrealized_conversion_cast %arg0 : i32 to i64\n    tt.return\n  }\n}\n",
+    ],
+)
+def test_builtin_text(text: str):
+    assert print_module(parse(text)) == text
+    check_same_as_triton(text)
