@@ -1,0 +1,55 @@
+"""``tilewright``: one command with a word for each job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TypeAlias
+
+Command: TypeAlias = Callable[[Sequence[str], str], int]
+
+_COMMANDS = {
+    "opt": ("opt", "run passes over IR text"),
+    "ops": ("ops", "list the ops that have a definition, or the ops of given files"),
+    "demo": ("demo", "a real kernel dump goes in, through and out"),
+}
+
+
+def _usage() -> str:
+    width = max(map(len, _COMMANDS))
+    lines = [f"  {name:{width}}  {summary}" for name, (_, summary) in _COMMANDS.items()]
+    body = "\n".join(lines)
+    closing = "'tilewright COMMAND --help' says more."
+    return f"usage: tilewright COMMAND [arguments]\n\n{body}\n\n{closing}\n"
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_usage())
+        return 0 if arguments else 1
+    name = arguments[0]
+    if name in ("--version", "version"):
+        from tilewright import __version__
+
+        sys.stdout.write(f"tilewright {__version__}\n")
+        return 0
+    if name not in _COMMANDS:
+        sys.stderr.write(f"tilewright: no command '{name}'\n\n{_usage()}")
+        return 1
+    command: Command = import_module(f"tilewright.cli.{_COMMANDS[name][0]}").run
+    return command(arguments[1:], f"tilewright {name}")
+
+
+def main() -> None:
+    """Entry point of the console script ``tilewright``."""
+    try:
+        sys.exit(run(sys.argv[1:]))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""``tilewright ops``: which ops are defined, and which of them a file uses.
+
+Without arguments: every op of every dialect, with the form it prints in. With files: how often
+each op occurs in them. A file that does not parse is reported and makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.dialects import DIALECTS, make_context
+from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
+from tilewright.ir.text import parse_source
+from tilewright.ir.text.assembly import has_custom_text
+
+_USAGE = """\
+usage: {program} [FILE...]
+
+Lists the ops that have a definition ("generic" marks those that print in quoted form, as they do
+in Triton), or, given files of IR text, how often each op occurs in them.
+"""
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if any(argument in ("-h", "--help") for argument in arguments):
+        sys.stdout.write(_USAGE.format(program=program))
+        return 0
+    if not arguments:
+        sys.stdout.write("\n".join(defined_ops()) + "\n")
+        return 0
+    return _count(arguments, program)
+
+
+def defined_ops() -> list[str]:
+    """One line per op: its name, and whether it prints in generic form."""
+    lines: list[str] = []
+    for _, load in sorted(DIALECTS.items()):
+        for op in sorted(load().operations, key=lambda op: op.name):
+            lines.append(op.name if has_custom_text(op) else f"{op.name}  (generic)")
+    return lines
+
+
+def _count(files: Sequence[str], program: str) -> int:
+    counts: Counter[str] = Counter()
+    failed = False
+    for file in files:
+        engine = DiagnosticEngine()
+        try:
+            text = Path(file).read_bytes().decode("utf-8", errors="surrogateescape")
+        except OSError as error:
+            sys.stderr.write(f"{program}: cannot read '{file}': {error.strerror}\n")
+            failed = True
+            continue
+        source = parse_source(make_context(), text, file, engine)
+        if source is None:
+            sys.stderr.write(pretty_all(engine.diagnostics, engine.sources) + "\n")
+            failed = True
+        else:
+            counts.update(op.name for op in source.module.walk())
+    width = max(map(len, counts), default=0)
+    for name, count in sorted(counts.items()):
+        sys.stdout.write(f"{name:{width}}  {count}\n")
+    sys.stdout.write(f"{len(counts)} different ops, {counts.total()} in all\n")
+    return int(failed)

@@ -1,0 +1,1 @@
+"""Short kernels by theme; each module ends with a `CASES` tuple."""
