@@ -98,7 +98,7 @@ def test_names_from_locations():
 
 @pytest.mark.parametrize(
     ("name", "legal"),
-    [("a b", "a_b"), ("1x", "_1x"), ("x+y", "x2By"), ("é", "C3A9"), ("a.b", "a.b")],
+    [("a b", "a_b"), ("1x", "_1x"), ("x+y", "x2By"), ("é", "_C3A9"), ("a.b", "a.b")],
 )
 def test_sanitize(name, legal):
     assert sanitize(name) == legal
@@ -212,3 +212,9 @@ def test_splat_costs_one_scalar():
 def test_resources_are_kept():
     text = '{-# external_resources: { x: { y: "#-}" } } #-}'
     assert lines(f'"a"() : () -> ()\n{text}')[-1] == text
+
+
+def test_str_of_an_op_is_its_text():
+    module = parse('%x = "a"() : () -> i32').module
+    assert str(module) == 'module {\n  %x = "a"() : () -> i32\n}'
+    assert str(module.body.block.first_op) == '%x = "a"() : () -> i32'

@@ -10,7 +10,7 @@ without knowing its kind:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -83,6 +83,29 @@ def is_location(attribute: Attribute) -> bool:
 
 def file_location(file: str, line: int, column: int) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
+
+
+def name_location(name: str, inner: Attribute) -> NameLoc:
+    """``"name"(inner)``; an inner location that is unknown is none."""
+    return NameLoc(StringAttr(name), NoneAttr() if isinstance(inner, UnknownLoc) else inner)
+
+
+def fuse(locations: Iterable[Attribute], metadata: Attribute | None = None) -> Attribute:
+    """``fused<metadata>[...]``, simplified as in MLIR.
+
+    Unknown and repeated locations are dropped, and inner ones with the same metadata are opened
+    up. What is left of one location without metadata is that location.
+    """
+    kept: dict[Attribute, None] = {}
+    label = NoneAttr() if metadata is None else metadata
+    for location in locations:
+        if isinstance(location, FusedLoc) and location.metadata == label:
+            kept.update(dict.fromkeys(children(location)))
+        elif not isinstance(location, UnknownLoc):
+            kept[location] = None
+    if metadata is None and len(kept) < 2:
+        return next(iter(kept), UnknownLoc())
+    return FusedLoc(ArrayAttr(list(kept) or [UnknownLoc()]), label)
 
 
 def children(location: Attribute) -> Sequence[Attribute]:

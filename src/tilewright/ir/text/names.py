@@ -22,22 +22,29 @@ from tilewright.ir.text.locations import find_name
 _PUNCTUATION = frozenset("$._-")
 
 
+def _is_legal(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character in _PUNCTUATION)
+
+
 def sanitize(name: str) -> str:
-    """`name` as a legal SSA identifier: other characters become their hex code."""
+    """`name` as a legal SSA identifier: a blank becomes ``_``, other characters their hex code.
+
+    What would start with a digit then, starts with ``_`` instead.
+    """
     if not name:
         return name
-    if name[0].isdigit() and not name.isdigit():
-        name = "_" + name
-    if all(c.isascii() and (c.isalnum() or c in _PUNCTUATION) for c in name):
-        return name
-    out: list[str] = []
+    first = name[0]
+    prefix = "_" if first.isdigit() or not (_is_legal(first) or first == " ") else ""
+    if all(map(_is_legal, name)):
+        return prefix + name
+    out = [prefix]
     for character in name:
-        if character.isascii() and (character.isalnum() or character in _PUNCTUATION):
+        if _is_legal(character):
             out.append(character)
         elif character == " ":
             out.append("_")
         else:
-            out.extend(f"{byte:X}" for byte in character.encode())
+            out.extend(f"{byte:X}" for byte in character.encode("utf-8", "surrogateescape"))
     return "".join(out)
 
 

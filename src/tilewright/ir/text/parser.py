@@ -1,6 +1,6 @@
 """The parser: xDSL's, with the edges real Triton text falls off repaired.
 
-What differs from ``xdsl.parser.Parser`` (the numbers are rows of the regression tests):
+What differs from ``xdsl.parser.Parser``, here and in the three classes below it:
 
 * aliases may be used before they are defined; MLIR prints most ``#locN`` after the module;
 * locations: ranges, ``fused<meta>``, and locations on every kind of block argument;
@@ -11,46 +11,26 @@ What differs from ``xdsl.parser.Parser`` (the numbers are rows of the regression
 * nesting has a limit and every fault ends in a positioned ``ParseError``;
 * types and attributes in angle brackets are parsed once per file and spelling.
 
-This and ``printer`` are the only modules that touch xDSL's private methods.
+``base_parser`` holds positions and messages, ``location_parser`` locations, ``literal_parser``
+numbers; this file operations, values, aliases and what dialects call.
 """
 
 # pyright: reportPrivateUsage=false, reportIncompatibleMethodOverride=false
-# Overriding private methods of a pinned xDSL is this module's purpose.
+# Overriding private methods of a pinned xDSL is this package's purpose.
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    AnyDenseElement,
-    AnyFloat,
-    ArrayAttr,
-    CallSiteLoc,
-    DenseIntOrFPElementsAttr,
     FileLineColLoc,
-    FloatAttr,
-    FusedLoc,
-    IndexType,
     IntAttr,
-    IntegerAttr,
-    IntegerType,
-    LocationAttr,
     ModuleOp,
-    NameLoc,
-    NoneAttr,
-    RankedStructure,
-    StringAttr,
-    TensorType,
     UnknownLoc,
-    VectorType,
-    f64,
-    i64,
 )
 from xdsl.ir import (
     Attribute,
@@ -63,21 +43,15 @@ from xdsl.ir import (
 )
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.parser.generic_parser import ParserState
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from tilewright.ir.text.floats import float_from_bits
-from tilewright.ir.text.lexer import SourceLexer
-from tilewright.ir.text.literals import SplatElementsAttr, scalar_attribute
-from tilewright.ir.text.locations import FileLineColRangeLoc, is_location
+from tilewright.ir.text.literal_parser import LiteralParser
 from tilewright.ir.text.resources import Resources, skip_resources
 
 _T = TypeVar("_T")
-
-MAX_NESTING = 200
-"""Regions or attributes inside each other. Real kernels stay below 20."""
 
 _ALIAS_DEFINITION = re.compile(r"^([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 
@@ -93,7 +67,7 @@ def _nested_angles(levels: int) -> str:
 _ANGLE_BODY = re.compile(rf"<{_nested_angles(3)}>")
 
 
-class IRParser(Parser):
+class IRParser(LiteralParser):
     """Parses one source text into one module."""
 
     def __init__(
@@ -105,22 +79,14 @@ class IRParser(Parser):
         line_offset: int = 0,
         keep_names: bool = True,
     ) -> None:
-        self.line_offset = line_offset
         self.keep_names = keep_names
         self.resources = Resources()
-        self._text = text
-        self._file_name = StringAttr(name)
-        self._line_starts: list[int] | None = None
         self._alias_positions: dict[str, int] | None = None
         self._aliases_in_progress: set[str] = set()
         self._memo: dict[tuple[str, str], Attribute] = {}
-        self._nesting = 0
         self._name_offsets: list[int] = []
         self._forward_spans: dict[tuple[str, int], Span] = {}
-        super().__init__(context, "", name)
-        self._parser_state = cast(
-            "ParserState[Any, Any]", ParserState(SourceLexer(Input(text, name)))
-        )
+        super().__init__(context, text, name, line_offset)
 
     # -- entry points ------------------------------------------------------------------------
 
@@ -222,24 +188,6 @@ class IRParser(Parser):
         self._check_all_values_defined(self.forward_ssa_references.keys())
         self.ssa_values, self.forward_ssa_references = outer_values, outer_forward
 
-    def position(self, offset: int) -> tuple[int, int]:
-        """One-based line and column of `offset`, in lines of the original file."""
-        if self._line_starts is None:
-            self._line_starts = [0, *(m.end() for m in re.finditer("\n", self._text))]
-        line = bisect_right(self._line_starts, offset)
-        return line + self.line_offset, offset - self._line_starts[line - 1] + 1
-
-    # -- errors ------------------------------------------------------------------------------
-
-    def raise_error(
-        self, msg: str, at_position: Any = None, end_position: int | None = None
-    ) -> NoReturn:
-        """Every fault of the text ends here; xDSL's messages are brought into one style."""
-        polished = _polished(msg)
-        if end_position is not None:
-            super().raise_error(polished, at_position, end_position)
-        super().raise_error(polished, at_position)
-
     # -- operations and regions --------------------------------------------------------------
 
     def parse_operation(self) -> Operation:
@@ -250,8 +198,6 @@ class IRParser(Parser):
         self._said_unknown = False
         return operation
 
-    _said_unknown = False
-
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:
         results = super()._parse_op_result_list()
         # An op stands where its name does, not where its results are listed.
@@ -261,11 +207,6 @@ class IRParser(Parser):
 
     num_named_results = 0
     """How many results the text names of the op that is being read, before its regions."""
-
-    def location_at(self, offset: int) -> FileLineColLoc:
-        """The position of `offset` in the file, as a location."""
-        line, column = self.position(offset)
-        return FileLineColLoc(self._file_name, IntAttr(line), IntAttr(column))
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
@@ -302,14 +243,6 @@ class IRParser(Parser):
                 if default is not None and name not in operation.properties:
                     operation.properties[name] = default
         return operation
-
-    @contextmanager
-    def _nested(self):
-        self._nesting += 1
-        if self._nesting > MAX_NESTING:
-            self.raise_error(f"nested deeper than {MAX_NESTING} levels")
-        yield
-        self._nesting -= 1
 
     # -- values ------------------------------------------------------------------------------
 
@@ -365,11 +298,17 @@ class IRParser(Parser):
             with self._nested():
                 return super()._parse_extended_type_or_attribute(name, is_type)
 
+        start = max(self._text.rfind(name, 0, self.pos) - 1, 0)
+
         def build() -> Attribute:
             with self._nested():
                 return super(IRParser, self)._parse_extended_type_or_attribute(name, is_type)
 
-        return self._memoised(name, build)
+        try:
+            return self._memoised(name, build)
+        except VerifyException as error:
+            # Upstream's words, at the attribute that breaks the rule.
+            raise ParseError(Span(start, self.pos, self.lexer.input), str(error)) from None
 
     def _parse_optional_builtin_parametrized_type(self) -> TypeAttribute | None:
         token = self._current_token
@@ -437,205 +376,6 @@ class IRParser(Parser):
         """Offsets of alias definitions already read; a forward one is passed over later."""
         return self.__dict__.setdefault("_alias_offsets", set())
 
-    # -- locations ---------------------------------------------------------------------------
-
-    def parse_optional_location(self) -> LocationAttr | None:
-        if self._current_token.text != "loc":
-            return None
-        self._consume_token()
-        self.parse_punctuation("(", " in location")
-        with self._nested():
-            location = self._parse_location()
-        self.parse_punctuation(")", " in location")
-        self._said_unknown = location.__class__ is UnknownLoc
-        return location
-
-    def _parse_location(self) -> LocationAttr:
-        token = self._current_token
-        if token.kind is MLIRTokenKind.HASH_IDENT:
-            attribute = self.parse_attribute()
-            if not is_location(attribute):
-                self.raise_error(f"expected location, but found '{attribute}'", token.span)
-            return cast(LocationAttr, attribute)
-        if token.kind in (MLIRTokenKind.STRING_LIT, MLIRTokenKind.BYTES_LIT):
-            return self._parse_named_or_file_location()
-        parse = {
-            "unknown": UnknownLoc,
-            "callsite": self._parse_callsite_location,
-            "fused": self._parse_fused_location,
-        }.get(token.text)
-        if parse is None:
-            self.raise_error('expected location: unknown, "file":line:column, callsite or fused')
-        self._consume_token()
-        with self._nested():
-            return parse()
-
-    def _parse_named_or_file_location(self) -> LocationAttr:
-        text = self.parse_str_literal()
-        if self.parse_optional_punctuation(":") is not None:
-            return self._parse_file_location(StringAttr(text))
-        if self.parse_optional_punctuation("(") is None:
-            return NameLoc(StringAttr(text), NoneAttr())
-        with self._nested():
-            inner = self._parse_location()
-        self.parse_punctuation(")", " in named location")
-        return NameLoc(StringAttr(text), inner)
-
-    def _parse_file_location(self, name: StringAttr) -> LocationAttr:
-        line = self.parse_integer(False, False)
-        column = self.parse_integer(False, False) if self.parse_optional_punctuation(":") else 0
-        if self.parse_optional_keyword("to") is None:
-            return FileLineColLoc(name, IntAttr(line), IntAttr(column))
-        end_line = line
-        if self.parse_optional_punctuation(":") is None:
-            end_line = self.parse_integer(False, False)
-            self.parse_punctuation(":", " in location range")
-        end_column = self.parse_integer(False, False)
-        parts = (IntAttr(n) for n in (line, column, end_line, end_column))
-        return cast(LocationAttr, FileLineColRangeLoc(name, *parts))
-
-    def _parse_callsite_location(self) -> LocationAttr:
-        self.parse_punctuation("(", " in callsite location")
-        callee = self._parse_location()
-        self.parse_keyword("at", " in callsite location")
-        caller = self._parse_location()
-        self.parse_punctuation(")", " in callsite location")
-        return CallSiteLoc(callee, caller)
-
-    def _parse_fused_location(self) -> LocationAttr:
-        metadata: Attribute = NoneAttr()
-        if self.parse_optional_punctuation("<") is not None:
-            metadata = self.parse_attribute()
-            self.parse_punctuation(">", " after fused location metadata")
-        inner = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-        return FusedLoc(ArrayAttr(cast("list[Attribute]", inner)), metadata)
-
-    def _parse_optional_builtin_attr(self) -> Attribute | None:
-        if self._current_token.text == "loc":
-            return self.parse_optional_location()
-        with self._nested():
-            return super()._parse_optional_builtin_attr()
-
-    # -- strings -----------------------------------------------------------------------------
-
-    def parse_optional_str_literal(self) -> str | None:
-        """A string; MLIR's hold bytes, so what is no UTF-8 survives as surrogate characters."""
-        token = self._current_token
-        if token.kind is not MLIRTokenKind.BYTES_LIT:
-            return super().parse_optional_str_literal()
-        self._consume_token()
-        contents = StringLiteral.from_span(token.span).bytes_contents
-        return contents.decode("utf-8", "surrogateescape")
-
-    # -- numbers -----------------------------------------------------------------------------
-
-    def parse_optional_builtin_int_or_float_attr(self) -> Any:
-        if (boolean := self.try_parse_builtin_boolean_attr()) is not None:
-            return boolean
-        start = self._current_token
-        is_hex = start.text[:2] == "0x"
-        value = self.parse_optional_number()
-        if value is None:
-            return None
-        if self.parse_optional_punctuation(":") is None:
-            return FloatAttr(value, f64) if isinstance(value, float) else IntegerAttr(value, i64)
-        type = self.parse_type()
-        if isinstance(type, AnyFloat) and is_hex:
-            return FloatAttr(self._bits_to_float(int(value), type, start.span), type)
-        if isinstance(type, AnyFloat):
-            return FloatAttr(float(value), type)
-        if not isinstance(type, (IntegerType, IndexType)):
-            self.raise_error(f"a number cannot have type '{type}'", start.span)
-        if isinstance(value, float):
-            self.raise_error("floating point value not valid for specified type", start.span)
-        return self._integer_attribute(value, type, start.span)
-
-    def _integer_attribute(
-        self, value: int, type: IntegerType | IndexType, span: Span
-    ) -> IntegerAttr:
-        if isinstance(type, IntegerType):
-            bits = type.width.data
-            if not -(1 << max(bits - 1, 0)) <= value < (1 << bits):
-                self.raise_error("integer constant out of range for attribute", span)
-        return IntegerAttr(value, type)
-
-    def _bits_to_float(self, bits: int, type: AnyFloat, span: Span) -> float:
-        try:
-            return float_from_bits(bits, type)
-        except ValueError as error:
-            self.raise_error(str(error), span)
-
-    def parse_dense_int_or_fp_elements_attr(
-        self, type: RankedStructure[AnyDenseElement] | None
-    ) -> Any:
-        """``dense<...>``, with hex literals read as bits and uniform values kept as a splat."""
-        start = self._current_token.span
-        self.parse_punctuation("<", " in dense attribute")
-        literal: str | tuple[list[Any], list[int]]
-        if self.parse_optional_punctuation(">") is not None:
-            literal = ([], [0])
-        else:
-            text = self.parse_optional_str_literal()
-            literal = text if text is not None else self._parse_tensor_literal()
-            self.parse_punctuation(">", " in dense attribute")
-        if type is None:
-            self.parse_punctuation(":", " in dense attribute")
-            type = self._parse_dense_literal_type()
-        if not isinstance(type, (TensorType, VectorType)):
-            self.raise_error("expected a tensor or vector type for a dense attribute", start)
-        if isinstance(literal, str):
-            return self._dense_from_hex(literal, type, start)
-        return self._dense_from_elements(*literal, type, start)
-
-    def _dense_from_hex(self, text: str, type: Any, span: Span) -> Attribute:
-        try:
-            raw = bytes.fromhex(text.removeprefix("0x"))
-        except ValueError:
-            self.raise_error("expected a string of hexadecimal digits in a dense attribute", span)
-        size = type.element_type.compile_time_size
-        count = _element_count(type)
-        if len(raw) == size:
-            return self._splat(type.element_type.unpack(raw, 1)[0], type)
-        if len(raw) != size * count:
-            self.raise_error(
-                f"dense attribute holds {len(raw)} bytes, but its type needs {size * count}", span
-            )
-        return self._dense(type.element_type.unpack(raw, count), type)
-
-    def _dense_from_elements(
-        self, elements: list[Any], shape: list[int], type: Any, span: Span
-    ) -> Attribute:
-        values = [self._dense_element(element, type.element_type) for element in elements]
-        if not shape:
-            return self._splat(values[0], type)
-        if list(type.get_shape()) != shape and _element_count(type) + len(values) > 0:
-            self.raise_error(
-                f"inferred shape of elements literal ({_shape(shape)}) does not match type "
-                f"({_shape(type.get_shape())})",
-                span,
-            )
-        return self._dense(values, type)
-
-    def _dense_element(self, element: Any, type: Any) -> Any:
-        is_hex = element.span.text.lstrip("-")[:2] == "0x"
-        if is_hex and isinstance(type, AnyFloat):
-            return self._bits_to_float(int(element.value), type, element.span)
-        value = element.to_type(self, type)
-        if isinstance(type, IntegerType):
-            return self._integer_attribute(value, type, element.span).value.data
-        return value
-
-    def _dense(self, values: Sequence[Any], type: Any) -> Attribute:
-        if values and sum(1 for _ in groupby(map(repr, values))) == 1:
-            return self._splat(values[0], type)
-        return DenseIntOrFPElementsAttr.from_list(type, list(values))
-
-    def _splat(self, value: Any, type: Any) -> Attribute:
-        if isinstance(value, tuple):  # complex numbers: not worth a splat of their own
-            values = [cast("Any", value)] * _element_count(type)
-            return DenseIntOrFPElementsAttr.from_list(type, values)
-        return SplatElementsAttr(scalar_attribute(value, type.element_type), type)
-
     # -- file metadata -----------------------------------------------------------------------
 
     def _parse_file_metadata_dictionary(self) -> None:
@@ -645,37 +385,3 @@ class IRParser(Parser):
             self.raise_error("expected '#-}' at the end of the file metadata", start)
         self.resources.add(self._text[start.start : end])
         self._resume_from(end)
-
-
-_REWORDED = {
-    " in block definition": "expected an operation, a block label or '}'",
-    "Expected bare-id or string-literal here as part of attribute entry!": (
-        "expected the name of an attribute"
-    ),
-    "operation name expected": "expected the name of an operation",
-    "Expected block argument!": "expected a block argument, as %name: type",
-}
-
-
-def _polished(message: str) -> str:
-    """`message` as a phrase that says first what was expected."""
-    if message in _REWORDED:
-        return _REWORDED[message]
-    message = message.rstrip("!.")
-    head, separator, tail = message.partition(" expected")
-    if separator and (not tail or tail.startswith((" in ", " after "))):
-        message = f"expected {head}{tail}"
-    if message.startswith("Expected "):
-        message = "e" + message[1:]
-    return message
-
-
-def _element_count(type: Any) -> int:
-    count = 1
-    for extent in type.get_shape():
-        count *= extent
-    return count
-
-
-def _shape(extents: Iterable[int]) -> str:
-    return "[" + ", ".join(map(str, extents)) + "]"

@@ -513,3 +513,12 @@ def print_module(
 def print_operation(op: Operation, *, flavour: Flavour = DEFAULT) -> str:
     """`op` in generic form on its own, as messages quote it."""
     return IRPrinter(generic=True, flavour=flavour).render_inside(op)
+
+
+def _debug_text(op: Operation) -> str:
+    return print_module(op).rstrip("\n")
+
+
+# What a debugger or an f-string shows of an op is our text as well; the stock printer does not
+# know the methods our ops print with.
+Operation.__str__ = _debug_text
