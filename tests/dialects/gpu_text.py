@@ -39,7 +39,7 @@ class Bench:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, body: str, **attributes: str) -> str:
-        merged = {**self.attributes, **{k.replace("__", "."): v for k, v in attributes.items()}}
+        merged = {**self.attributes, **attributes}
         shown = ", ".join(f'"{name}" = {value}' for name, value in merged.items())
         arguments = ", ".join(f"{name}: {type}" for name, type in self.arguments.items())
         return (

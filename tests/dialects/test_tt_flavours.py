@@ -36,7 +36,9 @@ def only(op_class, text: str):
 
 
 def in_3_9(modifier: str, eviction: str) -> str:
-    return f"cachePolicy = #tt.cache_policy<cache_modifier = {modifier}, eviction_policy = {eviction}>"
+    return (
+        f"cachePolicy = #tt.cache_policy<cache_modifier = {modifier}, eviction_policy = {eviction}>"
+    )
 
 
 ACCESSES = [
@@ -91,7 +93,9 @@ def test_descriptor_loads_have_policies_too():
 def test_generic_text_of_older_releases(brackets: str):
     """Enumerations, as properties or, before MLIR had them, as attributes."""
     entries = "cache = 2 : i32, evict = 3 : i32, isVolatile = false, operandSegmentSizes = array<i32: 1, 0, 0>"
-    load = only(LoadOp, kernel(f'%0 = "tt.load"(%p) {brackets.format(entries)} : (!tt.ptr<f32>) -> f32'))
+    load = only(
+        LoadOp, kernel(f'%0 = "tt.load"(%p) {brackets.format(entries)} : (!tt.ptr<f32>) -> f32')
+    )
     assert load.policy == CachePolicyAttr.get("ca", "evict_last")
     assert load.attributes == {}
 
@@ -104,7 +108,9 @@ def test_generic_text_of_older_releases_with_nothing_special():
 
 
 def test_policy_of_another_dialect_is_written_as_far_as_it_can_be():
-    text = kernel("%0 = tt.load %p {cachePolicy = #ttng.cache_policy<cache_modifier = cg>} : !tt.ptr<f32>")
+    text = kernel(
+        "%0 = tt.load %p {cachePolicy = #ttng.cache_policy<cache_modifier = cg>} : !tt.ptr<f32>"
+    )
     assert printed(text, TRITON_3_8) == [named("%0 = tt.load %p cacheModifier = cg : !tt.ptr<f32>")]
 
 
@@ -138,7 +144,9 @@ def test_descriptor_types(before: str, now: str):
     assert type_in(full[0]) == type_in(full[1])
     for written in full:
         assert [written_as(written, flavour) for flavour in BEFORE_3_8] == [before] * 2
-        assert [written_as(written, flavour) for flavour in (TRITON_3_8, TRITON_3_9, TLX)] == [now] * 3
+        assert [written_as(written, flavour) for flavour in (TRITON_3_8, TRITON_3_9, TLX)] == [
+            now
+        ] * 3
 
 
 @pytest.mark.parametrize(
@@ -270,11 +278,15 @@ def test_store_with_reduction_is_a_reduction():
     reduce = only(DescriptorReduceOp, kernel(store))
     assert reduce.kind.value.data == 3
     assert printed(kernel(store), TLX) == [
-        named("tt.descriptor_reduce max, %desc[%i, %i], %block {a} : !tt.tensordesc<8x8xf32>, tensor<8x8xf32>")
+        named(
+            "tt.descriptor_reduce max, %desc[%i, %i], %block {a} : !tt.tensordesc<8x8xf32>, tensor<8x8xf32>"
+        )
     ]
 
 
-@pytest.mark.parametrize(("number", "op"), [(0, "tt.descriptor_store"), (1, "tt.descriptor_reduce add,")])
+@pytest.mark.parametrize(
+    ("number", "op"), [(0, "tt.descriptor_store"), (1, "tt.descriptor_reduce add,")]
+)
 def test_store_with_reduction_in_generic_form(number: int, op: str):
     generic = f'"tt.descriptor_store"(%desc, %block, %i, %i) <{{reduce_kind = {number} : i32}}> : (!tt.tensordesc<8x8xf32>, tensor<8x8xf32>, i32, i32) -> ()'
     assert printed(kernel(generic), TLX) == [

@@ -229,7 +229,6 @@ def test_other_spellings_agree_with_triton():
 
 def test_enums_are_numbers_in_generic_form():
     text = kernel("%0 = tt.atomic_rmw fadd, acq_rel, sys, %p, %f : (!tt.ptr<f32>, f32) -> f32")
-    assert (
-        "<{atomic_rmw_op = 5 : i32, scope = 3 : i32, sem = 4 : i32}>"
-        in print_module(parse(text), generic=True, flavour=PLAIN)
+    assert "<{atomic_rmw_op = 5 : i32, scope = 3 : i32, sem = 4 : i32}>" in print_module(
+        parse(text), generic=True, flavour=PLAIN
     )

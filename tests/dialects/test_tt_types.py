@@ -2,8 +2,8 @@
 
 import pytest
 from xdsl.dialects.builtin import (
-    FloatAttr,
     Float8E4M3FNType,
+    FloatAttr,
     FunctionType,
     IndexType,
     IntegerType,
@@ -37,7 +37,11 @@ UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 def test_pointer():
     pointer = PtrType.get(f16)
-    assert (pointer.pointee, pointer.address_space, pointer.is_block_pointer) == (f16, "global", False)
+    assert (pointer.pointee, pointer.address_space, pointer.is_block_pointer) == (
+        f16,
+        "global",
+        False,
+    )
     assert PtrType.get(f16, 1) == pointer == PtrType.get(f16, "global")
     assert PtrType.get(f16, 3).address_space == "3"
     assert PtrType.get(f16, "constant") != pointer
@@ -56,7 +60,9 @@ def test_pointer_to_nothing_storable(pointee):
 def test_address_spaces_are_known():
     with pytest.raises(VerifyException, match="invalid pointer address space 'foo'"):
         PtrType.get(f32, "foo")
-    assert messages('tt.func private @f(!tt.ptr<f32, "foo">)') == ["invalid pointer address space 'foo'"]
+    assert messages('tt.func private @f(!tt.ptr<f32, "foo">)') == [
+        "invalid pointer address space 'foo'"
+    ]
 
 
 def test_pointers_and_tensors_of_them():

@@ -25,7 +25,8 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,16 +56,6 @@ _ROOTS = sorted(
 )
 
 
-@dataclass(frozen=True)
-class _NoDevice:
-    """A driver for a machine without one: a few front-end checks ask it what is compiled for."""
-
-    target: GPUTarget
-
-    def get_current_target(self) -> GPUTarget:
-        return self.target
-
-
 def cases() -> tuple[Case, ...]:
     """Every case the installed Triton can compile, in file order."""
     found: list[Case] = []
@@ -79,22 +70,17 @@ def cases() -> tuple[Case, ...]:
 
 
 def dump(case: Case, target: str) -> dict[str, str]:
-    """The text of one case on one target, keyed by the end of its file name."""
+    """The text of one case on one target, keyed `source.ttir`, `ttir`, `ttgir` as files end."""
     gpu = TARGETS[target]
-    driver.set_active(_NoDevice(gpu))
     backend = make_backend(gpu)
     source = _source(case, target)
     options = backend.parse_options({**case.options, **source.parse_options()})
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    module = source.make_ir(
-        gpu,
-        options,
-        backend.get_codegen_implementation(options),
-        backend.get_module_map(),
-        context,
-    )
+    codegen = backend.get_codegen_implementation(options)
+    with _no_device(gpu):
+        module = source.make_ir(gpu, options, codegen, backend.get_module_map(), context)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     metadata = {"target": gpu, **options.__dict__}
@@ -127,6 +113,25 @@ def write(case: Case, targets: Iterable[str], outdir: Path) -> list[str]:
     return failures
 
 
+@dataclass(frozen=True)
+class _NoDevice:
+    """A driver for a machine without one: a few front-end checks ask it what is compiled for."""
+
+    target: GPUTarget
+
+    def get_current_target(self) -> GPUTarget:
+        return self.target
+
+
+@contextmanager
+def _no_device(target: GPUTarget) -> Iterator[None]:
+    driver.set_active(_NoDevice(target))
+    try:
+        yield
+    finally:
+        driver.set_active(None)  # found again when next asked for
+
+
 def _source(case: Case, target: str) -> ASTSource:
     return _SOURCES[case.language](
         fn=case.kernel,
@@ -137,10 +142,24 @@ def _source(case: Case, target: str) -> ASTSource:
 
 
 def _write_in_child(case: Case, targets: tuple[str, ...], outdir: Path) -> None:
-    failures = write(case, targets, outdir)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TRITON_CACHE_DIR"] = cache
+        failures = write(case, targets, outdir)
     for failure in failures:
         print(failure, file=sys.stderr, flush=True)
     sys.exit(len(failures))
+
+
+def _failures_of(case: Case, targets: tuple[str, ...], outdir: Path) -> int:
+    fork = multiprocessing.get_context("fork")
+    child = fork.Process(target=_write_in_child, args=(case, targets, outdir))
+    child.start()
+    child.join()
+    status = child.exitcode or 0
+    if status >= 0:
+        return status
+    print(f"{case.name}: ended by signal {-status}", file=sys.stderr, flush=True)
+    return len(targets)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -156,21 +175,13 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"unknown target {', '.join(unknown)}; known: {', '.join(TARGETS)}")
     arguments.outdir.mkdir(parents=True, exist_ok=True)
     failed = written = 0
-    fork = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["TRITON_CACHE_DIR"] = cache
-        for case in cases():
-            targets = tuple(target for target in case.available_targets if target in wanted)
-            if not targets or (arguments.only and not re.fullmatch(arguments.only, case.name)):
-                continue
-            child = fork.Process(target=_write_in_child, args=(case, targets, arguments.outdir))
-            child.start()
-            child.join()
-            status = child.exitcode or 0
-            if status < 0:
-                print(f"{case.name}: ended by signal {-status}", file=sys.stderr, flush=True)
-            failed += 1 if status < 0 else status
-            written += len(targets) - (len(targets) if status < 0 else status)
+    for case in cases():
+        targets = tuple(target for target in case.available_targets if target in wanted)
+        if not targets or (arguments.only and not re.fullmatch(arguments.only, case.name)):
+            continue
+        lost = _failures_of(case, targets, arguments.outdir)
+        failed += lost
+        written += len(targets) - lost
     print(f"triton {triton.__version__}: {written} written, {failed} failed")
     return failed
 

@@ -22,7 +22,6 @@ _MODULES: Mapping[str, tuple[str, str]] = {
     "arith": ("tilewright.dialects.arith", "Arith"),
     "cf": ("tilewright.dialects.cf", "Cf"),
     "gluon": ("tilewright.dialects.gluon", "Gluon"),
-    "gluon": ("tilewright.dialects.gluon", "Gluon"),
     "gpu": ("tilewright.dialects.gpu", "Gpu"),
     "llvm": ("tilewright.dialects.llvm", "Llvm"),
     "math": ("tilewright.dialects.math", "Math"),

@@ -134,6 +134,4 @@ I32_ARRAY_ATTR = Satisfies(
     lambda attribute: isinstance(attribute, DenseArrayBase) and attribute.elt_type == i32,
     (DenseArrayBase,),
 )
-DICTIONARIES_ATTR = Satisfies(
-    "Array of dictionary attributes", _is_dictionary_array, (ArrayAttr,)
-)
+DICTIONARIES_ATTR = Satisfies("Array of dictionary attributes", _is_dictionary_array, (ArrayAttr,))

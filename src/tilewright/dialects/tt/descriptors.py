@@ -173,9 +173,7 @@ class MakeTensorDescOp(AsmOp):
     @override
     def verify_(self) -> None:
         if len(self.shape) != len(self.strides):
-            raise VerifyException(
-                f"has {len(self.shape)} extents but {len(self.strides)} strides"
-            )
+            raise VerifyException(f"has {len(self.shape)} extents but {len(self.strides)} strides")
 
 
 # Loading and storing blocks.
@@ -309,9 +307,7 @@ class DescriptorReduceOp(AsmOp):
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": DESCRIPTOR_REDUCE_KIND}
 
-    def __init__(
-        self, kind: str, desc: Operand, indices: Sequence[Operand], src: Operand
-    ) -> None:
+    def __init__(self, kind: str, desc: Operand, indices: Sequence[Operand], src: Operand) -> None:
         super().__init__(
             operands=[desc, src, indices],
             properties={"kind": DESCRIPTOR_REDUCE_KIND.attribute(kind)},
@@ -416,9 +412,7 @@ class DescriptorScatterOp(AsmOp):
         "`:` type($desc) `,` type($x_offsets) `,` type($y_offset) `,` type($src)"
     )
 
-    def __init__(
-        self, desc: Operand, x_offsets: Operand, y_offset: Operand, src: Operand
-    ) -> None:
+    def __init__(self, desc: Operand, x_offsets: Operand, y_offset: Operand, src: Operand) -> None:
         super().__init__(operands=[desc, x_offsets, y_offset, src])
 
     @override

@@ -86,9 +86,7 @@ class FuncOp(AsmOp):
     res_attrs = opt_prop_def(DICTIONARIES_ATTR)
     body = region_def()
 
-    traits = traits_def(
-        HasParent(ModuleOp), IsolatedFromAbove(), SymbolOpInterface(), _Callable()
-    )
+    traits = traits_def(HasParent(ModuleOp), IsolatedFromAbove(), SymbolOpInterface(), _Callable())
 
     def __init__(
         self,
@@ -164,7 +162,10 @@ class FuncOp(AsmOp):
         attributes = _parse_further_attributes(parser)
         body = Region()
         if parser.next_text == "{":
+            start = parser.pos
             body = parser.parse_isolated_region(signature.arguments)
+            if all(block.is_empty and not block.args for block in body.blocks):
+                parser.raise_error("expected non-empty function body", start)
         return cls.create(properties=properties, attributes=attributes, regions=[body])
 
     @override

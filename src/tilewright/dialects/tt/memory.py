@@ -23,7 +23,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tt.attributes import CachePolicyAttr
 from tilewright.dialects.tt.base import (
     FALSE,
     Operand,
@@ -50,9 +49,7 @@ LOAD_MODIFIERS = frozenset(("none", "ca", "cg", "cs", "cv"))
 STORE_MODIFIERS = frozenset(("none", "wb", "cg", "cs", "wt"))
 
 _NO_CHECKS = ints_attr(())
-_MASK = TypeRule(
-    "mask type matches ptr type", lambda types: i1_like(pointee_type(types["ptr"]))
-)
+_MASK = TypeRule("mask type matches ptr type", lambda types: i1_like(pointee_type(types["ptr"])))
 
 
 @irdl_op_definition
@@ -163,6 +160,3 @@ class StoreOp(CachedAccess):
     @override
     def verify_(self) -> None:
         check_cache_policy(self.policy, "stores", STORE_MODIFIERS)
-
-
-__all__ = ["LOAD_MODIFIERS", "STORE_MODIFIERS", "CachePolicyAttr", "LoadOp", "StoreOp"]

@@ -111,9 +111,7 @@ class UnsplatOp(TraitCheckedOp):
         check_inferred(self.result_types, [element_type_of(self.src.type)])
 
 
-def expanded_type(
-    source: Attribute, axis: int, hint: Attribute | None = None
-) -> Attribute:
+def expanded_type(source: Attribute, axis: int, hint: Attribute | None = None) -> Attribute:
     """`source` with a dimension of extent 1 put in at `axis`."""
     shape = shape_of(source)
     if not 0 <= axis <= len(shape):
@@ -181,9 +179,7 @@ class BroadcastOp(AsmOp):
             return
         rules = rules_of(source)
         if rules is not None and rules.fits_broadcast(source, result) is False:
-            raise VerifyException(
-                "requires matching source and result layouts up to broadcasting"
-            )
+            raise VerifyException("requires matching source and result layouts up to broadcasting")
 
 
 @irdl_op_definition
@@ -232,8 +228,7 @@ class ReshapeOp(AsmOp):
             raise VerifyException("number of src and dst elements of reshape must be the same")
         if (encoding_of(source) is None) != (encoding_of(result) is None):
             raise VerifyException(
-                "Op requires that either (a) src and dst both have encodings, "
-                "or (b) neither does."
+                "Op requires that either (a) src and dst both have encodings, or (b) neither does."
             )
         self._check_layout(source, result)
 
@@ -277,8 +272,7 @@ class CatOp(TraitCheckedOp):
             )
         if (encoding_of(source) is None) != (encoding_of(result) is None):
             raise VerifyException(
-                "requires that either (a) operands and result all have encodings, "
-                "or (b) none do."
+                "requires that either (a) operands and result all have encodings, or (b) none do."
             )
         rules = rules_of(result)
         if rules is not None and (problem := rules.cat_problem(source, result)) is not None:

@@ -248,4 +248,3 @@ def block_pointee(type: Attribute) -> AnyTensor | None:
     if isinstance(type, PtrType) and is_tensor(type.pointee):
         return type.pointee
     return None
-

@@ -515,8 +515,8 @@ def print_operation(op: Operation, *, flavour: Flavour = DEFAULT) -> str:
     return IRPrinter(generic=True, flavour=flavour).render_inside(op)
 
 
-def _debug_text(op: Operation) -> str:
-    return print_module(op).rstrip("\n")
+def _debug_text(self: Operation) -> str:
+    return print_module(self).rstrip("\n")
 
 
 # What a debugger or an f-string shows of an op is our text as well; the stock printer does not
