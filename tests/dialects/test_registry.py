@@ -6,7 +6,7 @@ import sys
 import pytest
 from xdsl.ir import Dialect
 
-from tests.dialects.text_support import check_same_as_triton, messages, parse
+from tests.dialects.text_support import messages
 from tilewright.dialects import DIALECTS, make_context
 from tilewright.ir.text import print_module
 from tilewright.ir.text.assembly import AsmOp
@@ -95,23 +95,3 @@ def test_unregistered_ops_can_be_allowed():
     context = make_context(allow_unregistered=True)
     module = IRParser(context, '%0 = "nowhere.op"() {a} : () -> i32').parse_module()
     assert '%0 = "nowhere.op"() {a} : () -> i32' in print_module(module)
-
-
-# builtin
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "module {\n}\n",
-        "module @name {\n}\n",
-        'module @"a name" {\n}\n',
-        'module attributes {a.b = 1 : i32, "ttg.num-warps" = 4 : i32} {\n}\n',
-        'module @name attributes {a.b, sym_visibility = "private"} {\n  module {\n  }\n  module @inner attributes {a.b} {\n    %0 = ub.poison : i32\n  }\n}\n',
-        "module {\n  %0 = ub.poison : i32\n  %1:2 = unrealized_conversion_cast %0, %0 : i32, i32 to i64, i32 {a}\n  %2 = unrealized_conversion_cast to i64\n}\n",
-        "module {\n  tt.func @f(%arg0: i32) {\n    %0 = builtin.unrealized_conversion_cast %arg0 : i32 to i64\n    tt.return\n  }\n}\n",
-    ],
-)
-def test_builtin_text(text: str):
-    assert print_module(parse(text)) == text
-    check_same_as_triton(text)

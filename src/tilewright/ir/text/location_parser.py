@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     CallSiteLoc,
     FileLineColLoc,
-    FusedLoc,
     IntAttr,
     LocationAttr,
     NameLoc,
@@ -23,7 +21,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from tilewright.ir.text.base_parser import PositionedParser
-from tilewright.ir.text.locations import FileLineColRangeLoc, is_location
+from tilewright.ir.text.locations import FileLineColRangeLoc, fuse, is_location, name_location
 
 
 class LocationParser(PositionedParser):
@@ -72,7 +70,7 @@ class LocationParser(PositionedParser):
         with self._nested():
             inner = self._parse_location()
         self.parse_punctuation(")", " in named location")
-        return NameLoc(StringAttr(text), inner)
+        return name_location(text, inner)
 
     def _parse_file_location(self, name: StringAttr) -> LocationAttr:
         line = self.parse_integer(False, False)
@@ -96,12 +94,12 @@ class LocationParser(PositionedParser):
         return CallSiteLoc(callee, caller)
 
     def _parse_fused_location(self) -> LocationAttr:
-        metadata: Attribute = NoneAttr()
+        metadata: Attribute | None = None
         if self.parse_optional_punctuation("<") is not None:
             metadata = self.parse_attribute()
             self.parse_punctuation(">", " after fused location metadata")
         inner = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-        return FusedLoc(ArrayAttr(cast("list[Attribute]", inner)), metadata)
+        return cast(LocationAttr, fuse(inner, metadata))
 
     def _parse_optional_builtin_attr(self) -> Attribute | None:
         if self._current_token.text == "loc":

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -44,7 +44,7 @@ from xdsl.ir import (
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -86,6 +86,7 @@ class IRParser(LiteralParser):
         self._memo: dict[tuple[str, str], Attribute] = {}
         self._name_offsets: list[int] = []
         self._forward_spans: dict[tuple[str, int], Span] = {}
+        self._first_spans: dict[str, Span] = {}
         super().__init__(context, text, name, line_offset)
 
     # -- entry points ------------------------------------------------------------------------
@@ -253,6 +254,7 @@ class IRParser(LiteralParser):
             references = self.forward_ssa_references.setdefault(name, {})
             if operand.index not in references:
                 self._forward_spans[name, operand.index] = operand.span
+                self._first_spans[name] = operand.span
                 if not references:
                     del self.forward_ssa_references[name]
                 return super().resolve_operand(operand, type)
@@ -265,16 +267,24 @@ class IRParser(LiteralParser):
         else:
             resolved = values[operand.index]
         if resolved.type is not type and resolved.type != type:
-            self.raise_error(
+            message = (
                 f"use of value '%{name}' expects different type than prior uses: "
-                f"'{type}' vs '{resolved.type}'",
-                operand.span,
+                f"'{type}' vs '{resolved.type}'"
             )
+            self._raise_with_note(message, operand.span, name, "prior use here")
         return resolved
+
+    def _raise_with_note(self, message: str, span: Span, name: str, note: str) -> NoReturn:
+        """An error about value `name` that also shows where it was met first."""
+        first = self._first_spans.get(name)
+        references = [(first, note)] if first is not None else []
+        raise MultipleSpansParseError(span, message, None, list(references))
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         if name in self.ssa_values:
-            self.raise_error(f"redefinition of SSA value '%{name}'", span)
+            message = f"redefinition of SSA value '%{name}'"
+            self._raise_with_note(message, span, name, "previously defined here")
+        self._first_spans[name] = span
         super()._register_ssa_definition(name, values, span)
         for value in values:
             # xDSL strips `_<digits>` from a hint; of `%_0` it keeps "", which it later refuses.

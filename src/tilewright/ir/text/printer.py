@@ -22,8 +22,10 @@ from xdsl.dialects.builtin import (
     CallSiteLoc,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
+    FloatAttr,
     FusedLoc,
     IndexType,
+    IntegerAttr,
     IntegerType,
     ModuleOp,
     NameLoc,
@@ -31,7 +33,9 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     UnknownLoc,
     UnregisteredOp,
+    f64,
     i1,
+    i64,
 )
 from xdsl.ir import (
     Attribute,
@@ -180,8 +184,26 @@ class IRPrinter(Printer):
             self.print_string(")")
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
             self._print_dense(attribute)
+        elif isinstance(attribute, ArrayAttr):
+            self._print_array(attribute)
         else:
             super().print_attribute(attribute)
+
+    def _print_array(self, array: ArrayAttr[Attribute]) -> None:
+        """``[1, 2.0, 3 : i32]``: in an array numbers of 64 bits go without their type."""
+
+        def print_element(element: Attribute) -> None:
+            match element:
+                case IntegerAttr(value=number, type=type) if type == i64:
+                    self.print_int(number.data)
+                case FloatAttr(value=number, type=type) if type == f64:
+                    self.print_float(number.data, f64)
+                case _:
+                    self.print_attribute(element)
+
+        self.print_string("[")
+        self.print_list(array.data, print_element)
+        self.print_string("]")
 
     def _print_dense(self, attribute: DenseIntOrFPElementsAttr) -> None:
         type = attribute.type

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 
 from tilewright.ir.diagnostics import DiagnosticEngine, SourcePosition
 from tilewright.ir.text.parser import IRParser
@@ -56,52 +56,49 @@ def parse_source(
     engine.sources.add(name, text, line_offset + 1)
     if sys.getrecursionlimit() < RECURSION_LIMIT:
         sys.setrecursionlimit(RECURSION_LIMIT)
+    place = _Place(text, name, line_offset)
     parser = None
     try:
         parser = IRParser(context, text, name, line_offset=line_offset, keep_names=keep_names)
         module = parser.parse_module()
         return ParsedSource(module, parser.resources)
     except ParseError as error:
-        start, end = error.span.start, error.span.end
-        _report(engine, text, name, line_offset, start, end, error.msg)
+        position = place.of(error.span.start, error.span.end)
+        diagnostic = engine.error(position, _shortened(error.msg))
+        if isinstance(error, MultipleSpansParseError):
+            for span, note in error.refs:
+                diagnostic.note(place.of(span.start, span.end), note or (error.ref_text or "here"))
     except VerifyException as error:
-        _report_here(engine, parser, text, name, line_offset, _message(error))
+        engine.error(place.here(parser), _shortened(_message(error)))
     except RecursionError:
-        _report_here(engine, parser, text, name, line_offset, "nested too deeply")
-    except _INPUT_FAULTS as e:
-        _report_here(engine, parser, text, name, line_offset, f"invalid input: {_message(e)}")
+        engine.error(place.here(parser), "nested too deeply")
+    except _INPUT_FAULTS as error:
+        engine.error(place.here(parser), _shortened(f"invalid input: {_message(error)}"))
     return None
 
 
-def _report_here(
-    engine: DiagnosticEngine,
-    parser: IRParser | None,
-    text: str,
-    name: str,
-    line_offset: int,
-    message: str,
-) -> None:
-    start = parser.pos if parser is not None else 0
-    _report(engine, text, name, line_offset, start, start, message)
+@dataclass(frozen=True)
+class _Place:
+    """Turns offsets in a text into positions in its file."""
 
+    text: str
+    name: str
+    line_offset: int
 
-def _report(
-    engine: DiagnosticEngine,
-    text: str,
-    name: str,
-    line_offset: int,
-    start: int,
-    end: int,
-    message: str,
-) -> None:
-    start = min(start, len(text))
-    line_start = text.rfind("\n", 0, start) + 1
-    line = text.count("\n", 0, start) + 1 + line_offset
-    column = start - line_start + 1
-    line_end = text.find("\n", start)
-    stop = min(end, len(text) if line_end < 0 else line_end)
-    position = SourcePosition(name, line, column, line, max(column + stop - start, column + 1))
-    engine.error(position, _shortened(message))
+    def here(self, parser: IRParser | None) -> SourcePosition:
+        """Where `parser` stands; None if it did not get past the first token."""
+        start = parser.pos if parser is not None else 0
+        return self.of(start, start)
+
+    def of(self, start: int, end: int) -> SourcePosition:
+        text = self.text
+        start = min(start, len(text))
+        line = text.count("\n", 0, start) + 1 + self.line_offset
+        column = start - text.rfind("\n", 0, start)
+        line_end = text.find("\n", start)
+        stop = min(end, len(text) if line_end < 0 else line_end)
+        end_column = max(column + stop - start, column + 1)
+        return SourcePosition(self.name, line, column, line, end_column)
 
 
 def _shortened(message: str) -> str:
