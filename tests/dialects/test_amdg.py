@@ -41,6 +41,7 @@ BENCH = Bench(
         "%tok": "!ttg.async.token",
         "%q": BYTES,
         "%sc": "tensor<64x64xbf16, #blocked1>",
+        "%f8": X.replace("f32", "f8E5M2"),
         "%acc": ACC,
         "%pk": "!ttg.memdesc<64x32xi8, #shared1, #smem, mutable>",
     },
@@ -90,7 +91,7 @@ SAME = [
     f"%0 = amdg.local_load_packed_transposed %pk : !ttg.memdesc<64x32xi8, #shared1, #smem, mutable> -> {DOT}",
     f"%0 = amdg.local_load_packed_transposed %pk token %tok : !ttg.memdesc<64x32xi8, #shared1, #smem, mutable> -> {DOT}",
     f"%0 = amdg.scaled_upcast_fp4 %q scale %sc {{axis = 1 : i32}} : {BYTES}, tensor<64x64xbf16, #blocked1> -> tensor<64x64xbf16, #blocked1>",
-    f"%0 = amdg.scaled_upcast_fp8 %x scale %sc : {X}, tensor<64x64xbf16, #blocked1> -> tensor<64x64xbf16, #blocked1>",
+    f"%0 = amdg.scaled_upcast_fp8 %f8 scale %sc : {X.replace('f32', 'f8E5M2')}, tensor<64x64xbf16, #blocked1> -> tensor<64x64xbf16, #blocked1>",
     f"%0 = amdg.upcast_mxfp %q, %q fp_type = e2m1 {{fastMath = false}} : {BYTES}, {BYTES} -> tensor<64x64xbf16, #blocked1>",
     "%0 = amdg.assume_uniform %p : !tt.ptr<f32>",
     "%0 = amdg.assume_uniform %i : i32",
@@ -224,6 +225,10 @@ def test_older_text_becomes_that_of_today(old: str, new: str) -> None:
         (
             f"%0 = amdg.local_load_packed_transposed %buf : {M} -> {X}",
             "only works with DotOperandEncodingAttr dst encoding",
+        ),
+        (
+            f"%0 = amdg.scaled_upcast_fp8 %x scale %sc : {X}, tensor<64x64xbf16, #blocked1> -> {X}",
+            "operand #0 must be ranked tensor of f8E4M3FN type or f8E5M2 type values, but got ",
         ),
         (
             f"%0 = amdg.scaled_upcast_fp4 %x scale %sc {{axis = 1 : i32}} : {X}, tensor<64x64xbf16, #blocked1> -> {X}",

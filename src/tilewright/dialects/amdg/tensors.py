@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i1, i8, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    IntegerType,
+    i1,
+    i8,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -36,13 +44,16 @@ from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.ttng.checks import layout_of
 from tilewright.dialects.ttng.effects import Touches
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
-from tilewright.ir.constraints import Satisfies, either
+from tilewright.ir.constraints import Satisfies, either, instance_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.flavour import Flavour
 from tilewright.ir.text.syntax import INT64_ARRAY, AttributeSyntax
 
 _I8 = Satisfies("8-bit signless integer", lambda type: type == i8)
 _I8_TENSOR = tensor_of_any(_I8)
+_FP8_TENSOR = tensor_of_any(
+    instance_of("f8E4M3FN type", Float8E4M3FNType), instance_of("f8E5M2 type", Float8E5M2Type)
+)
 _SCALE = tensor_of_any(FLOAT, _I8)
 _I64_ARRAY = Satisfies(
     "i64 dense array attribute",
@@ -205,7 +216,7 @@ class ScaledUpcastFp8Op(AsmOp):
     """Eight-bit floats, widened and multiplied by their scales."""
 
     name = "amdg.scaled_upcast_fp8"
-    input = operand_def(FLOAT_TENSOR)
+    input = operand_def(_FP8_TENSOR)
     scale = operand_def(_SCALE)
     output = result_def(FLOAT_TENSOR)
     traits = traits_def(Pure())

@@ -124,6 +124,10 @@ ROUNDING_MODE = Enum(ROUNDING_MODES)
 CMPI_PREDICATE = Enum(CMPI_PREDICATES, i64)
 CMPF_PREDICATE = Enum(CMPF_PREDICATES, i64)
 
+# Attributes are immutable, and making one costs more than making the op that holds it.
+CMPI_ATTRIBUTES = {word: CMPI_PREDICATE.attribute(word) for word in CMPI_PREDICATES}
+CMPF_ATTRIBUTES = {word: CMPF_PREDICATE.attribute(word) for word in CMPF_PREDICATES}
+
 
 def check_rounding_mode(attribute: IntegerAttr | None) -> None:
     """Raise unless `attribute`, if there is one, is a rounding mode."""

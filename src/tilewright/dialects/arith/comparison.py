@@ -17,7 +17,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.arith.attributes import (
+    CMPF_ATTRIBUTES,
     CMPF_PREDICATE,
+    CMPI_ATTRIBUTES,
     CMPI_PREDICATE,
     FAST_MATH,
     NO_FAST_MATH,
@@ -81,7 +83,7 @@ class CmpiOp(ComparisonOp):
             self,
             operands=(lhs, value_of(rhs)),
             result_types=(i1_like(lhs.type),),
-            properties={"predicate": CMPI_PREDICATE.attribute(predicate)},
+            properties={"predicate": CMPI_ATTRIBUTES[predicate]},
         )
 
     @property
@@ -122,7 +124,7 @@ class CmpfOp(ComparisonOp):
             self,
             operands=(lhs, value_of(rhs)),
             result_types=(i1_like(lhs.type),),
-            properties={"predicate": CMPF_PREDICATE.attribute(predicate), "fastmath": fastmath},
+            properties={"predicate": CMPF_ATTRIBUTES[predicate], "fastmath": fastmath},
         )
 
     @property
@@ -183,8 +185,10 @@ class SelectOp(AsmOp):
         )
 
     def verify_type_rules(self) -> None:
-        super().verify_type_rules()
-        condition, result = self.condition.type, self.result.type
+        condition, on_true, on_false = self.operand_types
+        result = self.results[0].type
+        if any(type is not result and type != result for type in (on_true, on_false)):
+            raise VerifyException(f"failed to verify that {_SAME_VALUES.description}")
         if is_container(condition) and not have_compatible_shapes((condition, result)):
             raise VerifyException(
                 "failed to verify that condition is signless i1 or has matching shape"

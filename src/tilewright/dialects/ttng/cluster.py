@@ -106,6 +106,9 @@ class ClusterArriveOp(AsmOp):
         "Attributes": attributes({"relaxed": FALSE}, _always_says_relaxed)
     }
 
+    def __init__(self, *, relaxed: bool = False) -> None:
+        super().__init__(properties={"relaxed": IntegerAttr.from_bool(relaxed)})
+
 
 @irdl_op_definition
 class ClusterWaitOp(AsmOp):
@@ -124,6 +127,9 @@ class ClusterBarrierOp(AsmOp):
     relaxed = bool_prop(False)
 
     ASM: ClassVar[str] = "attr-dict"
+
+    def __init__(self, *, relaxed: bool = False) -> None:
+        super().__init__(properties={"relaxed": IntegerAttr.from_bool(relaxed)})
 
 
 @irdl_op_definition
@@ -189,6 +195,9 @@ class AsyncSharedStoreOp(AsmOp):
     ASM: ClassVar[str] = (
         "$src `,` $dst `,` $mbarrier attr-dict `:` type($src) `->` type($dst) `,` type($mbarrier)"
     )
+
+    def __init__(self, src: Operand, dst: Operand, mbarrier: Operand) -> None:
+        super().__init__(operands=[src, dst, mbarrier])
 
 
 # -- cluster launch control ----------------------------------------------------------------------

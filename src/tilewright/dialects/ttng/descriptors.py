@@ -188,6 +188,11 @@ class AsyncBulkCopyGlobalToLocalOp(AsmOp):
         "`:` type($src) `,` type($dst) `,` type($barrier)"
     )
 
+    def __init__(
+        self, src: Operand, dst: Operand, size: Operand, barrier: Operand, pred: Operand
+    ) -> None:
+        super().__init__(operands=[src, dst, size, barrier, pred])
+
 
 @irdl_op_definition
 class AsyncBulkCopyLocalToGlobalOp(AsmOp):
@@ -201,6 +206,9 @@ class AsyncBulkCopyLocalToGlobalOp(AsmOp):
     traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
 
     ASM: ClassVar[str] = "$src `,` $dst `,` $size `,` $pred attr-dict `:` type($src) `,` type($dst)"
+
+    def __init__(self, src: Operand, dst: Operand, size: Operand, pred: Operand) -> None:
+        super().__init__(operands=[src, dst, size, pred])
 
 
 # -- prefetches ----------------------------------------------------------------------------------

@@ -251,6 +251,22 @@ class AsyncTMAGatherOp(CachedAccess):
         "Attributes": access_attributes(("multicast",))
     }
 
+    def __init__(
+        self,
+        desc: Operand,
+        x_offsets: Operand,
+        y_offset: Operand,
+        result: Operand,
+        barrier: Operand,
+        pred: Operand,
+        *,
+        policy: Attribute | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[desc, x_offsets, y_offset, barrier, result, pred],
+            properties={"cachePolicy": policy},
+        )
+
     @override
     def verify_(self) -> None:
         verify_tma_barrier(self, self.barrier.type)
@@ -437,6 +453,19 @@ class AsyncTMAScatterOp(CachedAccess):
         "`:` type($desc) `,` type($x_offsets) `,` type($y_offset) `,` type($src)"
     )
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Attributes": access_attributes(())}
+
+    def __init__(
+        self,
+        desc: Operand,
+        x_offsets: Operand,
+        y_offset: Operand,
+        src: Operand,
+        *,
+        policy: Attribute | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[desc, x_offsets, y_offset, src], properties={"cachePolicy": policy}
+        )
 
     @override
     def verify_(self) -> None:
