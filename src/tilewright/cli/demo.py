@@ -105,9 +105,9 @@ def _show_passes(text: str) -> None:
 
 
 def _show_mistake(text: str) -> None:
-    mistaken = text.replace("tt.dot %", "tt.dot %oops, %", 1)
+    mistaken = text.replace("tt.dot %q,", "tt.dot %k_tile,", 1)
     engine = DiagnosticEngine()
     parse_source(make_context(), mistaken, _KERNEL, engine)
-    _say("3. the same text with one operand too many:")
+    _say("3. the same text with a wrong operand:")
     for line in pretty_all(engine.diagnostics, engine.sources).splitlines():
         _say("   " + line)

@@ -1,0 +1,72 @@
+"""``tilewright``: the commands besides ``opt``."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.cli import demo, main, ops
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+def test_demo_shows_what_it_promises(capsys):
+    assert demo.run([], "tilewright demo") == 0
+    out = capsys.readouterr().out
+    assert "text out == text in, locations included" in out
+    assert "0 have no line" in out
+    assert "expects different type than prior uses" in out
+    assert "note: prior use here" in out
+
+
+def test_demo_fails_if_the_text_does_not_come_back(capsys, monkeypatch):
+    monkeypatch.setattr(demo, "print_module", lambda *_, **__: "something else")
+    assert demo.run([], "tilewright demo") == 1
+    assert "text out != text in" in capsys.readouterr().out
+
+
+def test_ops_lists_every_dialect(capsys):
+    assert ops.run([], "tilewright ops") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "tt.load" in lines
+    assert "tt.reduce  (generic)" in lines
+    dialects = {line.split(".")[0] for line in lines}
+    assert {"tt", "ttg", "ttng", "tlx", "arith", "scf", "math", "cf", "amdg"} <= dialects
+    assert len(lines) == len(set(lines)) > 250
+
+
+def test_ops_counts_files(capsys):
+    assert ops.run([str(CORPUS / "ttir" / "vector_add.ttir")], "tilewright ops") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "tt.load            2" in lines
+    assert lines[-1] == "14 different ops, 21 in all"
+
+
+def test_ops_reports_what_it_cannot_read(capsys, tmp_path):
+    bad = tmp_path / "bad.ttir"
+    bad.write_text("module { nonsense }")
+    good = str(CORPUS / "ttir" / "vector_add.ttir")
+    assert ops.run([str(bad), str(tmp_path / "absent"), good], "tilewright ops") == 1
+    out, err = capsys.readouterr()
+    assert "unknown operation 'nonsense'" in err
+    assert "cannot read" in err
+    assert "14 different ops" in out
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 1), (["--help"], 0), (["help"], 0)])
+def test_usage(capsys, arguments, code):
+    assert main.run(arguments) == code
+    assert "tilewright COMMAND" in capsys.readouterr().out
+
+
+def test_unknown_command(capsys):
+    assert main.run(["optt"]) == 1
+    assert "no command 'optt'" in capsys.readouterr().err
+
+
+def test_commands_are_reached(capsys, tmp_path):
+    file = tmp_path / "empty.mlir"
+    file.write_text("module {\n}\n")
+    assert main.run(["opt", str(file)]) == 0
+    assert capsys.readouterr().out == "module {\n}\n"
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tilewright 0.")
