@@ -12,9 +12,11 @@ depend on how the text broke its lines, so two texts of one module have one cano
 
 Why `build` starts from the canonical text: a loop-carried value has no place to print its location
 and takes its position in the parsed text, which can end in the line information. With the lines
-settled first, it is the same position for every way to write the module. For the same reason the
-text is read under a fixed relative name, from a scratch folder that is the working directory for
-the moment; no machine path reaches the result.
+settled first, it is the same position for every way to write the module.
+
+Why the work is done in an empty scratch folder, under a fixed file name: no machine path reaches
+the result, and the assembler for sm_80 would write into it the age and size of every source file
+that a location names and the working directory holds.
 """
 
 import os
@@ -53,16 +55,16 @@ def build(text: str, kind: str, target: str, options: Mapping[str, Any] | None =
     backend.load_dialects(context)
     with _scratch_directory():
         module = _parse(settled, context)
-    wanted = {"enable_fp_fusion": True, **(options or {}), **_options_in(module)}
-    parsed = backend.parse_options(wanted)
-    stages: dict[str, Any] = {}
-    language = Language.GLUON if kind == "source.ttgir" else Language.TRITON
-    backend.add_stages(stages, parsed, language)
-    names = list(stages)
-    metadata = {"target": gpu, "hash": "", **parsed.__dict__}
-    result: Any = module
-    for name in names[names.index(_FIRST_STAGE[kind]) :]:
-        result = stages[name](result, metadata)
+        wanted = {"enable_fp_fusion": True, **(options or {}), **_options_in(module)}
+        parsed = backend.parse_options(wanted)
+        stages: dict[str, Any] = {}
+        language = Language.GLUON if kind == "source.ttgir" else Language.TRITON
+        backend.add_stages(stages, parsed, language)
+        names = list(stages)
+        metadata = {"target": gpu, "hash": "", **parsed.__dict__}
+        result: Any = module
+        for name in names[names.index(_FIRST_STAGE[kind]) :]:
+            result = stages[name](result, metadata)
     return result
 
 

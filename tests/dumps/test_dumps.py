@@ -61,6 +61,19 @@ def test_line_breaks_do_not_reach_the_bytes() -> None:
     assert moved == build(text, "ttgir", "gfx942", case.options)
 
 
+def test_source_files_on_disk_do_not_reach_the_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = BY_NAME["vector_add"]
+    text = dump(case, "sm80")["ttgir"]
+    here = build(text, "ttgir", "sm80", case.options)
+    copy = tmp_path / "tests/dumps/kernels/elementwise.py"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("another size and age")
+    monkeypatch.chdir(tmp_path)
+    assert build(text, "ttgir", "sm80", case.options) == here
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -204,6 +204,7 @@ CASES = (
         mapped_packs,
         dict(x="*fp32:16", y="*fp32:16", out="*fp32:16"),
         dict(BLOCK=256),
+        text_only=("gfx942",),
     ),
     case(
         "random_numbers",
