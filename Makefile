@@ -31,11 +31,11 @@ test: $(STAMP) ## lint, text tests and pytest
 	done; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
 
-lint: $(STAMP) ## formatting, style, types, order of the rooms
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports --no-logo
+lint: $(STAMP) ## formatting, style, types, import layering
+	@failed=; \
+	for check in "ruff check ." "ruff format --check ." "basedpyright" "lint-imports --no-logo"; do \
+		echo "$$check"; $(BIN)/$$check || failed=1; \
+	done; test -z "$$failed"
 
 lit: $(STAMP) ## text tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)

@@ -1,6 +1,6 @@
 """Run lit files of another project, unmodified, with our tools in place of its own.
 
-    python scripts/upstream_lit.py PATH... [-- LIT ARGUMENTS]
+    .venv/bin/python scripts/upstream_lit.py PATH... [-- LIT ARGUMENTS]
 
 PATH is a `.mlir` file or a folder of them, for example `test/TLX` of a checkout of a Triton fork.
 `triton-opt` and `FileCheck` in RUN lines mean `tilewright-opt` and the filecheck package. Files
@@ -41,11 +41,14 @@ def main(arguments: list[str]) -> int:
         root = Path(folder)
         for path in map(Path, paths):
             for file in sorted(path.rglob("*.mlir")) if path.is_dir() else [path]:
-                shutil.copy(file, root / file.name)
+                target = root / (file.relative_to(path.parent) if path.is_dir() else file.name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, target)
         config = _CONFIG.format(source=OUR_CONFIG.read_text(), path=str(OUR_CONFIG), root=folder)
         (root / "lit.cfg.py").write_text(config)
-        lit = Path(sys.executable).parent / "lit"
-        return subprocess.run([str(lit), "-v", *extra, folder], check=False).returncode
+        run_lit = "from lit.main import main; main()"
+        command = [sys.executable, "-c", run_lit, "-v", *extra, folder]
+        return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -81,10 +81,16 @@ def test_parse(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("builtin.module(a", "unbalanced parentheses"),
-        ("a)", "unbalanced parentheses"),
+        (
+            "builtin.module(a",
+            r"expected '\)' or ',' in pass pipeline\n  builtin.module\(a\n {18}\^",
+        ),
+        ("a)", r"expected ',' or the end in pass pipeline\n  a\)\n   \^"),
         ("a{x=1", "missing '}'"),
-        ("a;b", "cannot read pass pipeline at ';b'"),
+        ("a;b", "expected ',' or the end"),
+        ("a b", "expected ',' or the end"),
+        ("a,,b", "expected the name of a pass"),
+        ("builtin.module()", "expected the name of a pass"),
     ],
 )
 def test_malformed(text, message):
@@ -123,8 +129,8 @@ def test_refused(text, message):
 
 def test_help_names_types_and_defaults():
     assert list(option_help(Paint))[:3] == [
-        "num-warps=int (default 4)",
-        "target=str (default cuda:90)",
+        "num-warps=INT (default 4)",
+        "target=STRING (default cuda:90)",
         "placement=reindex|explicit (default reindex)",
     ]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TypeAlias
+
+from tilewright.cli.streams import guarded
 
 Command: TypeAlias = Callable[[Sequence[str], str], int]
 
@@ -36,7 +39,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"tilewright {__version__}\n")
         return 0
     if name not in _COMMANDS:
-        sys.stderr.write(f"tilewright: no command '{name}'\n\n{_usage()}")
+        close = get_close_matches(name, list(_COMMANDS), 1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        sys.stderr.write(f"tilewright: no command '{name}'{hint}\n\n{_usage()}")
         return 1
     command: Command = import_module(f"tilewright.cli.{_COMMANDS[name][0]}").run
     return command(arguments[1:], f"tilewright {name}")
@@ -44,11 +49,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Entry point of the console script ``tilewright``."""
-    try:
-        sys.exit(run(sys.argv[1:]))
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    sys.exit(guarded(lambda: run(sys.argv[1:])))
 
 
 if __name__ == "__main__":

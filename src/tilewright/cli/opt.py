@@ -6,16 +6,19 @@ Flags may stand anywhere, with one dash or two, as ``-x=v`` or, where a value is
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tilewright.cli.streams import guarded
 from tilewright.ir.opt import OptDriver, OptOptions, timing_table
 from tilewright.ir.passes import (
     PassSpec,
     Pipeline,
     PipelineError,
+    closest,
     option_help,
     parse_options,
     parse_pipeline,
@@ -102,7 +105,7 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
             continue
         name, separator, value = argument.lstrip("-").partition("=")
         if name in _WITH_VALUE and not separator:
-            if not pending:
+            if not pending or (pending[0].startswith("-") and pending[0] != "-"):
                 raise UsageError(f"'{argument}' needs a value")
             value = pending.pop(0)
         _apply(line, argument, name, value)
@@ -125,7 +128,14 @@ def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
     elif name in PASSES:
         line.passes.append(PassSpec(name, parse_options(value.strip("\"'"))))
     elif name not in _IGNORED:
-        raise UsageError(f"unknown command line argument '{argument}'; try --help")
+        raise UsageError(f"unknown command line argument '{argument}'; {_hint(argument, name)}")
+
+
+def _hint(argument: str, name: str) -> str:
+    known = {*_SWITCHES, *_WITH_VALUE, *PASSES, "help", "version", "list-passes"}
+    close = closest(name, sorted(known))
+    dashes = argument[: len(argument) - len(argument.lstrip("-"))]
+    return f"did you mean '{dashes}{close}'?" if close else "try --help"
 
 
 def _apply_value(line: _CommandLine, name: str, value: str) -> None:
@@ -195,8 +205,14 @@ def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
 def _process(line: _CommandLine, pipeline: Pipeline, text: str, name: str, program: str) -> int:
     from tilewright.dialects import make_context
 
-    options = replace(line.options, colour=sys.stderr.isatty())
-    outcome = OptDriver(make_context, pipeline, options, sys.stderr).run(text, name)
+    wants_colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    options = replace(line.options, colour=wants_colour)
+    try:
+        outcome = OptDriver(make_context, pipeline, options, sys.stderr).run(text, name)
+    except OSError as error:
+        where = error.filename or options.dump_directory
+        sys.stderr.write(f"{program}: cannot write '{where}': {error.strerror}\n")
+        return 1
     if options.timing:
         sys.stderr.write("\n".join(timing_table(outcome.seconds)) + "\n")
     if line.output is None or line.output == "-":
@@ -214,11 +230,7 @@ def _process(line: _CommandLine, pipeline: Pipeline, text: str, name: str, progr
 
 def main() -> None:
     """Entry point of the console script ``tilewright-opt``."""
-    try:
-        sys.exit(run(sys.argv[1:]))
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    sys.exit(guarded(lambda: run(sys.argv[1:])))
 
 
 if __name__ == "__main__":

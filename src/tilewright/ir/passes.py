@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -63,8 +63,7 @@ class PassSpec:
     options: Mapping[str, str]
 
 
-_NAME = r"[A-Za-z][\w.-]*"
-_SPEC_TOKEN = re.compile(rf"\s*(?:(?P<name>{_NAME})|(?P<mark>[(),]))")
+_NAME = re.compile(r"\s*([A-Za-z][\w.-]*)")
 
 
 def parse_pipeline(text: str) -> list[PassSpec]:
@@ -72,27 +71,57 @@ def parse_pipeline(text: str) -> list[PassSpec]:
 
     Every pass here works on the whole module, so ``tt.func(cse)`` means ``cse``.
     """
-    specs: list[PassSpec] = []
-    depth = position = 0
-    text = text.strip()
-    while position < len(text):
-        match = _SPEC_TOKEN.match(text, position)
-        if match is None:
-            raise PipelineError(f"cannot read pass pipeline at '{text[position:]}'")
-        position = match.end()
-        if match["mark"]:
-            depth += {"(": 1, ")": -1}.get(match["mark"], 0)
-        elif text[position : position + 1] == "{":
-            end = _closing_brace(text, position)
-            specs.append(PassSpec(match["name"], parse_options(text[position + 1 : end])))
-            position = end + 1
-        elif text[position : position + 1] != "(":
-            specs.append(PassSpec(match["name"], {}))
-        if depth < 0:
-            break
-    if depth != 0:
-        raise PipelineError("unbalanced parentheses in pass pipeline")
+    reader = _PipelineReader(text)
+    specs = reader.sequence() if text.strip() else []
+    if not reader.at_end():
+        reader.fail("expected ',' or the end")
     return specs
+
+
+class _PipelineReader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def sequence(self) -> list[PassSpec]:
+        """Passes and groups, separated by commas."""
+        specs = self._item()
+        while self._skip(","):
+            specs.extend(self._item())
+        return specs
+
+    def _item(self) -> list[PassSpec]:
+        match = _NAME.match(self._text, self._at)
+        if match is None:
+            self.fail("expected the name of a pass")
+        self._at = match.end()
+        if self._skip("("):
+            inner = self.sequence()
+            if not self._skip(")"):
+                self.fail("expected ')' or ','")
+            return inner
+        if self._text[self._at : self._at + 1] != "{":
+            return [PassSpec(match[1], {})]
+        end = _closing_brace(self._text, self._at)
+        options = parse_options(self._text[self._at + 1 : end])
+        self._at = end + 1
+        return [PassSpec(match[1], options)]
+
+    def _skip(self, mark: str) -> bool:
+        rest = self._text[self._at :].lstrip()
+        if not rest.startswith(mark):
+            return False
+        self._at = len(self._text) - len(rest) + 1
+        return True
+
+    def at_end(self) -> bool:
+        return not self._text[self._at :].strip()
+
+    def fail(self, message: str) -> NoReturn:
+        """Show the pipeline with a caret under the place."""
+        rest = self._text[self._at :]
+        column = self._at + len(rest) - len(rest.lstrip())
+        raise PipelineError(f"{message} in pass pipeline\n  {self._text}\n  {' ' * column}^")
 
 
 def _closing_brace(text: str, start: int) -> int:
@@ -116,7 +145,7 @@ def parse_options(text: str) -> dict[str, str]:
 def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
     """The pass that `spec` names, with its options converted and checked."""
     if spec.name not in registry:
-        close = _closest(spec.name, registry)
+        close = closest(spec.name, registry)
         hint = f"; did you mean '{close}'?" if close else "; --list-passes shows what there is"
         raise PipelineError(f"'{spec.name}' is not a pass{hint}")
     pass_class = registry[spec.name]()
@@ -131,10 +160,11 @@ def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
     return pass_class(**values)
 
 
-def _closest(name: str, known: Mapping[str, object]) -> str | None:
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` was probably meant to be."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, known, 1)
+    found = get_close_matches(name, list(known), 1, cutoff=0.75)
     return found[0] if found else None
 
 
@@ -147,21 +177,27 @@ def option_help(pass_class: PassClass) -> Iterator[str]:
     hints = get_type_hints(pass_class)
     for field in _options(pass_class):
         default = _option_text(field.default)
-        yield f"{_dashed(field.name)}={_type_name(hints[field.name])} (default {default})"
+        suffix = f" (default {default})" if default else ""
+        yield f"{_dashed(field.name)}={_type_name(hints[field.name])}{suffix}"
 
 
 def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
+_TYPE_NAMES: dict[Any, str] = {int: "INT", str: "STRING", float: "NUMBER", bool: "true|false"}
+
+
 def _type_name(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return "|".join(get_args(hint))
-    if not isinstance(hint, type):
-        return str(hint)
-    if issubclass(hint, Enum):
-        return "|".join(str(member.value) for member in hint)
-    return hint.__name__
+    if get_origin(hint) is tuple:
+        return f"{_type_name(get_args(hint)[0])},..."
+    if isinstance(hint, types.UnionType):
+        return _type_name(next(a for a in get_args(hint) if a is not type(None)))
+    if hint in _TYPE_NAMES:
+        return _TYPE_NAMES[hint]
+    return "|".join(str(member.value) for member in hint)  # an Enum; _convert knows no others
 
 
 def _option_text(value: Any) -> str:

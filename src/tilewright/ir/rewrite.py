@@ -25,8 +25,9 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.traits import ConstantLike
 
 from tilewright.ir.effects import always_removable, is_removable, never_removable
@@ -119,6 +120,17 @@ class Rewriter:
             new.name_hint = None
         for user in users:
             self.modified(user)
+
+    def retype(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """Give a result or block argument another type; returns the value that stands for it."""
+        users = [use.operation for use in value.uses]
+        new = IRRewriter.replace_value_with_new_type(value, type)
+        if isinstance(value, BlockArgument) and isinstance(new, BlockArgument):
+            new.location = value.location
+        for user in users:
+            self.modified(user)
+        self.changed = True
+        return new
 
     def erase(self, op: Operation) -> None:
         """Take ``op`` out of the IR; its results must have no users."""

@@ -1,0 +1,32 @@
+"""What every program does when its streams fail or the user interrupts it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+INTERRUPTED = 130
+"""Exit code of a program ended by Ctrl-C, as shells have it."""
+
+
+def guarded(program: Callable[[], int]) -> int:
+    """Run `program` and flush its output; a closed or full stream is exit code 1, no traceback."""
+    try:
+        code = program()
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _abandon_output()
+        return 1
+    except OSError as error:
+        _abandon_output()
+        sys.stderr.write(f"cannot write the output: {error.strerror}\n")
+        return 1
+
+
+def _abandon_output() -> None:
+    """Let the interpreter flush what is left of standard output into nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
