@@ -71,19 +71,19 @@ def test_contexts_are_independent():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nowhere.op", "unknown operation 'nowhere.op'"),
+        ("nowhere.op", "unknown operation 'nowhere.op': there is no dialect 'nowhere'"),
         (
             '"nowhere.op"() : () -> ()',
-            "unknown operation 'nowhere.op'",
+            "unknown operation 'nowhere.op': there is no dialect 'nowhere'",
         ),
         (
             "arith.nothing %a : i32",
             "unknown operation 'arith.nothing'",
         ),
-        ("%0 = ub.poison : !nowhere.type", "'nowhere.type' is not registered"),
+        ("%0 = ub.poison : !nowhere.type", "unknown type '!nowhere.type'"),
         (
             "%0 = ub.poison {a = #nowhere.attribute<1>} : i32",
-            "'nowhere.attribute' is not registered",
+            "unknown attribute '#nowhere.attribute'",
         ),
     ],
 )

@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import TextIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tilewright.ir.diagnostics import (
     DiagnosticEngine,
@@ -28,13 +30,17 @@ from tilewright.ir.diagnostics import (
     one_line,
     parse_expectations,
     pretty,
+    resolve,
 )
 from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import DEFAULT, Flavour, ParsedSource, parse_source, print_module
+from tilewright.ir.text.printer import print_operation
 from tilewright.ir.verify import verify
 
 _SPLIT_LINE = re.compile(r"^// -----[^\n]*\n?", re.MULTILINE)
 SPLIT_MARKER = "// -----\n"
+MAX_QUOTE = 200
+"""Characters of an op shown in a note."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ class OptDriver:
         if source is None:
             return None
         with self._timed("verify"):
-            is_valid = verify(source.module, engine)
+            is_valid = verify(source.module, engine, quote=self._quote(name))
         if not is_valid or not self._run_passes(source, chunk, engine):
             return None
         if self._options.verify_diagnostics:
@@ -152,7 +158,7 @@ class OptDriver:
             if not self._options.verify_each:
                 return True
             with self._timed("verify"):
-                return verify(source.module, engine)
+                return verify(source.module, engine, quote=self._quote(None))
 
         self._dump(source, chunk, None, 0)
         pipeline = Pipeline([_Timed(each, self._seconds) for each in self._pipeline.passes])
@@ -184,6 +190,23 @@ class OptDriver:
         )
 
     # -- diagnostics -------------------------------------------------------------------------
+
+    def _quote(self, name: str | None) -> Callable[[Operation], str | None] | None:
+        """Shows an op that no excerpt can show.
+
+        That is one whose location is not in the file `name`; after a pass (None), any op.
+        """
+        if self._options.verify_diagnostics:
+            return None
+
+        def quote(op: Operation) -> str | None:
+            position = resolve(op.location).primary
+            if position is not None and position.file == name:
+                return None
+            first, *_ = print_operation(op, generic=False).splitlines()
+            return shorten(first, MAX_QUOTE, placeholder=" …")
+
+        return quote
 
     def _engine(self) -> DiagnosticEngine:
         sources = SourceManager()

@@ -38,6 +38,10 @@ OpVerifier: TypeAlias = Callable[[Operation], str | None]
 """Checks one op by itself, nested ops excluded; returns what is wrong, without the op's name."""
 
 
+Quote: TypeAlias = Callable[[Operation], str | None]
+"""How to show an op in a message; None for ops that need no showing."""
+
+
 class Report(Protocol):
     """A diagnostic that notes can be attached to."""
 
@@ -73,9 +77,17 @@ def verify_operation(op: Operation) -> str | None:
     return _one_line(op, message)
 
 
-def verify(root: Operation, engine: ErrorSink, verify_op: OpVerifier = verify_operation) -> bool:
-    """Check ``root`` and all it contains; report every fault and return whether there was none."""
-    return _Verification(root, engine, verify_op).run()
+def verify(
+    root: Operation,
+    engine: ErrorSink,
+    verify_op: OpVerifier = verify_operation,
+    quote: Quote | None = None,
+) -> bool:
+    """Check ``root`` and all it contains; report every fault and return whether there was none.
+
+    ``quote`` gives the text of an op to show in a note, or None where the excerpt shows it anyway.
+    """
+    return _Verification(root, engine, verify_op, quote).run()
 
 
 def _message_of(error: Exception) -> str:
@@ -95,7 +107,10 @@ def _one_line(op: Operation, message: str) -> str:
 class _Verification:
     """One run of ``verify``."""
 
-    def __init__(self, root: Operation, engine: ErrorSink, verify_op: OpVerifier):
+    def __init__(
+        self, root: Operation, engine: ErrorSink, verify_op: OpVerifier, quote: Quote | None
+    ):
+        self._quote = quote
         self._root = root
         self._engine = engine
         self._verify_op = verify_op
@@ -135,6 +150,9 @@ class _Verification:
         report = self._engine.error(problem.where, problem.message)
         for where, message in problem.notes:
             report.note(where, message)
+        quoted = self._quote(problem.where) if self._quote is not None else None
+        if quoted is not None:
+            report.note(problem.where, f"see current operation: {quoted}")
 
     # The walk.
 

@@ -69,7 +69,22 @@ class PositionedParser(Parser):
         polished = _polished(msg)
         if end_position is not None:
             super().raise_error(polished, at_position, end_position)
+        if at_position is None and polished.startswith("expected"):
+            at_position = self._end_of_line_before()
         super().raise_error(polished, at_position)
+
+    def _end_of_line_before(self) -> int | None:
+        """Where the text ends before the next token, if that token is on a later line.
+
+        Something missing is missed there, not in front of the next op.
+        """
+        skipped = self._text[: self.pos].rstrip()
+        return len(skipped) if "\n" in self._text[len(skipped) : self.pos] else None
+
+    def _raise_at_previous(self, spelling: str, message: str) -> NoReturn:
+        """An error about the token `spelling`, which was just consumed."""
+        start = self._text.rfind(spelling, 0, self.pos)
+        super().raise_error(message, start, start + len(spelling))
 
     def parse_optional_str_literal(self) -> str | None:
         """A string; MLIR's hold bytes, so what is no UTF-8 survives as surrogate characters."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar, cast
 
 from xdsl.context import Context
@@ -212,17 +213,33 @@ class IRParser(LiteralParser):
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if found is None:
-            start = self._text.rfind(name, 0, self.pos)
-            self.raise_error(f"unknown operation '{name}'", start, start + len(name))
+            self._raise_at_previous(name, f"unknown operation '{name}'{self._op_hint(name)}")
         return found
+
+    def _op_hint(self, name: str) -> str:
+        """What the author of an unknown op name may have meant."""
+        dialect_name, dot, _ = name.partition(".")
+        if not dot:
+            return ""
+        dialect = self.ctx.get_optional_dialect(dialect_name)
+        if dialect is None:
+            return f": there is no dialect '{dialect_name}'"
+        close = get_close_matches(name, [op.name for op in dialect.operations], 1, 0.8)
+        return f"; did you mean '{close[0]}'?" if close else ""
 
     def parse_optional_region(
         self, arguments: Iterable[Parser.Argument] | None = None
     ) -> Region | None:
         if self._current_token.kind is not MLIRTokenKind.L_BRACE:
             return None
-        with self._nested():
-            return super().parse_optional_region(arguments)
+        try:
+            with self._nested():
+                return super().parse_optional_region(arguments)
+        except MultipleSpansParseError as error:
+            if not error.msg.startswith("region ends with missing block"):
+                raise
+            reference = error.refs[0][0]
+            raise ParseError(reference, "reference to an undefined block") from None
 
     def parse_region_list(self) -> list[Region]:
         if self._isolated_generic:
@@ -309,6 +326,10 @@ class IRParser(LiteralParser):
                 return super()._parse_extended_type_or_attribute(name, is_type)
 
         start = max(self._text.rfind(name, 0, self.pos) - 1, 0)
+        known = self.ctx.get_optional_type(name) if is_type else self.ctx.get_optional_attr(name)
+        if known is None:
+            what = "type" if is_type else "attribute"
+            self._raise_at_previous(name, f"unknown {what} '{'!' if is_type else '#'}{name}'")
 
         def build() -> Attribute:
             with self._nested():
@@ -357,7 +378,7 @@ class IRParser(LiteralParser):
             self._alias_positions = {match[1]: match.start() for match in found}
         target = self._alias_positions.get(alias)
         if target is None:
-            self.raise_error(f"undefined symbol alias '{alias}'")
+            self._raise_at_previous(alias, f"undefined symbol alias '{alias}'")
         if alias in self._aliases_in_progress:
             self.raise_error(f"alias '{alias}' is defined in terms of itself")
         self._aliases_in_progress.add(alias)

@@ -532,9 +532,9 @@ def print_module(
     return printer.render(top, resources)
 
 
-def print_operation(op: Operation, *, flavour: Flavour = DEFAULT) -> str:
-    """`op` in generic form on its own, as messages quote it."""
-    return IRPrinter(generic=True, flavour=flavour).render_inside(op)
+def print_operation(op: Operation, *, generic: bool = True, flavour: Flavour = DEFAULT) -> str:
+    """`op` on its own, with the names it has in its function, as messages quote it."""
+    return IRPrinter(generic=generic, flavour=flavour).render_inside(op)
 
 
 def _debug_text(self: Operation) -> str:
