@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tilewright.cli import opt
+from tilewright.ir.diagnostics import CompileError
 
 ROOT = Path(__file__).parents[1]
 
@@ -76,3 +79,13 @@ def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_python_page(tmp_path):
+    (code,) = blocks("docs/python.md", "python")
+    scope: dict = {}
+    exec(compile(code, "python.md", "exec"), scope)
+    (source,) = blocks("README.md", "mlir")
+    assert "arith.addi" not in scope["optimise"](source, "scale.ttir")
+    with pytest.raises(CompileError, match="undeclared SSA value name '%nope'"):
+        scope["optimise"](source.replace("%zero :", "%nope :"), "scale.ttir")

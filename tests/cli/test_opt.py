@@ -137,6 +137,24 @@ def test_dump_after_every_pass(run, tmp_path):
     assert "arith.addi" not in (folder / "02-dce.mlir").read_text()
 
 
+def test_dump_folder_never_mixes_two_runs(run, tmp_path):
+    folder = tmp_path / "dump"
+    run("-dump-ir", str(folder), "-canonicalize", "-dce", "FILE")
+    (folder / "notes.txt").write_text("mine")
+    run("-dump-ir", str(folder), "-cse", "FILE")
+    assert sorted(f.name for f in folder.iterdir()) == [
+        "00-input.mlir",
+        "01-cse.mlir",
+        "notes.txt",
+    ]
+
+
+def test_print_before_all(run):
+    err = run("-mlir-print-ir-before-all", "-dce", "FILE", text=DEAD)[2]
+    assert err.startswith("// -----// IR Dump Before dce //----- //\nmodule {")
+    assert "arith.addi" in err
+
+
 def test_print_after_all(run):
     err = run("-mlir-print-ir-after-all", "-dce", "FILE", text=DEAD)[2]
     assert err.startswith("// -----// IR Dump After dce //----- //\nmodule {")
@@ -144,7 +162,13 @@ def test_print_after_all(run):
 
 def test_timing(run):
     err = run("-mlir-timing", "-dce", "FILE")[2]
-    assert [line.split()[0] for line in err.splitlines()] == ["parse", "verify", "dce", "print"]
+    assert [line.split()[0] for line in err.splitlines()] == [
+        "parse",
+        "verify",
+        "dce",
+        "print",
+        "total",
+    ]
 
 
 @pytest.mark.parametrize(

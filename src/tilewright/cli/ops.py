@@ -17,7 +17,7 @@ from tilewright.ir.text import parse_source
 from tilewright.ir.text.assembly import has_custom_text
 
 _USAGE = """\
-usage: {program} [FILE...]
+usage: {program} [FILE...]          ('-' is standard input)
 
 Lists the ops that have a definition ("generic" marks those that print in quoted form, as they do
 in Triton), or, given files of IR text, how often each op occurs in them.
@@ -29,6 +29,10 @@ def run(arguments: Sequence[str], program: str) -> int:
     if any(argument in ("-h", "--help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0
+    flags = [a for a in arguments if a.startswith("-") and a != "-"]
+    if flags:
+        sys.stderr.write(f"{program}: unknown flag '{flags[0]}'; try --help\n")
+        return 1
     if not arguments:
         sys.stdout.write("\n".join(defined_ops()) + "\n")
         return 0
@@ -44,13 +48,18 @@ def defined_ops() -> list[str]:
     return lines
 
 
+def _read(file: str) -> str:
+    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    return data.decode("utf-8", errors="surrogateescape")
+
+
 def _count(files: Sequence[str], program: str) -> int:
     counts: Counter[str] = Counter()
     failed = False
     for file in files:
         engine = DiagnosticEngine()
         try:
-            text = Path(file).read_bytes().decode("utf-8", errors="surrogateescape")
+            text = _read(file)
         except OSError as error:
             sys.stderr.write(f"{program}: cannot read '{file}': {error.strerror}\n")
             failed = True
@@ -61,7 +70,9 @@ def _count(files: Sequence[str], program: str) -> int:
             failed = True
         else:
             counts.update(op.name for op in source.module.walk())
-    width = max(map(len, counts), default=0)
+    if not counts:
+        return 1
+    width = max(map(len, counts))
     for name, count in sorted(counts.items()):
         sys.stdout.write(f"{name:{width}}  {count}\n")
     sys.stdout.write(f"{len(counts)} different ops, {counts.total()} in all\n")

@@ -52,7 +52,9 @@ Checks
 
 Inspection
   -dump-ir DIR                   write DIR/NN-pass.mlir after every pass
-  -mlir-print-ir-after-all       print IR to standard error after every pass
+  -mlir-print-ir-before-all      print IR to standard error before every pass
+  -mlir-print-ir-after-all       the same after every pass
+  -mlir-print-ir-after-failure   the same after a pass that failed
   -mlir-timing                   time spent, to standard error
   -one-line                      diagnostics without excerpt, for tools
 
@@ -85,7 +87,9 @@ _SWITCHES = {
     "mlir-print-debuginfo": "locations",
     "mlir-use-nameloc-as-prefix": "names_from_locations",
     "mlir-print-op-generic": "generic",
+    "mlir-print-ir-before-all": "print_before_all",
     "mlir-print-ir-after-all": "print_after_all",
+    "mlir-print-ir-after-failure": "print_after_failure",
     "mlir-timing": "timing",
     "one-line": "one_line",
 }

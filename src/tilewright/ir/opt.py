@@ -15,7 +15,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from textwrap import shorten
 from typing import TextIO
 
@@ -32,6 +31,7 @@ from tilewright.ir.diagnostics import (
     pretty,
     resolve,
 )
+from tilewright.ir.dumps import DumpOptions, Dumps
 from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import DEFAULT, Flavour, ParsedSource, parse_source, print_module
 from tilewright.ir.text.printer import print_operation
@@ -44,10 +44,9 @@ MAX_QUOTE = 200
 
 
 @dataclass(frozen=True)
-class OptOptions:
+class OptOptions(DumpOptions):
     """What one run of the driver does besides running the pipeline."""
 
-    split_input: bool = False
     verify_diagnostics: bool = False
     verify_each: bool = True
     allow_unregistered: bool = False
@@ -56,8 +55,6 @@ class OptOptions:
     generic: bool = False
     flavour: Flavour = DEFAULT
     names_from_locations: bool = False
-    dump_directory: Path | None = None
-    print_after_all: bool = False
     timing: bool = False
     one_line: bool = False
     colour: bool = False
@@ -153,16 +150,21 @@ class OptDriver:
             return self._print(source)
 
     def _run_passes(self, source: ParsedSource, chunk: Chunk, engine: DiagnosticEngine) -> bool:
+        dumps = Dumps(self._options, self._errors, chunk.number, lambda: self._print(source))
+
         def after_each(each: Pass, number: int) -> bool:
-            self._dump(source, chunk, each, number)
+            dumps.after(each.name, number)
             if not self._options.verify_each:
                 return True
             with self._timed("verify"):
                 return verify(source.module, engine, quote=self._quote(None))
 
-        self._dump(source, chunk, None, 0)
-        pipeline = Pipeline([_Timed(each, self._seconds) for each in self._pipeline.passes])
-        return pipeline.run(source.module, engine, after_each)
+        dumps.begin()
+        watched = [_Watched(each, self._seconds, dumps) for each in self._pipeline.passes]
+        is_done = Pipeline(watched).run(source.module, engine, after_each)
+        if not is_done:
+            dumps.failed()
+        return is_done
 
     def _print(self, source: ParsedSource) -> str:
         options = self._options
@@ -172,21 +174,6 @@ class OptDriver:
             generic=options.generic,
             flavour=self._flavour,
             resources=source.resources,
-        )
-
-    def _dump(self, source: ParsedSource, chunk: Chunk, each: Pass | None, number: int) -> None:
-        title = "input" if each is None else each.name
-        if self._options.print_after_all and each is not None:
-            text = print_module(source.module, flavour=self._flavour)
-            self._errors.write(f"// -----// IR Dump After {title} //----- //\n{text}\n")
-        directory = self._options.dump_directory
-        if directory is None:
-            return
-        if self._options.split_input:
-            directory = directory / f"chunk-{chunk.number:03d}"
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / f"{number:02d}-{title}.mlir").write_text(
-            print_module(source.module, locations=True, flavour=self._flavour)
         )
 
     # -- diagnostics -------------------------------------------------------------------------
@@ -249,23 +236,26 @@ class _Timer:
         self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + elapsed
 
 
-class _Timed(Pass):
-    """A pass with a stop-watch."""
+class _Watched(Pass):
+    """A pass with a stop-watch, whose start is announced."""
 
-    def __init__(self, inner: Pass, seconds: dict[str, float]) -> None:
+    def __init__(self, inner: Pass, seconds: dict[str, float], dumps: Dumps) -> None:
         self._inner = inner
         self._seconds = seconds
+        self._dumps = dumps
 
     @property
     def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._inner.name
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        with _Timer(self._seconds, self._inner.name):
+        self._dumps.before(self.name)
+        with _Timer(self._seconds, self.name):
             self._inner.run(module, engine)
 
 
 def timing_table(seconds: dict[str, float]) -> Sequence[str]:
     """One line per stage, longest names aligned."""
-    width = max((len(stage) for stage in seconds), default=0)
-    return [f"{stage:{width}}  {spent * 1e3:9.2f} ms" for stage, spent in seconds.items()]
+    width = max(map(len, (*seconds, "total")))
+    rows = {**seconds, "total": sum(seconds.values())}
+    return [f"{stage:{width}}  {spent * 1e3:9.2f} ms" for stage, spent in rows.items()]

@@ -1,0 +1,75 @@
+"""Looking inside a pipeline: the module before and after every pass, on a stream or in files.
+
+A dump folder holds ``00-input.mlir``, ``01-canonicalize.mlir``, … and, if a pass fails, what it
+left behind as ``NN-failed.mlir``. Files of an earlier run are removed first, so that the folder
+never mixes two runs. Input that is split gets a folder ``chunk-001`` per part, counted from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+_DUMP_NAME = re.compile(r"\d\d-[\w.-]+\.mlir")
+
+
+@dataclass(frozen=True)
+class DumpOptions:
+    """What to show of a pipeline."""
+
+    split_input: bool = False
+    dump_directory: Path | None = None
+    print_before_all: bool = False
+    print_after_all: bool = False
+    print_after_failure: bool = False
+
+
+class Dumps:
+    """The dumps of one pipeline over one part of the input."""
+
+    def __init__(
+        self, options: DumpOptions, stream: TextIO, chunk: int, text: Callable[[], str]
+    ) -> None:
+        self._options = options
+        self._stream = stream
+        self._text = text
+        self._number = 0
+        self._directory = options.dump_directory
+        if self._directory is not None and options.split_input:
+            self._directory = self._directory / f"chunk-{chunk + 1:03d}"
+
+    def begin(self) -> None:
+        """Make the folder ready and keep the input."""
+        if self._directory is None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        for file in self._directory.iterdir():
+            if _DUMP_NAME.fullmatch(file.name):
+                file.unlink()
+        self._write(0, "input")
+
+    def before(self, name: str) -> None:
+        if self._options.print_before_all:
+            self._show(f"Before {name}")
+
+    def after(self, name: str, number: int) -> None:
+        self._number = number
+        if self._options.print_after_all:
+            self._show(f"After {name}")
+        self._write(number, name)
+
+    def failed(self) -> None:
+        """Show what a pass that reported an error, or a check after it, left behind."""
+        if self._options.print_after_all or self._options.print_after_failure:
+            self._show("After Failure")
+        self._write(self._number + 1, "failed")
+
+    def _show(self, title: str) -> None:
+        self._stream.write(f"// -----// IR Dump {title} //----- //\n{self._text()}\n")
+
+    def _write(self, number: int, name: str) -> None:
+        if self._directory is not None:
+            (self._directory / f"{number:02d}-{name}.mlir").write_text(self._text())
