@@ -90,6 +90,13 @@ def test_both_modes_agree_where_both_are_legal(tree: Tree):
 
 @settings(max_examples=200)
 @given(trees())
+def test_tight_packing_never_takes_more(tree: Tree):
+    ordinary, tight = (try_plan(region_of("r", tree), way).unwrap() for way in (EXPLICIT, TIGHT))
+    assert tight.backing.allocated <= ordinary.backing.allocated
+
+
+@settings(max_examples=200)
+@given(trees())
 def test_fallback_takes_the_first_mode_that_works(tree: Tree):
     result = plan_with_fallback(region_of("r", tree))
     by_index = try_plan(region_of("r", tree), Options())

@@ -115,7 +115,7 @@ def target_named(name: str) -> Target:
     Raises LookupError with the known names for any other.
     """
     match = _SPELLING.fullmatch(name)
-    plain = None if match is None else match["gfx"] or f"sm_{match['sm']}"
+    plain = "" if match is None else match["gfx"] or f"sm_{match['sm']}"
     if plain not in TARGETS:
         raise LookupError(f"unknown target '{name}'; known: {', '.join(TARGETS)}")
     return TARGETS[plain]

@@ -248,6 +248,11 @@ class Buffer:
         return self.count * self.unit
 
     @property
+    def span_bits(self) -> int:
+        """The packed size in bits of storage, by which views of one allocation are compared."""
+        return self.packed_size * (8 if self.memory is Memory.SMEM else TMEM_COLUMN_BITS)
+
+    @property
     def packed_alignment(self) -> int:
         """What is left of the view's demand when the buffers follow each other without a gap."""
         return self.alignment if self.count == 1 else min(self.alignment, self.unit & -self.unit)

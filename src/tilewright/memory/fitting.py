@@ -1,0 +1,261 @@
+"""What to change when the regions of a kernel do not fit (part of an out-of-memory error).
+
+Three kinds of change are tried, the cheapest for the author first:
+
+order    other orders of siblings lose less to alignment;
+alias    two regions that are never live at the same time share storage. Where live ranges are not
+         known the suggestion says what has to hold;
+stages   fewer buffers: all allocations with the same number of logical buffers are cut together,
+         because they are the stages of one pipeline. In a region of one logical buffer the stages
+         are in a ``group_size``, as in ``shared(shared(distinct(a, b), group_size=4), c)``.
+
+If no single change is enough, two are combined. A change is only named after all regions were
+planned with it, passed the checker and fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+
+from tilewright.memory.evidence import check_plan
+from tilewright.memory.orders import changed_groups, orders
+from tilewright.memory.phases import Phase
+from tilewright.memory.plan import Options
+from tilewright.memory.region import LiveRanges, StorageRegion, live_together
+from tilewright.memory.targets import Memory
+from tilewright.memory.tree import Leaf, Tree, groups, leaves, replace_at, shared
+from tilewright.memory.units import Buffer
+from tilewright.memory.workload import listed, occupied, plan_all
+
+MAX_ORDERS = 32
+"""How many orders of siblings are planned for one region."""
+
+_MAX_LEAVES_PLACED = 2_000
+"""Fewer orders of larger trees: suggestions have to stay cheap."""
+
+MAX_SUGGESTIONS = 6
+"""More than this nobody reads."""
+
+Regions = tuple[StorageRegion, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change: its kind and text. Of one `family` only the mildest that fits is named."""
+
+    kind: str
+    family: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One step, or two that are taken together, after which everything fits in `total`."""
+
+    steps: tuple[Step, ...]
+    regions: Regions
+    total: int
+    memory: Memory
+
+    def __str__(self) -> str:
+        what = " and ".join(step.text for step in self.steps)
+        return f"fits with {what} ({self.total} {self.memory.unit_word})"
+
+
+def fitting_changes(
+    regions: Sequence[StorageRegion],
+    memory: Memory,
+    capacity: int,
+    options: Options | None = None,
+) -> tuple[Change, ...]:
+    """The smallest changes after which all regions of `memory` fit; none if they do already.
+
+    `options.live` decides which regions may share; `options.mode` how they are planned.
+    """
+    options = replace(options or Options(), capacity=None)
+    mine = tuple(region for region in regions if region.memory is memory and region.buffers)
+    plans = plan_all(mine, options)
+    if plans is None or occupied(plans) <= capacity:
+        return ()
+    now = Change((), mine, occupied(plans), memory)
+    singles = [*_next(now, options)]
+    fits = [change for change in singles if change.total <= capacity] or [
+        change for change in _pairs(now, singles, options) if change.total <= capacity
+    ]
+    return tuple(islice(_proved(fits, options), MAX_SUGGESTIONS))
+
+
+def _next(change: Change, options: Options) -> Iterator[Change]:
+    """Everything that is one step further and can be planned."""
+    for step, regions in _steps(change.regions, options.live):
+        plans = plan_all(regions, options)
+        if plans is not None:
+            yield Change((*change.steps, step), regions, occupied(plans), change.memory)
+
+
+def _pairs(now: Change, singles: Sequence[Change], options: Options) -> Iterator[Change]:
+    """A step of another kind on top of one that helps, of each family the most helpful."""
+    best: dict[str, Change] = {}
+    for change in singles:
+        family = change.steps[0].family
+        if change.total < best.get(family, now).total:
+            best[family] = change
+    for first in best.values():
+        for second in _next(first, options):
+            kinds = [_KINDS.index(step.kind) for step in second.steps]
+            if kinds[0] < kinds[1]:
+                yield second
+
+
+def _proved(changes: Sequence[Change], options: Options) -> Iterator[Change]:
+    """The first of every family, after the checker has looked at all regions."""
+    done: set[tuple[str, ...]] = set()
+    for change in changes:
+        family = tuple(step.family for step in change.steps)
+        if family in done:
+            continue
+        plans = plan_all(change.regions, options) or ()
+        if not any(check_plan(plan, live=options.live) for plan in plans):
+            done.add(family)
+            yield change
+
+
+_KINDS = ("order", "alias", "stages")
+
+
+def _steps(regions: Regions, live: LiveRanges | None) -> Iterator[tuple[Step, Regions]]:
+    """Every single step with the regions after it, in the order of `_KINDS`, mildest first."""
+    yield from _other_orders(regions)
+    yield from _aliases(regions, live)
+    yield from _fewer_stages(regions)
+
+
+def _other_orders(regions: Regions) -> Iterator[tuple[Step, Regions]]:
+    for position, region in enumerate(regions):
+        tree = region.tree
+        if tree is None:
+            continue
+        budget = min(MAX_ORDERS, _MAX_LEAVES_PLACED // len(leaves(tree)))
+        for order in islice(orders(tree), budget):
+            changed = "; ".join(str(group) for group in changed_groups(tree, order))
+            step = Step("order", f"order {region.name}", f"the order {changed}")
+            yield step, _replaced(regions, position, region.with_trees(order))
+
+
+def _replaced(regions: Regions, position: int, *new: StorageRegion) -> Regions:
+    return (*regions[:position], *new, *regions[position + 1 :])
+
+
+def _aliases(regions: Regions, live: LiveRanges | None) -> Iterator[tuple[Step, Regions]]:
+    for one, two in combinations(regions, 2):
+        tree, other = _as_one_buffer(one), _as_one_buffer(two)
+        if tree is None or other is None or _meet(one, two, live):
+            continue
+        names = [listed([buffer.name for buffer in region.buffers]) for region in (one, two)]
+        text = f"storage of {names[1]} shared with {names[0]}"
+        if not _are_known(one, two, live):
+            text += ", if they are never live at the same time"
+        merged = StorageRegion(
+            f"{one.name}+{two.name}",
+            one.memory,
+            (*one.buffers, *two.buffers),
+            (Phase(shared(tree, other)),),
+            source=one.source,
+        )
+        rest = tuple(region for region in regions if region is not two)
+        yield Step("alias", merged.name, text), _replaced(rest, rest.index(one), merged)
+
+
+def _as_one_buffer(region: StorageRegion) -> Tree | None:
+    """The region's tree with all its buffers inside one logical buffer, None if it has none."""
+    if region.size_bytes is not None or len(region.phases) > 1:
+        return None
+    tree = region.tree
+    if tree is None:
+        if len(region.buffers) > 1:
+            return None
+        tree = Leaf(next(iter(region.buffers)))
+    at = leaves(tree)
+    count = at[0].logical_count
+    is_even = all(leaf.logical_count == count for leaf in at)
+    if not is_even or len(at) < len(region.buffers):
+        return None
+    return tree if count == 1 else shared(tree, group_size=count)
+
+
+def _meet(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) -> bool:
+    """Whether live ranges say that the regions are needed at the same time."""
+    if not _are_known(one, two, live):
+        return False
+    return any(live_together(live, a.name, b.name) for a in one.buffers for b in two.buffers)
+
+
+def _are_known(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) -> bool:
+    names = [buffer.name for buffer in (*one.buffers, *two.buffers)]
+    return live is not None and all(name in live for name in names)
+
+
+def _fewer_stages(regions: Regions) -> Iterator[tuple[Step, Regions]]:
+    logical = {name: count for region in regions for name, count in _logical(region).items()}
+    for count in sorted({count for count in logical.values() if count > 1}, reverse=True):
+        cut = [name for name in logical if logical[name] == count]
+        for fewer in range(count - 1, 0, -1):
+            text = f"{fewer} instead of {count} buffers of {listed(cut)}"
+            after = tuple(_with_count(region, count, fewer) for region in regions)
+            yield Step("stages", f"count {count}", text), after
+    for position, region in enumerate(regions):
+        for step, new in _shorter_groups(region):
+            yield step, _replaced(regions, position, new)
+
+
+def _logical(region: StorageRegion) -> dict[str, int]:
+    """The logical count of every buffer; outside of trees a buffer counts for itself."""
+    counts = {buffer.name: buffer.count for buffer in region.buffers}
+    for phase in region.phases:
+        counts |= {leaf.buffer.name: leaf.logical_count for leaf in leaves(phase.tree)}
+    return counts
+
+
+def _with_count(region: StorageRegion, count: int, fewer: int) -> StorageRegion:
+    """The region with `fewer` logical buffers wherever there were `count`."""
+    logical = _logical(region)
+    cut = [buffer for buffer in region.buffers if logical[buffer.name] == count]
+    return _recount(region, {buffer.name: buffer.count // count * fewer for buffer in cut})
+
+
+def _recount(region: StorageRegion, counts: dict[str, int]) -> StorageRegion:
+    buffers = {b.name: _cut(b, counts.get(b.name, b.count)) for b in region.buffers}
+    trees = [_with_buffers(phase.tree, buffers) for phase in region.phases]
+    return replace(region.with_trees(*trees), buffers=tuple(buffers.values()))
+
+
+def _cut(buffer: Buffer, count: int) -> Buffer:
+    """`buffer` with another count; the declared columns shrink with it."""
+    if buffer.declared is None or count == buffer.count:
+        return replace(buffer, count=count)
+    rows, columns = buffer.declared
+    return replace(buffer, count=count, declared=(rows, -(-columns * count // buffer.count)))
+
+
+def _with_buffers(tree: Tree, buffers: dict[str, Buffer]) -> Tree:
+    if isinstance(tree, Leaf):
+        return Leaf(buffers[tree.buffer.name])
+    return replace(tree, children=tuple(_with_buffers(child, buffers) for child in tree.children))
+
+
+def _shorter_groups(region: StorageRegion) -> Iterator[tuple[Step, StorageRegion]]:
+    """Stages that are counted by a group size."""
+    tree = region.tree
+    if tree is None or any(leaf.logical_count > 1 for leaf in leaves(tree)):
+        return
+    for path, group in groups(tree):
+        inside = [leaf.buffer for leaf in leaves(group)]
+        names = listed([buffer.name for buffer in inside])
+        for fewer in range(group.group_size - 1, 0, -1):
+            smaller = replace_at(tree, path, replace(group, group_size=fewer))
+            counts = {b.name: b.count // group.group_size * fewer for b in inside}
+            text = f"group_size={fewer} instead of {group.group_size} over {names}"
+            step = Step("stages", f"group {region.name} {path}", text)
+            yield step, _recount(region.with_trees(smaller), counts)

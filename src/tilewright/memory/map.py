@@ -1,0 +1,223 @@
+"""What the picture of a kernel's memory shows, as plain values; drawing it is done elsewhere.
+
+One `MemoryMap` for each memory: its regions one above the other, each with a row per buffer, and
+totals against the capacity of the target. All intervals are half-open and relative to the start
+of their region. Room that no buffer covers is listed too, and what of it is due to alignment::
+
+    qk      |0 ......................|1 ......................|
+    p       |0     |1     |          |2     |3     |
+    uncovered                                                 |//|   padding, or dead
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.memory.placement import Placement
+from tilewright.memory.plan import StoragePlan
+from tilewright.memory.targets import Memory, Target
+from tilewright.memory.tree import describe
+from tilewright.memory.tree_layout import Gap
+from tilewright.memory.workload import occupied
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``start .. end``, the end not included."""
+
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"{self.start}..{self.end}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One buffer of a row: its index, the logical buffer of the tree it belongs to, its place."""
+
+    index: int
+    logical: int
+    place: Interval
+
+
+@dataclass(frozen=True)
+class Row:
+    """One allocation. `path` is its way through the tree in words, empty outside of trees."""
+
+    name: str
+    source: str
+    path: str
+    unit: int
+    cells: tuple[Cell, ...]
+    phases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        cells = " ".join(f"[{cell.index}]{cell.place}" for cell in self.cells)
+        return f"{self.name}: {cells}"
+
+
+@dataclass(frozen=True)
+class RegionMap:
+    """One region. `dead` is all that no buffer covers, `padding` what of it is due to alignment.
+
+    `extent` is the storage the region takes, `used` where its last buffer ends.
+    """
+
+    name: str
+    source: str
+    memory: Memory
+    extent: int
+    used: int
+    strides: tuple[int, ...]
+    rows: tuple[Row, ...]
+    dead: tuple[Interval, ...]
+    padding: tuple[Interval, ...]
+
+    @property
+    def dead_total(self) -> int:
+        return sum(interval.length for interval in self.dead)
+
+    @property
+    def padding_total(self) -> int:
+        return sum(interval.length for interval in self.padding)
+
+    @property
+    def covered(self) -> int:
+        """How much at least one buffer covers."""
+        return self.extent - self.dead_total
+
+    @property
+    def waste(self) -> str:
+        """The line of the under-utilisation report."""
+        return f"padding {self.padding_total}, dead {self.dead_total}"
+
+    def __str__(self) -> str:
+        head = f"{self.name}: {self.extent} {self.memory.unit_word}, {self.waste}"
+        return "\n  ".join([head, *(str(row) for row in self.rows)])
+
+
+@dataclass(frozen=True)
+class MemoryMap:
+    """All regions of one memory. Without a target there is no capacity."""
+
+    memory: Memory
+    regions: tuple[RegionMap, ...]
+    used: int
+    capacity: int | None = None
+    target: str = ""
+
+    @property
+    def free(self) -> int | None:
+        """What is left; negative where there is too little."""
+        return None if self.capacity is None else self.capacity - self.used
+
+    def __str__(self) -> str:
+        total = f"{self.used} {self.memory.unit_word} of {self.memory.words}"
+        if self.capacity is not None:
+            total += f", {self.target} has {self.capacity}"
+        return "\n".join([total, *(str(region) for region in self.regions)])
+
+
+def memory_maps(
+    plans: Sequence[StoragePlan], target: Target | None = None
+) -> tuple[MemoryMap, ...]:
+    """One map for each memory that is used."""
+    return tuple(
+        MemoryMap(
+            memory,
+            tuple(region_map(plan) for plan in mine),
+            occupied(mine),
+            None if target is None else target.capacity(memory),
+            "" if target is None else target.name,
+        )
+        for memory in Memory
+        if (mine := [plan for plan in plans if plan.region.memory is memory])
+    )
+
+
+def region_map(plan: StoragePlan) -> RegionMap:
+    """The picture of one region."""
+    extent = plan.backing.allocated
+    rows = tuple(_row(plan, placement) for placement in plan.placements)
+    places = [cell.place for row in rows for cell in row.cells]
+    dead = tuple(_complement(places, extent))
+    lost = [place for tree in plan.trees for gap in tree.gaps for place in _repeated(gap, extent)]
+    return RegionMap(
+        plan.region.name,
+        plan.region.source,
+        plan.region.memory,
+        extent,
+        max(place.end for place in places),
+        tuple(tree.stride for tree in plan.trees),
+        rows,
+        dead,
+        tuple(_intersection(dead, _union(lost))),
+    )
+
+
+def _row(plan: StoragePlan, placement: Placement) -> Row:
+    buffer, per_logical = placement.buffer, placement.group_size
+    homes = [
+        (tree, own.path)
+        for tree in plan.trees
+        for own in tree.placements
+        if own.buffer.name == buffer.name
+    ]
+    cells = tuple(
+        Cell(index, index // per_logical, Interval(start, start + buffer.unit))
+        for index, start in enumerate(placement.addresses)
+    )
+    path = describe(homes[0][0].tree, homes[0][1] or ()) if homes else ""
+    phases = tuple(tree.phase for tree, _ in homes if tree.phase)
+    return Row(buffer.name, buffer.source, path, buffer.unit, cells, phases)
+
+
+def _repeated(gap: Gap, extent: int) -> Iterator[Interval]:
+    """A gap at every repetition that starts inside the region."""
+    starts = [gap.offset]
+    for level in gap.levels:
+        times = level.radix or -(-extent // level.block)
+        starts = [start + turn * level.block for start in starts for turn in range(times)]
+    for start in starts:
+        if start < extent:
+            yield Interval(start, min(start + gap.length, extent))
+
+
+def _union(places: Sequence[Interval]) -> list[Interval]:
+    """The same points as disjoint intervals in ascending order."""
+    merged: list[Interval] = []
+    for place in sorted(places, key=lambda place: (place.start, place.end)):
+        if merged and place.start <= merged[-1].end:
+            merged[-1] = Interval(merged[-1].start, max(merged[-1].end, place.end))
+        elif place.length > 0:
+            merged.append(place)
+    return merged
+
+
+def _complement(places: Sequence[Interval], extent: int) -> Iterator[Interval]:
+    """What of ``0 .. extent`` is in no place."""
+    end = 0
+    for place in _union(places):
+        if place.start > end:
+            yield Interval(end, place.start)
+        end = place.end
+    if end < extent:
+        yield Interval(end, extent)
+
+
+def _intersection(one: Sequence[Interval], two: Sequence[Interval]) -> Iterator[Interval]:
+    """The common points of two ascending lists of disjoint intervals."""
+    position = 0
+    for place in one:
+        while position < len(two) and two[position].end <= place.start:
+            position += 1
+        for other in two[position:]:
+            if other.start >= place.end:
+                break
+            yield Interval(max(place.start, other.start), min(place.end, other.end))
