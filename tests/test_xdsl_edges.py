@@ -129,8 +129,9 @@ def test_5_rewriting_keeps_locations():
 
 def test_5_stock_rewriter_still_loses_them():
     """If this fails, xDSL has learned it and `ir.rewrite` may be simplified."""
-    from tilewright.dialects.arith import ConstantOp
     from xdsl.dialects.builtin import IntegerAttr
+
+    from tilewright.dialects.arith import ConstantOp
 
     module = function('%x = arith.addi %a, %a : i32 loc("k.py":3:4)')
     (add,) = operations(module, "arith.addi")
