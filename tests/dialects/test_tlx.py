@@ -11,6 +11,7 @@ from tilewright.dialects.tlx import (
     DummyRegisterLayout,
     DummyTMemLayout,
     NoVerifyLayout,
+    PlacedAliasOp,
     RequireLayoutOp,
     ReuseGroupOp,
     SetBufferOverlapOp,
@@ -22,6 +23,7 @@ from tilewright.dialects.tlx import (
     is_unverified,
     leaves_of,
 )
+from tilewright.dialects.ttg.checks import memdesc
 from tilewright.dialects.ttng import unwrapped
 from tilewright.ir.effects import is_removable, iter_effects
 from tilewright.ir.interfaces import Foldable
@@ -62,6 +64,8 @@ SAME = [
     f"%0 = tlx.reuse_group(%a) group_kind = shared : ({A}) -> !tlx.reuse_group<shared>",
     f"%0 = tlx.reuse_group(%a, %g) group_kind = distinct, group_size = 2 : ({A}, !tlx.reuse_group<shared>) -> !tlx.reuse_group<distinct>",
     f"%0 = tlx.local_alias %a : {A} -> {B}",
+    f"%0 = tlx.placed_alias %a offset = 8192, radices = [2], strides = [4096, 16384] : {A} -> {B}",
+    f"%0 = tlx.placed_alias %a offset = 0, radices = [], strides = [8192] {{note = 1 : i32}} : {A} -> {B}",
     f"%0 = tlx.require_layout %x : {X} -> tensor<64x64xf32>",
     f"%0 = tlx.release_layout %x : {X} -> tensor<64x64xf32>",
     f"tlx.dump_layout %x : {X}",
@@ -176,6 +180,26 @@ def test_trees_that_say_nothing_sensible(groups: str, overlap: str, message: str
         (
             f"%0 = tlx.local_alias %a : {A} -> {T}",
             "requires the same memory space for all operands and results",
+        ),
+        (
+            f"%0 = tlx.placed_alias %a offset = 0, radices = [], strides = [1] : {A} -> {T}",
+            "requires the same memory space for all operands and results",
+        ),
+        (
+            f"%0 = tlx.placed_alias %a offset = -1, radices = [], strides = [1] : {A} -> {B}",
+            "offset must not be negative, got -1",
+        ),
+        (
+            f"%0 = tlx.placed_alias %a offset = 0, radices = [2], strides = [1] : {A} -> {B}",
+            "expected one stride more than radices, got 1 and 1",
+        ),
+        (
+            f"%0 = tlx.placed_alias %a offset = 0, radices = [1], strides = [1, 2] : {A} -> {B}",
+            "radices must be at least 2, got [1]",
+        ),
+        (
+            f"%0 = tlx.placed_alias %a offset = 0, radices = [2], strides = [1, 0] : {A} -> {B}",
+            "strides must be positive, got [1, 0]",
         ),
         (
             f"%0 = tlx.require_layout %a : {A} -> {B}",
@@ -325,6 +349,14 @@ def test_no_change_of_layout_is_no_change(name: str) -> None:
 )
 def test_what_may_go_when_unused(text: str, name: str, removable: bool) -> None:
     assert is_removable(first(text, name)) is removable
+
+
+def test_levels_of_a_placed_alias() -> None:
+    op = first(SAME[9], "tlx.placed_alias")
+    assert isinstance(op, PlacedAliasOp)
+    assert (op.start, op.levels) == (8192, ((2, 4096), (None, 16384)))
+    again = PlacedAliasOp(op.src, memdesc(op.result.type), 8192, [2], [4096, 16384])
+    assert again.properties == op.properties
 
 
 def test_specs_are_not_interchangeable() -> None:

@@ -40,6 +40,8 @@ SAME_TEXT = [
     f"%0 = ttg.memdesc_reinterpret %n : {N} -> !ttg.memdesc<32x64xf16, #s2, #smem, mutable>",
     f"%0 = ttg.memdesc_reinterpret %n : {N} -> !ttg.memdesc<16x32xf32, #s2, #smem, mutable>",
     f"%0 = ttg.memdesc_reinterpret %some : {SOME} -> !ttg.memdesc<32x64xf32, #s2, #smem, mutable>",
+    # The mark of a view whose gaps nobody else's data is in.
+    f"%0 = ttg.memdesc_reinterpret %padded {{tlx.storage_alias_view}} : {PADDED} -> !ttg.memdesc<32x32xf32, #pad8, #smem, mutable>",
 ]
 
 

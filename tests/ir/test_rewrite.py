@@ -121,6 +121,30 @@ def test_replacement_has_the_location_and_the_name():
     ]
 
 
+def test_another_type_for_a_result_and_an_argument():
+    module = numbered(SIMPLE)
+    add = first(module, "arith.addi")
+    log = Log()
+    rewriter = Rewriter(log)
+    new = rewriter.retype(add.results[0], i1)
+    assert rewriter.changed
+    assert add.results[0] is new
+    assert (new.type, new.name_hint) == (i1, "sum")
+    assert first(module, "arith.muli").operands[0] is new
+    block = add.parent
+    assert block is not None
+    block.args[1].location = at(12)
+    argument = rewriter.retype(block.args[1], i1)
+    assert block.args[1] is argument
+    assert (argument.type, block.args[1].location) == (i1, at(12))
+    assert add.operands[1] is argument
+    assert log.events == [
+        ("modified", "arith.muli"),
+        ("modified", "arith.muli"),
+        ("modified", "arith.addi"),
+    ]
+
+
 def test_own_location_and_own_name_are_kept():
     module = numbered(SIMPLE)
     old = first(module, "arith.addi")

@@ -27,6 +27,9 @@ PASSES: PassRegistry = {
     "symbol-dce": _lazy("symbol_dce", "SymbolDce"),
     "loop-invariant-code-motion": _lazy("loop_invariant_code_motion", "LoopInvariantCodeMotion"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
+    "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
+    "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),
+    "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
 }
 
 __all__ = ["PASSES"]

@@ -1,7 +1,8 @@
 """``tlx``: what the TLX language adds to Triton's IR.
 
-``storage`` says which buffers share bytes, ``layouts`` asks for layouts and lets go of them.
-Everything else that TLX programs do is in ``ttg`` and ``ttng``.
+``storage`` says which buffers share bytes, ``placed`` at which addresses, ``layouts`` asks for
+layouts and lets go of them. Everything else that TLX programs do is in ``ttg`` and
+``ttng``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tilewright.dialects.tlx.layouts import (
     ReleaseLayoutOp,
     RequireLayoutOp,
 )
+from tilewright.dialects.tlx.placed import PlacedAliasOp
 from tilewright.dialects.tlx.storage import (
     LocalAliasOp,
     ReuseGroupOp,
@@ -44,6 +46,7 @@ Tlx = Dialect(
         AssertSameLayoutOp,
         DumpLayoutOp,
         LocalAliasOp,
+        PlacedAliasOp,
         ReleaseLayoutOp,
         RequireLayoutOp,
         ReuseGroupOp,
@@ -71,6 +74,7 @@ __all__ = [
     "DumpLayoutOp",
     "LocalAliasOp",
     "NoVerifyLayout",
+    "PlacedAliasOp",
     "ReleaseLayoutOp",
     "RequireLayoutOp",
     "ReuseGroupOp",

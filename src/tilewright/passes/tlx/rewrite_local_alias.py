@@ -1,0 +1,191 @@
+"""Turn aliases of buffers into reinterpretations of one allocation.
+
+Aliases form classes: an allocation, its aliases, and aliases of those. A class gets one allocation
+that is large enough for all, and every alias becomes a ``ttg.memdesc_reinterpret`` of it::
+
+    %a = ttg.local_alloc : () -> A          %n = ttg.local_alloc : () -> B      B is the larger one
+    %b = tlx.local_alias %a : A -> B    →   %a = ttg.memdesc_reinterpret %n : B -> A
+                                            %b = ttg.memdesc_reinterpret %n : B -> B
+
+The type with the largest span wins; among equals the allocation's own. In tensor memory rows count
+as well as columns: where the widest view leaves rows free that another needs, plain columns of
+full height are allocated. A row of bytes that is no power of two becomes several rows that are.
+Allocations without aliases are left alone, whatever their extents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i32
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tlx import LocalAliasOp
+from tilewright.dialects.ttg.checks import memdesc
+from tilewright.dialects.ttg.interfaces import MemDescEncoding, SharedEncoding
+from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.shared import PaddedSharedEncoding
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttg.views import STORAGE_ALIAS_VIEW, MemDescReinterpretOp
+from tilewright.dialects.ttng.attributes import unwrapped
+from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.memory import Memory, UnitError, finding
+from tilewright.memory.targets import TMEM_COLUMN_BITS
+from tilewright.passes.tlx.storage_alias.buffers import memory_of, rows_of, span_bits
+from tilewright.passes.tlx.storage_alias.legacy import root_of
+from tilewright.passes.tlx.storage_alias.materialise import tensor_memory_type
+from tilewright.passes.tlx.storage_alias.messages import GENERAL_CODE, code_of
+
+_Allocation = LocalAllocOp | TMEMAllocOp
+
+
+@dataclass
+class _Class:
+    """An allocation and everything that is a view of it."""
+
+    allocation: _Allocation
+    aliases: list[LocalAliasOp] = field(default_factory=list[LocalAliasOp])
+
+    @property
+    def types(self) -> list[MemDescType]:
+        """All types, the allocation's first."""
+        return [memdesc(op.results[0].type) for op in (self.allocation, *self.aliases)]
+
+
+@dataclass(frozen=True)
+class RewriteLocalAlias(Pass):
+    """Leave one allocation and reinterpretations of it."""
+
+    name = "tlx-rewrite-local-alias"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        classes = _classes(module, engine)
+        if classes is None:
+            return
+        rewriter = Rewriter()
+        for each in classes:
+            try:
+                _rewrite(each, rewriter, engine)
+            except UnitError as error:
+                engine.error(each.allocation, str(error), GENERAL_CODE)
+
+
+def _classes(module: ModuleOp, engine: DiagnosticEngine) -> list[_Class] | None:
+    """All classes with aliases, or None where an alias belongs to no allocation."""
+    found: dict[Operation, _Class] = {}
+    failed = False
+    for op in walk(module):
+        if not isinstance(op, LocalAliasOp):
+            continue
+        owner = root_of(op).owner
+        if isinstance(owner, _Allocation):
+            found.setdefault(owner, _Class(owner)).aliases.append(op)
+            continue
+        failed = True
+        diagnostic = engine.error(op, finding("E14").message, code_of("E14"))
+        if isinstance(owner, Operation):
+            diagnostic.note(owner, "it refers to this op")
+        else:
+            diagnostic.note(None, "it refers to a block argument; make the alias outside")
+    return None if failed else list(found.values())
+
+
+def _rewrite(each: _Class, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+    old = each.allocation
+    source = old.results[0]
+    wanted = _winner(each)
+    if wanted != memdesc(source.type):
+        if old.src is not None or len(old.results) > 1:
+            _too_small(each, wanted, engine)
+            return
+        source = _allocate(each, wanted, rewriter)
+    # An alias of an alias is replaced first, so that nothing refers to what is gone.
+    for alias in reversed(each.aliases):
+        rewriter.replace_op(alias, _reinterpreted(source, memdesc(alias.result.type)))
+    if source is not old.results[0]:
+        _retire(old, source, rewriter)
+
+
+def _winner(each: _Class) -> MemDescType:
+    """The type of the one allocation."""
+    own, *views = each.types
+    best = own
+    for type in views:
+        if span_bits(type) > span_bits(best):
+            best = type
+    if memory_of(own) is Memory.SMEM:
+        return _representable(best)
+    rows = max(rows_of(type) for type in each.types)
+    if rows_of(best) == rows:
+        return best
+    layout = best.encoding
+    bits = len(layout.cga) if isinstance(layout, MemDescEncoding) else 0
+    return tensor_memory_type(rows, span_bits(best) // TMEM_COLUMN_BITS, bits)
+
+
+def _representable(type: MemDescType) -> MemDescType:
+    """`type`, or where it is a row of bytes of any length, rows of a length that types may have.
+
+    Newer releases of Triton want powers of two everywhere but in front of what a layout describes.
+    """
+    extent = type.shape[0]
+    width = extent & -extent
+    if type.rank != 1 or type.layout_rank != 1 or width == extent:
+        return type
+    return type.with_shape((extent // width, width))
+
+
+def _too_small(each: _Class, wanted: MemDescType, engine: DiagnosticEngine) -> None:
+    """An allocation with contents, or a token, cannot be made anew."""
+    held = span_bits(memdesc(each.allocation.results[0].type))
+    for alias in each.aliases:
+        if memdesc(alias.result.type) == wanted:
+            found = finding("E15", allocation=held, alias=span_bits(wanted))
+            diagnostic = engine.error(alias, found.message, code_of("E15"))
+            diagnostic.note(each.allocation, "this allocation has contents and keeps its type")
+            return
+
+
+def _allocate(each: _Class, wanted: MemDescType, rewriter: Rewriter) -> SSAValue:
+    """The winning type in front of the old allocation."""
+    old = each.allocation
+    if isinstance(old, LocalAllocOp):
+        new: _Allocation = LocalAllocOp(wanted)
+        _align(new, max(old.alignment_bytes, *map(_alignment, each.types)))
+    else:
+        new = TMEMAllocOp(wanted)
+    new.attributes.update(old.attributes)
+    rewriter.insert_before(old, new)
+    return new.result
+
+
+def _retire(old: _Allocation, source: SSAValue, rewriter: Rewriter) -> None:
+    """Whoever still uses the old allocation gets a view of the new one."""
+    value = old.results[0]
+    if value.first_use is None:
+        rewriter.erase(old)
+        return
+    rewriter.replace_op(old, _reinterpreted(source, memdesc(value.type)))
+
+
+def _alignment(type: MemDescType) -> int:
+    layout = type.encoding
+    return layout.alignment if isinstance(layout, SharedEncoding) else 1
+
+
+def _align(op: LocalAllocOp, wanted: int) -> None:
+    """Ask for `wanted` where the layout alone would not."""
+    if op.alignment_bytes < wanted:
+        op.properties["alignment"] = IntegerAttr(wanted, i32)
+
+
+def _reinterpreted(source: SSAValue, type: MemDescType) -> MemDescReinterpretOp:
+    view = MemDescReinterpretOp(source, type)
+    layouts = (memdesc(source.type).encoding, type.encoding)
+    if any(isinstance(unwrapped(layout), PaddedSharedEncoding) for layout in layouts):
+        view.attributes[STORAGE_ALIAS_VIEW] = UnitAttr()
+    return view

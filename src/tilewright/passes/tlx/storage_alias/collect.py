@@ -1,0 +1,252 @@
+"""Finds what a module says about shared storage: specs, their allocations, groups and overlaps.
+
+``memory`` speaks of buffers by name and of groups by their path in a tree; a `Spec` keeps the way
+back to the ops, so that findings can be shown where they belong. Names are those of the source (the
+SSA name, or the name in the location) and made unique in the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from tilewright.dialects.tlx import (
+    ReuseGroupOp,
+    SetBufferOverlapOp,
+    StorageAliasLocalAllocOp,
+    StorageAliasSpecOp,
+    leaves_of,
+)
+from tilewright.dialects.ttg.checks import memdesc
+from tilewright.ir.diagnostics import resolve
+from tilewright.ir.traversal import walk
+from tilewright.memory import (
+    Buffer,
+    Group,
+    Kind,
+    Leaf,
+    Memory,
+    Path,
+    Phase,
+    StorageRegion,
+    Tree,
+    UnitError,
+)
+from tilewright.passes.tlx.storage_alias.buffers import buffer_of
+
+OpT = TypeVar("OpT", bound=Operation)
+
+PHASE = "phase"
+"""The attribute of an overlap definition that names it where there are several."""
+
+NOT_A_LEAF = "could not find StorageAliasLocalAllocOp in overlap definition"
+NO_SPEC = "storage_alias_spec not found for this allocation"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with one op, in the step that has to care."""
+
+    op: Operation
+    message: str
+    step: int
+    rule: str | None = None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One spec with everything that refers to it. `region` is what ``memory`` gets to see."""
+
+    op: StorageAliasSpecOp
+    region: StorageRegion
+    allocations: Mapping[str, StorageAliasLocalAllocOp]
+    overlaps: tuple[SetBufferOverlapOp, ...] = ()
+    groups: tuple[ReuseGroupOp, ...] = ()
+    """Groups of this spec's allocations that no overlap definition speaks of."""
+
+    def with_region(self, region: StorageRegion) -> Spec:
+        return replace(self, region=region)
+
+    def roots(self) -> Iterator[tuple[Operation, SSAValue]]:
+        """Every tree: the op that stands for it, and its root."""
+        for overlap in self.overlaps:
+            yield overlap, overlap.overlap_def
+        for group in self.groups:
+            yield group, group.result
+
+    def group_at(self, path: Path, label: str) -> Operation:
+        """The group op at the end of `path`; `label` tells trees apart, the last tree else."""
+        found = [op for _, root in self.roots() if (op := _follow(root, path)) is not None]
+        labelled = [op for op in found if _label(op) == label]
+        return (labelled or found[-1:] or [self.op])[0]
+
+    def overlap_of(self, buffer: str) -> Operation:
+        """The last op that says how `buffer` overlaps others."""
+        wanted = self.allocations[buffer].result
+        saying = [op for op, root in self.roots() if wanted in leaves_of(root)]
+        return saying[-1] if saying else self.op
+
+
+@dataclass(frozen=True)
+class Collected:
+    """All specs of a module, in module order, and what could not be understood."""
+
+    specs: tuple[Spec, ...]
+    problems: tuple[Problem, ...] = ()
+    buffers: Mapping[SSAValue, Buffer] = field(default_factory=dict[SSAValue, Buffer])
+
+    def groups_of(self, spec: Spec) -> tuple[Group, ...]:
+        """The groups of `spec` that no overlap definition speaks of, as trees."""
+        trees = (tree_of(group.result, self.buffers) for group in spec.groups)
+        return tuple(tree for tree in trees if isinstance(tree, Group))
+
+
+def _follow(root: SSAValue, path: Path) -> ReuseGroupOp | None:
+    """The group that `path` leads to, or the one around it where it leads to a leaf."""
+    group = root.owner
+    for index in path:
+        if not isinstance(group, ReuseGroupOp) or index >= len(group.elements):
+            return None
+        below = group.elements[index].owner
+        group = below if isinstance(below, ReuseGroupOp) else group
+    return group if isinstance(group, ReuseGroupOp) else None
+
+
+def _label(op: ReuseGroupOp) -> str:
+    return op.kind + (f"*{op.size}" if op.size != 1 else "")
+
+
+def source_of(op: Operation) -> str:
+    """File and line, for people."""
+    position = resolve(op.location).primary
+    return "" if position is None else f"{position.file}:{position.line}"
+
+
+class Names:
+    """Hands out names that occur once in the module."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._count = 0
+
+    def of(self, value: SSAValue, fallback: str) -> str:
+        """The name of `value` in the source, or ``fallback0``, ``fallback1``, …"""
+        wanted = value.name_hint or _located_name(value)
+        if wanted is None:
+            wanted = f"{fallback}{self._count}"
+            self._count += 1
+        name, turn = wanted, 0
+        while name in self._used:
+            turn += 1
+            name = f"{wanted}.{turn}"
+        self._used.add(name)
+        return name
+
+
+def _located_name(value: SSAValue) -> str | None:
+    if not isinstance(value, OpResult):
+        return None
+    names = resolve(value.op.location).names
+    return names[-1] if names else None
+
+
+class _Collector:
+    """Goes over a module once."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.ops = list(walk(module))
+        self.problems: list[Problem] = []
+        self.buffers: dict[SSAValue, Buffer] = {}
+
+    def collect(self) -> Collected:
+        specs, allocations = self._only(StorageAliasSpecOp), self._only(StorageAliasLocalAllocOp)
+        if not specs and not allocations:
+            return Collected(())
+        names = Names()
+        spec_names = {op: names.of(op.result, "spec") for op in specs}
+        by_spec: dict[StorageAliasSpecOp, dict[str, StorageAliasLocalAllocOp]] = {
+            op: {} for op in specs
+        }
+        for op in allocations:
+            self._add_allocation(op, names.of(op.result, "buffer"), by_spec)
+        overlaps, groups = self._only(SetBufferOverlapOp), self._only(ReuseGroupOp)
+        found = tuple(self._spec(op, spec_names[op], by_spec[op], overlaps, groups) for op in specs)
+        return Collected(found, tuple(self.problems), self.buffers)
+
+    def _only(self, kind: type[OpT]) -> list[OpT]:
+        return [op for op in self.ops if isinstance(op, kind)]
+
+    def _add_allocation(
+        self,
+        op: StorageAliasLocalAllocOp,
+        name: str,
+        by_spec: Mapping[StorageAliasSpecOp, dict[str, StorageAliasLocalAllocOp]],
+    ) -> None:
+        spec = op.storage_alias.owner
+        if not isinstance(spec, StorageAliasSpecOp):
+            self.problems.append(Problem(op, NO_SPEC, 3))
+            return
+        try:
+            buffer = buffer_of(name, memdesc(op.result.type), source_of(op))
+        except ValueError as error:
+            rule = error.rule if isinstance(error, UnitError) else None
+            self.problems.append(Problem(op, str(error), 1, rule))
+            return
+        self.buffers[op.result] = buffer
+        by_spec[spec][name] = op
+
+    def _spec(
+        self,
+        op: StorageAliasSpecOp,
+        name: str,
+        allocations: Mapping[str, StorageAliasLocalAllocOp],
+        overlaps: Sequence[SetBufferOverlapOp],
+        groups: Sequence[ReuseGroupOp],
+    ) -> Spec:
+        mine = tuple(each for each in overlaps if each.storage_alias_spec is op.result)
+        own = {alloc.result for alloc in allocations.values()}
+        free = tuple(
+            group for group in groups if not mine and own.intersection(leaves_of(group.result))
+        )
+        region = StorageRegion(
+            name,
+            Memory(op.storage_kind),
+            tuple(self.buffers[value] for value in self.buffers if value in own),
+            tuple(phase for each in mine if (phase := self._phase(each)) is not None),
+            op.size,
+            source_of(op),
+        )
+        return Spec(op, region, allocations, mine, free)
+
+    def _phase(self, overlap: SetBufferOverlapOp) -> Phase | None:
+        if any(not isinstance(v.owner, StorageAliasLocalAllocOp) for v in _leaves(overlap)):
+            self.problems.append(Problem(overlap, NOT_A_LEAF, 2))
+        tree = tree_of(overlap.overlap_def, self.buffers)
+        name = overlap.attributes.get(PHASE)
+        phase = name.data if isinstance(name, StringAttr) else ""
+        return None if tree is None else Phase(tree, phase)
+
+
+def _leaves(overlap: SetBufferOverlapOp) -> Iterator[SSAValue]:
+    return leaves_of(overlap.overlap_def)
+
+
+def tree_of(value: SSAValue, buffers: Mapping[SSAValue, Buffer]) -> Tree | None:
+    """The tree of groups below `value`; None where a leaf is not one of `buffers`."""
+    op = value.owner
+    if not isinstance(op, ReuseGroupOp):
+        return Leaf(buffers[value]) if value in buffers else None
+    children = [tree_of(element, buffers) for element in op.elements]
+    known = tuple(child for child in children if child is not None)
+    if len(known) != len(children):
+        return None
+    return Group(Kind(op.kind), known, op.size, source_of(op))
+
+
+def collect(module: ModuleOp) -> Collected:
+    """All specs of `module`."""
+    return _Collector(module).collect()

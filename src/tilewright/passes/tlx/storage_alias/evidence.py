@@ -1,0 +1,259 @@
+"""A lowered module in the words of ``memory.checker``.
+
+Nothing of the planner is used here. What was promised comes from the records on the views; where
+things are comes from the records *and* from what the module really does, and the two have to agree:
+
+* a view steps by the size of its own tile, so its recorded offset and strides must be multiples of
+  it, and its first dimension must reach exactly to the last buffer;
+* every index of such a view must be the arithmetic that the record asks for;
+* a view by address (``tlx.placed_alias``) says its addresses itself, and its first dimension is
+  the number of buffers;
+* wherever the array travels its type stays the same.
+
+What remains is enumerated buffer by buffer and given to the checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tlx import LocalAliasOp, PlacedAliasOp
+from tilewright.dialects.ttg.checks import memdesc
+from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.views import MemDescIndexOp
+from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.ir.traversal import walk
+from tilewright.memory import Buffer, IndexMap, Kind, Level, Memory
+from tilewright.memory.checker import Backing, Case, Claim, Pair, Promise, Span, Window, check
+from tilewright.memory.targets import (
+    TMEM_ALLOCATION_GRANULE,
+    TMEM_COLUMN_BITS,
+    Target,
+)
+from tilewright.passes.tlx.storage_alias.buffers import buffer_of, memory_of, span_bits
+from tilewright.passes.tlx.storage_alias.carriers import Route, follow
+from tilewright.passes.tlx.storage_alias.indices import Verdict, judge
+from tilewright.passes.tlx.storage_alias.materialise import RESIDUE
+from tilewright.passes.tlx.storage_alias.record import (
+    Record,
+    RecordError,
+    promised,
+    read_record,
+)
+
+ViewOp = LocalAliasOp | PlacedAliasOp
+
+_BYTE = 8
+_PROMISES = {Kind.DISTINCT: Promise.DISTINCT, Kind.SHARED: Promise.SHARED}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in a lowered module that is not as promised; `other` is the second op involved."""
+
+    op: Operation
+    message: str
+    other: Operation | None = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a look at a lowered module came to."""
+
+    faults: tuple[Fault, ...]
+    regions: int
+    views: int
+    unknown: tuple[Operation, ...] = ()
+    """Index ops whose arithmetic is no longer in the form it was written in."""
+
+
+@dataclass(frozen=True)
+class _View:
+    op: ViewOp
+    record: Record
+    buffer: Buffer
+    """What the type of the view says."""
+
+    @property
+    def unit(self) -> int:
+        return self.buffer.unit
+
+    @property
+    def addresses(self) -> tuple[object, ...]:
+        return (self.record.offset, self.record.levels)
+
+    @property
+    def index_map(self) -> IndexMap:
+        """The record in slots. Raises RecordError where it cannot be said in slots."""
+        record, unit = self.record, self.unit
+        # Of a single buffer only the offset matters.
+        levels = record.levels if record.count > 1 else ()
+        for number in (record.offset, *(stride for _, stride in levels)):
+            if number % unit:
+                raise RecordError(
+                    f"'{record.buffer}' is placed by {number}, not a multiple of its size {unit}"
+                )
+        digits = tuple(Level(radix, stride // unit) for radix, stride in levels)
+        return IndexMap(record.offset // unit, digits)
+
+
+def verify_module(module: ModuleOp, target: Target | None = None) -> Verification:
+    """Check every recorded view of `module`."""
+    look = _Look()
+    for op in walk(module):
+        if isinstance(op, ViewOp):
+            look.read(op)
+    look.follow()
+    for backing, views in look.regions.items():
+        look.faults += _check_region(backing, views, target)
+    count = sum(map(len, look.regions.values()))
+    return Verification(tuple(look.faults), len(look.regions), count, tuple(look.unknown))
+
+
+class _Look:
+    """Goes over the views of a module and compares each with its record."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self.unknown: list[Operation] = []
+        self.regions: dict[SSAValue, list[_View]] = {}
+        self.moved: dict[Route, _View] = {}
+        self.starts: dict[SSAValue, Route] = {}
+
+    def read(self, op: ViewOp) -> None:
+        """Take note of a view; one whose numbers make no sense is a fault and left out."""
+        try:
+            record = read_record(op)
+            if record is None:
+                return
+            view = _View(op, record, buffer_of(record.buffer, memdesc(op.result.type)))
+            where = view.addresses if isinstance(op, PlacedAliasOp) else view.index_map
+        except ValueError as error:
+            self.faults.append(Fault(op, str(error)))
+            return
+        self.regions.setdefault(op.src, []).append(view)
+        extent, wanted = view.buffer.count, record.count
+        if isinstance(where, IndexMap):
+            wanted = where(record.count - 1) + 1
+        if extent != wanted:
+            text = f"'{record.buffer}' has {extent} slots, its placement asks for {wanted}"
+            self.faults.append(Fault(op, text))
+        if not isinstance(where, IndexMap) or not where.is_identity:
+            route = Route(op.src, where, view.unit, extent)
+            self.starts[op.result] = route
+            self.moved.setdefault(route, view)
+
+    def follow(self) -> None:
+        """Look at every value that carries a moved array, and at every index of one."""
+        journey = follow(self.starts)
+        self.faults += [Fault(op, found.message) for op, found in journey.problems]
+        for value, route in journey.routes.items():
+            extent, view = memdesc(value.type).shape[0], self.moved[route]
+            if isinstance(route.placement, IndexMap) and extent != route.count:
+                text = f"'{view.record.buffer}' has {route.count} slots, and {extent} here"
+                self.faults.append(Fault(_op_of(value), text, view.op))
+        for op, route in journey.indices.items():
+            if isinstance(route.placement, IndexMap):
+                self._judge(op, route.placement, self.moved[route])
+
+    def _judge(self, op: MemDescIndexOp, map: IndexMap, view: _View) -> None:
+        verdict = judge(op, map)
+        if verdict is Verdict.UNKNOWN:
+            self.unknown.append(op)
+        elif verdict is Verdict.WRONG:
+            text = f"index of '{view.record.buffer}' is not {map}, as its placement asks for"
+            self.faults.append(Fault(op, text, view.op))
+
+
+def _op_of(value: SSAValue) -> Operation:
+    owner = value.owner
+    if isinstance(owner, Operation):
+        return owner
+    parent = owner.parent_op()
+    assert parent is not None, "a block in a module is in an op"
+    return parent
+
+
+# -- one region ----------------------------------------------------------------------------------
+
+
+def _check_region(backing: SSAValue, views: list[_View], target: Target | None) -> Iterator[Fault]:
+    storage = _storage(backing, views, target)
+    if storage is None:
+        yield Fault(views[0].op, "a placed view must be of an allocation")
+        return
+    names = {view.record.buffer: view for view in views}
+    if len(names) != len(views):
+        yield Fault(views[0].op, "two views of one allocation have the same buffer name")
+        return
+    try:
+        pairs = tuple(_pairs(views))
+    except RecordError as error:
+        yield Fault(views[0].op, str(error))
+        return
+    yield from _uneven_windows(views)
+    case = Case(storage, tuple(_claim(view) for view in views), pairs)
+    for violation in check(case):
+        first, second = names.get(violation.first), names.get(violation.second or "")
+        op = _op_of(backing) if first is None else first.op
+        yield Fault(op, str(violation), None if second is None else second.op)
+
+
+def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Backing | None:
+    op = backing.owner
+    type = memdesc(backing.type)
+    memory = memory_of(type)
+    unit_bits = TMEM_COLUMN_BITS if memory is Memory.TMEM else _BYTE
+    # Buffers outside of trees are given the room they need when aliases are rewritten.
+    free = [span_bits(memdesc(v.op.result.type)) for v in views if not v.record.ways]
+    extent = max(span_bits(type), *free, 0) // unit_bits
+    capacity = None if target is None else target.capacity(memory)
+    if isinstance(op, TMEMAllocOp):
+        granule = TMEM_ALLOCATION_GRANULE
+        return Backing("tensor memory", extent, memory.unit_word, granule, 0, capacity)
+    if not isinstance(op, LocalAllocOp):
+        return None
+    residue = op.attributes.get(RESIDUE)
+    rest = residue.value.data if isinstance(residue, IntegerAttr) else 0
+    alignment = op.alignment_bytes
+    return Backing("shared memory", extent, memory.unit_word, alignment, rest, capacity)
+
+
+def _claim(view: _View) -> Claim:
+    record, buffer = view.record, view.buffer
+    spans = tuple(Span(index, record.address(index), buffer.unit) for index in range(record.count))
+    if not record.ways:
+        return Claim(record.buffer, spans, buffer.packed_alignment)
+    window = Window(record.window, record.per_window)
+    return Claim(record.buffer, spans, buffer.alignment, window=window)
+
+
+def _pairs(views: list[_View]) -> Iterator[Pair]:
+    for one, two in combinations([view.record for view in views], 2):
+        common = [each for a in one.ways for b in two.ways if (each := promised(a, b)) is not None]
+        for each in common:
+            promise = _PROMISES[each.kind]
+            yield Pair(one.buffer, two.buffer, promise, each.first_per, each.second_per)
+        if not common:
+            # Outside of trees the author answers for it; between phases, time keeps them apart.
+            yield Pair(one.buffer, two.buffer, Promise.FREE)
+
+
+def _uneven_windows(views: list[_View]) -> Iterator[Fault]:
+    """All buffers of a tree repeat with it; a buffer of several trees keeps to its first."""
+    windows: dict[str, _View] = {}
+    for view in views:
+        if len(view.record.ways) != 1:
+            continue
+        first = windows.setdefault(view.record.ways[0].phase, view)
+        if first.record.window != view.record.window:
+            text = (
+                f"'{view.record.buffer}' repeats every {view.record.window}, "
+                f"'{first.record.buffer}' of the same tree every {first.record.window}"
+            )
+            yield Fault(view.op, text, first.op)

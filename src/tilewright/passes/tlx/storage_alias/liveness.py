@@ -1,0 +1,68 @@
+"""When each buffer of a spec is touched, for several overlap definitions in one region.
+
+Time is the order of the ops directly in the function: a loop, or a ``warp_specialize``, is one
+moment, and what is touched inside is live through all of it. Everything a buffer is seen through
+counts: views, captures, loop-carried values. A buffer nobody touches is never live. In a function
+with jumps between blocks there is no such order, and nothing is known: all buffers are taken to be
+live all the time.
+
+Whether a touch has ended when the next begins (asynchronous copies, matrix instructions) is the
+business of barriers, not of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import CallableOpInterface
+
+from tilewright.dialects.tlx import ReuseGroupOp, SetBufferOverlapOp
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.memory import LiveRanges
+from tilewright.passes.tlx.storage_alias.carriers import reachable
+from tilewright.passes.tlx.storage_alias.collect import Spec
+
+
+def live_ranges(spec: Spec) -> LiveRanges | None:
+    """First and last moment of every buffer of `spec`, or None where there is no order."""
+    body = _body_of(spec.op)
+    if body is None:
+        return None
+    moments = {op: moment for moment, op in enumerate(body.ops)}
+    ranges: dict[str, tuple[int, int]] = {}
+    for name, allocation in spec.allocations.items():
+        touched = {
+            moments[_top_level(use.operation, body)]
+            for value in reachable(allocation.result, _views)
+            for use in value.uses
+            if not isinstance(use.operation, ReuseGroupOp | SetBufferOverlapOp)
+        }
+        # A buffer nobody touches gets a moment before all others, for itself alone.
+        untouched = -1 - len(ranges)
+        ranges[name] = (min(touched, default=untouched), max(touched, default=untouched))
+    return ranges
+
+
+def _body_of(op: Operation) -> Block | None:
+    """The only block of the function around `op`."""
+    function = op.parent_op()
+    while function is not None and function.get_trait(CallableOpInterface) is None:
+        function = function.parent_op()
+    if function is None or len(function.regions[0].blocks) != 1:
+        return None
+    return function.regions[0].blocks[0]
+
+
+def _top_level(op: Operation, body: Block) -> Operation:
+    """The op directly in `body` that `op` is, or is inside of."""
+    while op.parent is not body:
+        outer = op.parent_op()
+        assert outer is not None, "a use of a buffer is inside its function"
+        op = outer
+    return op
+
+
+def _views(op: Operation) -> Sequence[SSAValue]:
+    """What an op makes of a buffer that is still the buffer."""
+    return [result for result in op.results if isinstance(result.type, MemDescType)]

@@ -1,0 +1,253 @@
+"""Step 3: one allocation for each region, and a view of it for each buffer.
+
+::
+
+    %s = tlx.storage_alias_spec storage = smem             %m = ttg.local_alloc : () -> 65536xi8
+    %a = tlx.storage_alias_local_alloc %s -> 2x64x64xf32   %a = tlx.local_alias %m -> 3x64x64xf32
+    %b = ttg.memdesc_index %a[%i]                          %b = ttg.memdesc_index %a[2 * %i]
+
+Everything is checked before anything is changed: where arrays travel (``carriers``) and what may
+not be done to them is known when the first op is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, i8, i32
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tlx import (
+    LocalAliasOp,
+    PlacedAliasOp,
+    ReuseGroupOp,
+    SetBufferOverlapOp,
+    StorageAliasLocalAllocOp,
+    StorageAliasSpecOp,
+)
+from tilewright.dialects.ttg.base import integers
+from tilewright.dialects.ttg.checks import memdesc
+from tilewright.dialects.ttg.interfaces import MemDescEncoding
+from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.shared import SwizzledSharedEncoding
+from tilewright.dialects.ttg.struct import Bases
+from tilewright.dialects.ttg.types import SHARED_MEMORY, MemDescType
+from tilewright.dialects.ttng.attributes import TENSOR_MEMORY, TensorMemoryEncoding
+from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.ir.rewrite import Rewriter
+from tilewright.memory import (
+    Finding,
+    IndexMap,
+    Memory,
+    Mode,
+    Placement,
+    StoragePlan,
+    finding,
+)
+from tilewright.passes.tlx.storage_alias.carriers import Journey, Route, follow
+from tilewright.passes.tlx.storage_alias.collect import Problem, Spec
+from tilewright.passes.tlx.storage_alias.indices import rewrite_index
+from tilewright.passes.tlx.storage_alias.record import record_of, write_record
+
+RESIDUE = "tlx.residue"
+"""Where the base of an allocation sits modulo its alignment, if not at 0."""
+
+_WRONG_RANK = "{kind} storage_alias_spec must have {wanted}D shape, got {rank}D"
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """One region about to be made real."""
+
+    spec: Spec
+    plan: StoragePlan
+
+    @property
+    def placements(self) -> Iterator[tuple[StorageAliasLocalAllocOp, Placement]]:
+        for placement in self.plan.placements:
+            yield self.spec.allocations[placement.buffer.name], placement
+
+    @property
+    def outside(self) -> frozenset[str]:
+        return frozenset(buffer.name for buffer in self.plan.outside)
+
+
+def is_moved(lowering: Lowering, placement: Placement) -> bool:
+    """Whether indices of this buffer no longer mean what the author wrote."""
+    if lowering.plan.mode is Mode.EXPLICIT:
+        return placement.buffer.name not in lowering.outside
+    return not placement.index_map.is_identity
+
+
+def routes_of(lowerings: Sequence[Lowering]) -> dict[SSAValue, Route]:
+    """The arrays that have to be followed, and what must agree where they meet."""
+    routes: dict[SSAValue, Route] = {}
+    for lowering in lowerings:
+        for allocation, placement in lowering.placements:
+            if is_moved(lowering, placement):
+                buffer = placement.buffer
+                where = _where(lowering, placement)
+                routes[allocation.result] = Route(
+                    lowering.spec.op, where, buffer.unit, buffer.count
+                )
+    return routes
+
+
+def _where(lowering: Lowering, placement: Placement) -> IndexMap | tuple[object, ...]:
+    if lowering.plan.mode is Mode.REINDEX:
+        return placement.index_map
+    return (placement.offset, placement.radices, placement.strides)
+
+
+def shape_problems(specs: Sequence[Spec]) -> Iterator[Problem]:
+    """Specs whose size step 1 did not leave behind, or left in another form."""
+    for spec in specs:
+        shape, kind = spec.op.buffer_shape, spec.op.storage_kind
+        if shape is None:
+            yield Problem(spec.op, finding("E5").message, 3, "E5")
+            continue
+        wanted = 1 if kind == "smem" else 2
+        if len(shape) != wanted:
+            text = _WRONG_RANK.format(kind=kind.upper(), wanted=wanted, rank=len(shape))
+            yield Problem(spec.op, text, 3)
+
+
+def materialise(
+    lowerings: Sequence[Lowering], rewriter: Rewriter
+) -> list[tuple[Operation, Finding]]:
+    """Make all regions real. Answers with what stood in the way; then nothing was changed."""
+    journey = follow(routes_of(lowerings))
+    if journey.problems:
+        return journey.problems
+    for lowering in lowerings:
+        drop_overlaps(lowering.spec, rewriter)
+    backings = [_allocate(lowering, rewriter) for lowering in lowerings]
+    for lowering, backing in zip(lowerings, backings, strict=True):
+        for allocation, placement in lowering.placements:
+            view = _view(lowering, placement, backing, memdesc(allocation.result.type))
+            write_record(view, record_of(lowering.plan, placement))
+            rewriter.replace_op(allocation, view)
+    _apply(journey, rewriter)
+    return [
+        (lowering.spec.op, finding("E8", lowering.spec.region.name))
+        for lowering in lowerings
+        if not drop_spec(lowering.spec.op, rewriter)
+    ]
+
+
+def drop_overlaps(spec: Spec, rewriter: Rewriter) -> None:
+    """Erase the overlap definitions of `spec`, and the groups nobody needs any more."""
+    groups = [overlap.overlap_def.owner for overlap in spec.overlaps]
+    for overlap in spec.overlaps:
+        rewriter.erase(overlap)
+    pending = [*groups, *spec.groups]
+    while pending:
+        group = pending.pop()
+        if not isinstance(group, ReuseGroupOp) or group.parent is None or _is_used(group):
+            continue
+        pending += [element.owner for element in group.elements]
+        rewriter.erase(group)
+
+
+def _is_used(op: ReuseGroupOp | SetBufferOverlapOp | StorageAliasSpecOp) -> bool:
+    return any(result.first_use is not None for result in op.results)
+
+
+def drop_spec(op: StorageAliasSpecOp, rewriter: Rewriter) -> bool:
+    """Erase a spec; false where something still uses it."""
+    if _is_used(op):
+        return False
+    rewriter.erase(op)
+    return True
+
+
+def _allocate(lowering: Lowering, rewriter: Rewriter) -> SSAValue:
+    spec = lowering.spec.op
+    shape = spec.buffer_shape
+    assert shape is not None, "checked by shape_problems"
+    cga = _cluster_bits(lowering)
+    if lowering.plan.region.memory is Memory.SMEM:
+        op = _shared_allocation(lowering, integers(shape)[0], cga)
+    else:
+        rows, columns = integers(shape)
+        op = TMEMAllocOp(tensor_memory_type(rows, columns, cga))
+    op.result.name_hint = spec.result.name_hint
+    rewriter.insert_before(spec, op)
+    return op.result
+
+
+def _cluster_bits(lowering: Lowering) -> int:
+    """How many bits number the CTAs that hold the buffers, one region each."""
+    bits = 0
+    for allocation, _ in lowering.placements:
+        layout = memdesc(allocation.result.type).encoding
+        if isinstance(layout, MemDescEncoding):
+            bits = max(bits, len(layout.cga))
+    return bits
+
+
+def _shared_allocation(lowering: Lowering, size: int, cluster_bits: int) -> LocalAllocOp:
+    op = LocalAllocOp(shared_memory_type(size, cluster_bits))
+    backing = lowering.plan.backing
+    if backing.alignment_attribute is not None:
+        op.properties["alignment"] = IntegerAttr(backing.alignment_attribute, i32)
+    if backing.residue:
+        op.attributes[RESIDUE] = IntegerAttr(backing.residue, i32)
+    return op
+
+
+def shared_memory_type(size: int, cluster_bits: int = 0) -> MemDescType:
+    """`size` plain bytes."""
+    layout = SwizzledSharedEncoding(
+        vec=1, per_phase=1, max_phase=1, order=(0,), cga_layout=_copies(1, cluster_bits)
+    )
+    return MemDescType((size,), i8, layout, SHARED_MEMORY, mutable=True)
+
+
+def tensor_memory_type(rows: int, columns: int, cluster_bits: int = 0) -> MemDescType:
+    """`columns` whole columns; a number that no type may have becomes tiles side by side."""
+    width = columns & -columns
+    cga = _copies(2, cluster_bits)
+    layout = TensorMemoryEncoding(block_m=rows, block_n=width, col_stride=1, cga_layout=cga)
+    tile = (rows, width)
+    shape = tile if width == columns else (columns // width, *tile)
+    return MemDescType(shape, i32, layout, TENSOR_MEMORY, mutable=True)
+
+
+def _copies(rank: int, bits: int) -> Bases:
+    """Every CTA has all of it."""
+    return ((0,) * rank,) * bits
+
+
+def _view(
+    lowering: Lowering, placement: Placement, backing: SSAValue, type: MemDescType
+) -> Operation:
+    if not is_moved(lowering, placement):
+        return LocalAliasOp(backing, type)
+    if lowering.plan.mode is Mode.EXPLICIT:
+        where = (placement.offset, placement.radices, placement.strides)
+        return PlacedAliasOp(backing, type, *where)
+    return LocalAliasOp(backing, expanded(type, placement.slot_count))
+
+
+def expanded(type: MemDescType, count: int) -> MemDescType:
+    """An array of `count` buffers of the same kind."""
+    return type.with_shape((count, *type.shape[1:]))
+
+
+def _apply(journey: Journey, rewriter: Rewriter) -> None:
+    """New types along the way, new indices at its ends."""
+    for value, route in journey.routes.items():
+        # The allocations themselves are gone; indices of placed buffers stay as they are.
+        if isinstance(route.placement, IndexMap) and not _is_gone(value):
+            count = route.placement(route.count - 1) + 1
+            rewriter.retype(value, expanded(memdesc(value.type), count))
+    for op, route in journey.indices.items():
+        if isinstance(route.placement, IndexMap):
+            rewriter.insert_before(op, rewrite_index(op, route.placement))
+            rewriter.modified(op)
+
+
+def _is_gone(value: SSAValue) -> bool:
+    return isinstance(value.owner, StorageAliasLocalAllocOp)

@@ -1,0 +1,108 @@
+"""Steps 1 and 2 of the lowering: how large each region is, and where every buffer lies.
+
+All arithmetic is ``memory.plan``'s; here are the questions to it. What a target has is read from
+the module, which names one; without a name shared memory is taken to be endless, and tensor memory
+to be that of the only kind of chip that has any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
+
+from tilewright.memory import (
+    Finding,
+    LiveRanges,
+    Memory,
+    Mode,
+    Options,
+    PlanResult,
+    StoragePlan,
+    Target,
+    infer_overlap,
+    plan_region,
+    plan_with_fallback,
+    target_named,
+)
+from tilewright.passes.tlx.storage_alias.collect import Collected, Spec
+from tilewright.passes.tlx.storage_alias.liveness import live_ranges
+
+TARGET = "ttg.target"
+ANY_TMEM_TARGET = "sm_100"
+
+PlacementName = Literal["reindex", "explicit", "auto"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to plan: the options of the pass, and the target."""
+
+    placement: PlacementName = "reindex"
+    infer_overlap: bool = False
+    multi_overlap: bool = False
+    target: Target | None = None
+
+    def capacity(self, memory: Memory) -> int | None:
+        """How much of `memory` there is; None where nobody says."""
+        if self.target is not None:
+            return self.target.capacity(memory)
+        return target_named(ANY_TMEM_TARGET).tmem_columns if memory is Memory.TMEM else None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A spec with what planning made of it."""
+
+    spec: Spec
+    result: PlanResult
+    live: LiveRanges | None = None
+
+    @property
+    def plan(self) -> StoragePlan | None:
+        return self.result.plan
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.result.findings
+
+
+def target_of(module: ModuleOp) -> Target | None:
+    """The target that the module names, if it is a known one."""
+    name = module.attributes.get(TARGET)
+    if not isinstance(name, StringAttr):
+        return None
+    try:
+        return target_named(name.data)
+    except LookupError:
+        return None
+
+
+def plan_specs(collected: Collected, settings: Settings) -> list[Planned]:
+    """Plan every spec of a module."""
+    return [_plan_spec(spec, collected, settings) for spec in collected.specs]
+
+
+def _plan_spec(spec: Spec, collected: Collected, settings: Settings) -> Planned:
+    capacity = settings.capacity(spec.region.memory)
+    mode = Mode.EXPLICIT if settings.placement == "explicit" else Mode.REINDEX
+    options = Options(mode, multi_overlap=settings.multi_overlap, capacity=capacity)
+    if settings.infer_overlap:
+        inference = infer_overlap(spec.region, collected.groups_of(spec), options)
+        if any(found.is_error for found in inference.findings):
+            return Planned(spec, PlanResult(None, inference.findings))
+        spec = spec.with_region(inference.region)
+    if len(spec.region.phases) > 1:
+        options = replace(options, live=live_ranges(spec))
+    plan = plan_with_fallback if settings.placement == "auto" else plan_region
+    return Planned(spec, plan(spec.region, options), options.live)
+
+
+def define_size(planned: Planned) -> None:
+    """Write the size of the region on its spec, as attributes that step 3 reads."""
+    if planned.plan is None:
+        return
+    backing, op = planned.plan.backing, planned.spec.op
+    op.properties["buffer_size_bytes"] = IntegerAttr(backing.size_bytes, i64)
+    op.properties["buffer_shape"] = DenseArrayBase.from_list(i64, backing.shape)

@@ -1,0 +1,186 @@
+"""Replace storage-alias specs by one allocation each, and their buffers by views of it.
+
+    distinct(%a, %b) of %spec      %m = ttg.local_alloc : () -> 65536xi8
+    %a[%i], %b[%i]            →    %a = tlx.local_alias %m, %a[2 * %i]
+                                   %b = tlx.local_alias %m, %b[2 * %i + 1]
+
+Three steps, over the whole module, and the first that finds an error is the last:
+
+1. how large each region is;
+2. where every buffer lies in it, as the tree of reuse groups says;
+3. the allocation, the views, new types and indices wherever the arrays travel.
+
+Afterwards the lowered module itself is checked against what the trees promise, by code that knows
+nothing of the planner. A broken promise is an error of this compiler and reported as one.
+
+A module without specs is not touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.memory import check_plan
+from tilewright.passes.tlx.storage_alias.collect import Collected, collect
+from tilewright.passes.tlx.storage_alias.evidence import verify_module
+from tilewright.passes.tlx.storage_alias.legacy import retire_reuse
+from tilewright.passes.tlx.storage_alias.materialise import (
+    Lowering,
+    drop_overlaps,
+    drop_spec,
+    materialise,
+    shape_problems,
+)
+from tilewright.passes.tlx.storage_alias.messages import INTERNAL_CODE, Messenger
+from tilewright.passes.tlx.storage_alias.planning import (
+    PlacementName,
+    Planned,
+    Settings,
+    define_size,
+    plan_specs,
+    target_of,
+)
+from tilewright.passes.tlx.storage_alias.record import drop_records
+from tilewright.passes.tlx.storage_alias.report import advice, waste
+
+_STEPS = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class StorageAliasLowering(Pass):
+    """Give every buffer of a spec its place in one allocation."""
+
+    name = "tlx-storage-alias-lowering"
+
+    placement: PlacementName = "reindex"
+    """How a place becomes an address: by new indices, or outright (``tlx.placed_alias``).
+    ``auto`` prefers indices and says so where they do not do."""
+
+    infer_overlap: bool = False
+    """Take reuse groups at their word where no ``set_buffer_overlap`` does."""
+
+    multi_overlap: bool = False
+    """Allow several overlap definitions over one spec, kept apart by liveness."""
+
+    implicit_spec: bool = False
+    """Rewrite reuse of a plain buffer (``tlx.local_alias``) to a spec first."""
+
+    report: bool = False
+    """Warn of what upstream is silent about, and say where sharing is not needed."""
+
+    record: bool = True
+    """Leave ``tlx.placement`` on the views, which ``tlx-verify-storage-alias`` needs."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        settings = Settings(
+            self.placement, self.infer_overlap, self.multi_overlap, target_of(module)
+        )
+        _Run(self, module, engine, settings).run()
+
+
+class _Run:
+    """One run of the pass."""
+
+    def __init__(
+        self,
+        options: StorageAliasLowering,
+        module: ModuleOp,
+        engine: DiagnosticEngine,
+        settings: Settings,
+    ) -> None:
+        self.options = options
+        self.module = module
+        self.engine = engine
+        self.settings = settings
+        self.messages = Messenger(engine, settings, options.report)
+        self.rewriter = Rewriter()
+
+    def run(self) -> None:
+        if self.options.implicit_spec and not self._retire_reuse():
+            return
+        collected = collect(self.module)
+        if not collected.specs and not collected.problems:
+            return
+        planned = plan_specs(collected, self.settings)
+        if self._has_errors(collected, planned):
+            return
+        self._say_warnings(planned)
+        used = [each for each in planned if each.plan is not None]
+        for each in planned:
+            if each.plan is None:
+                drop_overlaps(each.spec, self.rewriter)
+                drop_spec(each.spec.op, self.rewriter)
+        if self.options.report:
+            self._advise(used)
+        self._lower(used)
+
+    def _retire_reuse(self) -> bool:
+        retired = retire_reuse(self.module, self.rewriter)
+        for problem in retired.problems:
+            self.messages.problem(problem)
+        for op, found in retired.findings:
+            self.messages.at(op, found)
+        return not retired.problems
+
+    def _has_errors(self, collected: Collected, planned: list[Planned]) -> bool:
+        """Report the errors of the first step that has any."""
+        for step in _STEPS:
+            problems = [each for each in collected.problems if each.step == step]
+            errors = [
+                (each, [f for f in each.findings if f.is_error and f.step == step])
+                for each in planned
+            ]
+            for problem in problems:
+                self.messages.problem(problem)
+            for each, found in errors:
+                self.messages.about_spec(each, found)
+            if problems or any(found for _, found in errors):
+                return True
+        return False
+
+    def _say_warnings(self, planned: list[Planned]) -> None:
+        for each in planned:
+            self.messages.about_spec(each, (f for f in each.findings if not f.is_error))
+
+    def _advise(self, planned: list[Planned]) -> None:
+        for op, unsharing in advice(self.module, planned, self.settings):
+            self.messages.at(op, unsharing.finding)
+        for each in planned:
+            if each.plan is not None and each.plan.trees:
+                self.engine.remark(each.spec.op, waste(each.plan), "TW5063")
+
+    def _lower(self, planned: list[Planned]) -> None:
+        for each in planned:
+            define_size(each)
+        specs = [each.spec for each in planned]
+        for problem in shape_problems(specs):
+            self.messages.problem(problem)
+        lowerings = [Lowering(each.spec, each.plan) for each in planned if each.plan is not None]
+        failed = materialise(lowerings, self.rewriter)
+        for op, found in failed:
+            self.messages.at(op, found)
+        if failed:
+            return
+        self._prove(planned)
+        if not self.options.record:
+            drop_records(self.module)
+
+    def _prove(self, planned: list[Planned]) -> None:
+        """Check the plans, and the module they were made into."""
+        for each in planned:
+            if each.plan is None:
+                continue
+            capacity = self.settings.capacity(each.spec.region.memory)
+            for violation in check_plan(each.plan, capacity, each.live):
+                self._internal(str(violation))
+        for fault in verify_module(self.module, self.settings.target).faults:
+            self._internal(fault.message)
+
+    def _internal(self, text: str) -> None:
+        message = f"{self.options.name} broke its own promise: {text}"
+        self.engine.error(self.module, message, INTERNAL_CODE)
