@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 LIT_TESTS ?= tests/lit
-FUZZ_TESTS ?= tests/fuzz
+FUZZ_TESTS ?= tests
 BENCH ?= benchmarks/text_layer.py
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest bench fuzz clean
+.PHONY: help demo test lint lit pytest chromium bench fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
@@ -33,20 +33,23 @@ test: $(STAMP) ## lint, text tests and pytest
 
 lint: $(STAMP) ## formatting, style, types, import layering
 	@failed=; \
-	for check in "ruff check ." "ruff format --check ." "basedpyright" "lint-imports --no-logo"; do \
+	for check in "ruff check --no-cache ." "ruff format --check ." "basedpyright" "lint-imports --no-logo"; do \
 		echo "$$check"; $(BIN)/$$check || failed=1; \
 	done; test -z "$$failed"
 
 lit: $(STAMP) ## text tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
 
-pytest: $(STAMP) ## tests written in Python
+pytest: $(STAMP) chromium ## tests written in Python
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+chromium: ## the browser for one test, installed if that needs no questions
+	@scripts/install_chromium.sh
 
 bench: $(STAMP) ## time the text layer beside stock xDSL
 	$(BIN)/python $(BENCH)
 
-fuzz: $(STAMP) ## mutated inputs, the whole run
+fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
 	$(BIN)/python -m pytest -n $(JOBS) -m slow $(FUZZ_TESTS) $(PYTEST_ARGS)
 
 clean: ## remove outputs and caches; .venv stays

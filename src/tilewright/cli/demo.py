@@ -1,7 +1,8 @@
 """``tilewright demo``: a flash-attention kernel, as Triton's front end wrote it, goes through.
 
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
-smaller and keep every source line; a mistake gets a message that shows the place.
+smaller and keep every source line; a mistake gets a message that shows the place; the memory of a
+kernel that aliases its storage is planned, proved and drawn.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.cli import memory
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -22,6 +25,7 @@ from tilewright.ir.verify import verify
 from tilewright.passes import PASSES
 
 _PIPELINE = "canonicalize,cse,dce"
+_EXAMPLE = "fa_forward_2slices_bf16_d128.mlir"
 _KERNEL = "attention.ttir"
 _USAGE = "usage: {program}\n\nRuns a real kernel dump through the tool chain. Takes no arguments.\n"
 
@@ -36,7 +40,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     same = _show_round_trip(text)
     _show_passes(text)
     _show_mistake(text)
-    return 0 if same else 1
+    drawn = _show_memory()
+    return 0 if same and drawn else 1
 
 
 def _say(text: str = "") -> None:
@@ -111,3 +116,20 @@ def _show_mistake(text: str) -> None:
     _say("3. the same text with a wrong operand:")
     for line in pretty_all(engine.diagnostics, engine.sources).splitlines():
         _say("   " + line)
+
+
+def _show_memory() -> bool:
+    example = _example()
+    if example is None:
+        return True
+    _say()
+    _say(f"4. who shares which bytes in {_EXAMPLE}:")
+    _say()
+    return memory.run([str(example)], "tilewright memory") == 0
+
+
+def _example() -> Path | None:
+    """The example in this installation, or in the checkout it runs from."""
+    folders = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
+    found = (folder / "storage_alias" / _EXAMPLE for folder in folders)
+    return next((file for file in found if file.is_file()), None)

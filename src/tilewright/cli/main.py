@@ -15,6 +15,7 @@ Command: TypeAlias = Callable[[Sequence[str], str], int]
 _COMMANDS = {
     "opt": ("opt", "run passes over IR text"),
     "ops": ("ops", "list the ops that have a definition, or the ops of given files"),
+    "memory": ("memory", "draw who lies where in shared and tensor memory"),
     "demo": ("demo", "a real kernel dump goes in, through and out"),
 }
 

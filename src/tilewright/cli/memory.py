@@ -1,0 +1,278 @@
+"""``tilewright memory``: who lies where in shared and tensor memory, as a picture.
+
+Storage-alias specs are planned as ``tlx-storage-alias-lowering`` would plan them; every other
+allocation is a region of its own. The picture goes to standard output, diagnostics to standard
+error. Where the target has less than is needed, the same table comes with the error, and with it
+the smallest changes that were planned and found to fit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
+from tilewright.dialects import make_context
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, pretty_all
+from tilewright.ir.passes import closest
+from tilewright.ir.text import parse_source
+from tilewright.ir.verify import verify
+from tilewright.memory import (
+    TARGETS,
+    MemoryMap,
+    Options,
+    StorageRegion,
+    Target,
+    fitting_changes,
+    memory_maps,
+    target_named,
+)
+from tilewright.passes.tlx.storage_alias.messages import code_of
+from tilewright.passes.tlx.storage_alias.planning import PlacementName, target_of
+from tilewright.report import memory_html, memory_json, memory_svg, memory_text
+
+_USAGE = """\
+usage: {program} [flags] [FILE]
+
+Reads IR text from FILE (or standard input, also '-') and draws its shared and tensor memory.
+
+  --target NAME          compare with this chip instead of the module's: {targets}
+  --format FORMAT        text (80 columns, the default), svg, html (one file) or json
+  -o FILE                write there instead of standard output
+  --region NAME          only this region
+  --placement MODE       as tlx-storage-alias-lowering: reindex (default), explicit or auto
+  --infer-overlap        take reuse groups at their word where no set_buffer_overlap does
+  --multi-overlap        allow several overlap definitions over one spec
+
+Exit code: 0, or 1 if the input is wrong, a region cannot be planned or memory does not suffice.
+"""
+
+Renderer = Callable[[Sequence[MemoryMap]], str]
+
+_FORMATS: dict[str, Renderer] = {
+    "text": memory_text.render,
+    "svg": memory_svg.render,
+    "html": memory_html.render,
+    "json": memory_json.render,
+}
+_PLACEMENTS = ("reindex", "explicit", "auto")
+_WITH_VALUE = ("target", "format", "o", "region", "placement")
+_SWITCHES = ("infer-overlap", "multi-overlap")
+
+OUT_OF_MEMORY = code_of("E17")
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+
+@dataclass(frozen=True)
+class _CommandLine:
+    input: str = "-"
+    output: str = "-"
+    format: str = "text"
+    region: str | None = None
+    target: Target | None = None
+    placement: PlacementName = "reindex"
+    infer_overlap: bool = False
+    multi_overlap: bool = False
+
+
+def _parse(arguments: Sequence[str]) -> _CommandLine:
+    line = _CommandLine()
+    files: list[str] = []
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            files.append(argument)
+            continue
+        name, separator, value = argument.lstrip("-").partition("=")
+        if name in _WITH_VALUE and not separator:
+            if not pending or (pending[0].startswith("-") and pending[0] != "-"):
+                raise UsageError(f"'{argument}' needs a value")
+            value = pending.pop(0)
+        line = _applied(line, argument, name, value)
+    if len(files) > 1:
+        raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
+    return replace(line, input=files[0]) if files else line
+
+
+def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _CommandLine:
+    match name:
+        case "target":
+            try:
+                return replace(line, target=target_named(value))
+            except LookupError as error:
+                raise UsageError(error.args[0]) from None
+        case "format":
+            return replace(line, format=_choice(argument, value, tuple(_FORMATS)))
+        case "o":
+            return replace(line, output=value)
+        case "region":
+            return replace(line, region=value)
+        case "placement":
+            # _choice has checked that it is one of the three.
+            chosen = cast("PlacementName", _choice(argument, value, _PLACEMENTS))
+            return replace(line, placement=chosen)
+        case "infer-overlap" if not value:
+            return replace(line, infer_overlap=True)
+        case "multi-overlap" if not value:
+            return replace(line, multi_overlap=True)
+        case _:
+            close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
+            hint = f"did you mean '--{close}'?" if close else "try --help"
+            raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+
+def _choice(argument: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise UsageError(f"'{argument}': '{value}' is none of {', '.join(known)}")
+    return value
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if any(argument in ("-h", "--help", "-help") for argument in arguments):
+        sys.stdout.write(_USAGE.format(program=program, targets=", ".join(TARGETS)))
+        return 0
+    try:
+        line = _parse(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return 1
+    try:
+        data = sys.stdin.buffer.read() if line.input == "-" else Path(line.input).read_bytes()
+    except OSError as error:
+        sys.stderr.write(f"{program}: cannot read '{line.input}': {error.strerror}\n")
+        return 1
+    text = data.decode("utf-8", errors="surrogateescape")
+    return _process(line, text, program)
+
+
+def _process(line: _CommandLine, text: str, program: str) -> int:
+    engine = DiagnosticEngine()
+    name = "<stdin>" if line.input == "-" else line.input
+    maps = _maps(line, text, name, engine)
+    picture: str | None = None
+    if maps is not None:
+        try:
+            picture = _FORMATS[line.format](_only(maps, line.region))
+        except LookupError as error:
+            sys.stderr.write(f"{program}: {error.args[0]}\n")
+            return 1
+    # The picture comes first: errors at the end of a terminal are the ones that are read.
+    code = 0 if picture is None else _write(line.output, picture, program)
+    _say(engine)
+    return 1 if engine.has_errors else code
+
+
+def _maps(
+    line: _CommandLine, text: str, name: str, engine: DiagnosticEngine
+) -> tuple[MemoryMap, ...] | None:
+    """The maps of the module in `text`; None where something could not be planned."""
+    source = parse_source(make_context(), text, name, engine, keep_names=True)
+    if source is None or not verify(source.module, engine):
+        return None
+    module = source.module
+    target = line.target or target_of(module)
+    settings = Unlimited(line.placement, line.infer_overlap, line.multi_overlap, target)
+    found = allocations(module, settings, engine)
+    if found is None:
+        return None
+    maps = memory_maps(found.plans, target)
+    for each in maps:
+        if each.capacity is not None and each.used > each.capacity:
+            _out_of_memory(module, each, found, engine, with_table=line.format != "text")
+    return maps
+
+
+def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
+    """The maps with one region only; totals stay those of all."""
+    if region is None:
+        return maps
+    names = [each.name for memory in maps for each in memory.regions]
+    if region not in names:
+        known = f"there are {', '.join(names)}" if names else "there is none"
+        raise LookupError(f"no region '{region}'; {known}")
+    return [
+        replace(memory, regions=mine)
+        for memory in maps
+        if (mine := tuple(each for each in memory.regions if each.name == region))
+    ]
+
+
+def _write(output: str, picture: str, program: str) -> int:
+    if output == "-":
+        sys.stdout.write(picture)
+        sys.stdout.flush()
+        return 0
+    try:
+        Path(output).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
+        return 1
+    return 0
+
+
+def _say(engine: DiagnosticEngine) -> None:
+    if engine.diagnostics:
+        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=colour) + "\n")
+
+
+# -- out of memory -------------------------------------------------------------------------------
+
+
+def _out_of_memory(
+    module: ModuleOp,
+    memory: MemoryMap,
+    found: Allocations,
+    engine: DiagnosticEngine,
+    *,
+    with_table: bool,
+) -> None:
+    """Say what is missing, and which changes would do."""
+    assert memory.capacity is not None
+    mine = [plan for plan in found.plans if plan.region.memory is memory.memory]
+    largest = max(mine, key=lambda plan: plan.backing.allocated).region
+    unit = memory.memory.unit_word
+    message = (
+        f"{memory.memory.words}: {memory.used} {unit} needed, "
+        f"{memory.capacity} available on {memory.target}"
+    )
+    where: Operation = found.ops.get(largest.name, module)
+    severity = _severity(memory, found)
+    diagnostic = Diagnostic(severity, message, locate(where), OUT_OF_MEMORY)
+    if with_table:
+        diagnostic.note(None, f"as planned:\n{memory_text.render([memory]).rstrip()}")
+    for text in _ways_out(memory, [plan.region for plan in mine], memory.capacity):
+        diagnostic.note(None, text)
+    if severity is Severity.WARNING:
+        diagnostic.note(
+            None, "plain allocations are added up; those never live together can overlie each other"
+        )
+    engine.emit(diagnostic)
+
+
+def _severity(memory: MemoryMap, found: Allocations) -> Literal[Severity.ERROR, Severity.WARNING]:
+    """An error only where no order of life could save it: specs and the largest plain one."""
+    plain = [region.extent for region in memory.regions if region.name in found.plain]
+    apart = sum(region.extent for region in memory.regions if region.name not in found.plain)
+    least = apart + max(plain, default=0)
+    return Severity.ERROR if least > (memory.capacity or 0) else Severity.WARNING
+
+
+def _ways_out(memory: MemoryMap, regions: Sequence[StorageRegion], capacity: int) -> Iterator[str]:
+    changes = fitting_changes(regions, memory.memory, capacity, Options(multi_overlap=True))
+    for change in changes:
+        yield str(change)
+    if not changes:
+        yield "no other order, alias or number of stages was found that fits"

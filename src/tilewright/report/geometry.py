@@ -1,0 +1,128 @@
+"""Where things are drawn, for all pictures of memory: scales, depths and who lies over whom.
+
+A picture has two axes. Across, a region's addresses are mapped to characters or pixels by a
+`Scale`; what has a size is never drawn narrower than one step, so that a column of 512 can be seen.
+Down, every buffer has a row of its own, so buffers that share storage stand above each other::
+
+    qk       [0===================]
+    p        [0======]
+    depth     2        1            how many buffers lie there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps ``0 .. extent`` to ``0 .. width``."""
+
+    extent: int
+    width: int
+
+    def at(self, address: int) -> int:
+        """The step that `address` falls into."""
+        return address * self.width // max(self.extent, 1)
+
+    def span(self, place: Interval) -> Interval:
+        """The steps of `place`, at least one, and none behind the end."""
+        left = min(self.at(place.start), self.width - 1)
+        return Interval(left, min(max(self.at(place.end), left + 1), self.width))
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A stretch over which the same number of buffers lie."""
+
+    place: Interval
+    count: int
+
+
+def depths(region: RegionMap) -> tuple[Depth, ...]:
+    """All of the region from left to right, neighbours with different counts."""
+    changes: dict[int, int] = {0: 0, region.extent: 0}
+    for row in region.rows:
+        for cell in row.cells:
+            changes[cell.place.start] = changes.get(cell.place.start, 0) + 1
+            changes[cell.place.end] = changes.get(cell.place.end, 0) - 1
+    found: list[Depth] = []
+    count, start = 0, 0
+    for address in sorted(changes):
+        if changes[address] and address > start:
+            found.append(Depth(Interval(start, address), count))
+            start = address
+        count += changes[address]
+    if start < region.extent:
+        found.append(Depth(Interval(start, region.extent), count))
+    return tuple(found)
+
+
+def is_overlap(one: Interval, two: Interval) -> bool:
+    """Whether two intervals have a point in common."""
+    return one.start < two.end and two.start < one.end
+
+
+def sharers(region: RegionMap, row: Row, cell: Cell) -> Iterator[tuple[Row, Cell]]:
+    """The buffers of other rows that lie over `cell`."""
+    for other in region.rows:
+        if other.name != row.name:
+            for each in other.cells:
+                if is_overlap(each.place, cell.place):
+                    yield other, each
+
+
+def gaps(region: RegionMap) -> tuple[tuple[str, Interval], ...]:
+    """What no buffer covers, as ``padding`` (due to alignment) or ``dead``, in ascending order."""
+    found = [("padding", place) for place in region.padding]
+    for place in region.dead:
+        start = place.start
+        for pad in [*region.padding, Interval(place.end, place.end)]:
+            if place.start <= pad.start <= place.end:
+                if start < pad.start:
+                    found.append(("dead", Interval(start, pad.start)))
+                start = max(start, pad.end)
+    return tuple(sorted(found, key=lambda gap: gap[1].start))
+
+
+def full_scale(memory: MemoryMap, width: int) -> Scale:
+    """The scale of totals: all of the capacity, or more where more is used."""
+    return Scale(max(memory.capacity or 0, memory.used, 1), width)
+
+
+def is_plain(region: RegionMap) -> bool:
+    """Whether the region is an ordinary allocation, which shares with nobody."""
+    return len(region.rows) == 1 and not region.rows[0].path
+
+
+def shortened(text: str, width: int) -> str:
+    """`text` in at most `width` characters."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def total_line(memory: MemoryMap) -> str:
+    """``shared memory on sm_90: 131072 of 232448 bytes (56%), 101376 free``."""
+    unit = memory.memory.unit_word
+    if memory.capacity is None:
+        return f"{memory.memory.words}: {memory.used} {unit}"
+    head = f"{memory.memory.words} on {memory.target}: {memory.used} of {memory.capacity} {unit}"
+    share = f" ({memory.used * 100 // memory.capacity}%)" if memory.capacity else ""
+    free = memory.capacity - memory.used
+    return f"{head}{share}, {free} free" if free >= 0 else f"{head}{share}, {-free} too many"
+
+
+def region_line(region: RegionMap) -> str:
+    """``131072 bytes, stride 32768, padding 0, dead 0``."""
+    parts = [f"{region.extent} {region.memory.unit_word}"]
+    if region.strides:
+        parts.append(f"stride {' and '.join(map(str, region.strides))}")
+    return ", ".join([*parts, region.waste])
+
+
+def row_line(region: RegionMap, row: Row) -> str:
+    """``4 x 16384 bytes, in phase load``."""
+    text = f"{len(row.cells)} x {row.unit} {region.memory.unit_word}"
+    return f"{text}, in phase {' and '.join(row.phases)}" if row.phases else text
