@@ -80,6 +80,16 @@ HOSTILE = {
     "unknown op": "module { foo.bar }",
     "wrong type": "module { %0 = arith.constant 1.5 : i32 }",
     "bad attribute": "module attributes {x = #tt.nothing<>} {}",
+    "value defined inside its own loop": (
+        "tt.func @f(%a: i32) { scf.for %j = %t to %a step %a : i32 "
+        "{ %t = arith.addi %j, %a : i32 }\ntt.return }"
+    ),
+    "module without a block": '"builtin.module"() ({}) : () -> ()',
+    "float of 80 bits": "module attributes {x.a = 1.0 : f80} {}",
+    "array of i128": "module attributes {x.a = array<i128: 1>} {}",
+    "huge complex splat": (
+        "module attributes {x.a = dense<(1.0,1.0)> : tensor<100000x100000xcomplex<f32>>} {}"
+    ),
     "unterminated metadata": "module {}\n{-# external_resources: {",
 }
 

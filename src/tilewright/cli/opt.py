@@ -225,7 +225,7 @@ def _process(line: _CommandLine, pipeline: Pipeline, text: str, name: str, progr
     elif outcome.exit_code == 0:
         # A failed run leaves the previous output alone.
         try:
-            Path(line.output).write_text(outcome.text)
+            Path(line.output).write_text(outcome.text, encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             sys.stderr.write(f"{program}: cannot write '{line.output}': {error.strerror}\n")
             return 1

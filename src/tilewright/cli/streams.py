@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +13,11 @@ INTERRUPTED = 130
 
 def guarded(program: Callable[[], int]) -> int:
     """Run `program` and flush its output; a closed or full stream is exit code 1, no traceback."""
+    if sys.stdout is None or sys.stdin is None:
+        return 1  # closed by the caller; Python then has no stream objects at all
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Text that came from bytes that are no UTF-8 goes out as the same bytes.
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         code = program()
         sys.stdout.flush()

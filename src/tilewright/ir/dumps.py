@@ -72,4 +72,6 @@ class Dumps:
 
     def _write(self, number: int, name: str) -> None:
         if self._directory is not None:
-            (self._directory / f"{number:02d}-{name}.mlir").write_text(self._text())
+            (self._directory / f"{number:02d}-{name}.mlir").write_text(
+                self._text(), encoding="utf-8", errors="surrogateescape"
+            )

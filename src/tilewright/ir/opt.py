@@ -25,6 +25,7 @@ from xdsl.ir import Operation
 from tilewright.ir.diagnostics import (
     DiagnosticEngine,
     SourceManager,
+    SourcePosition,
     match,
     one_line,
     parse_expectations,
@@ -115,7 +116,7 @@ class OptDriver:
         failed = False
         for chunk in chunks:
             engine = self._engine()
-            output = self._process(chunk, name, engine)
+            output = self._guarded(chunk, name, engine)
             if self._options.verify_diagnostics:
                 failed |= not self._check_expectations(chunk, name, engine)
             else:
@@ -125,6 +126,18 @@ class OptDriver:
         return Outcome(int(failed), SPLIT_MARKER.join(outputs), self._seconds)
 
     # -- one chunk ---------------------------------------------------------------------------
+
+    def _guarded(self, chunk: Chunk, name: str, engine: DiagnosticEngine) -> str | None:
+        """`_process`, with a fault of the compiler itself reported like any other error."""
+        try:
+            return self._process(chunk, name, engine)
+        except OSError:
+            raise  # the caller knows which file it was
+        except Exception as error:
+            position = SourcePosition(name, chunk.line_offset + 1, 1)
+            what = f"{type(error).__name__}: {error}".splitlines()[0]
+            engine.error(position, shorten(f"internal error: {what}", MAX_QUOTE))
+            return None
 
     def _process(self, chunk: Chunk, name: str, engine: DiagnosticEngine) -> str | None:
         context = self._make_context()

@@ -17,7 +17,9 @@ CFG, or a fault. The stack of the walk is a list of generators, so nesting depth
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeAlias
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region, SSAValue
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.ir.dominance import Dominance, ancestor_in_region
@@ -63,6 +65,8 @@ def verify_operation(op: Operation) -> str | None:
     ``Operation.verify`` would print the whole module into the exception. Verifiers raise more
     than ``VerifyException``, so everything is caught.
     """
+    if isinstance(op, ModuleOp) and op.body.first_block is None:
+        return "region #0 ('bodyRegion') failed to verify constraint: region with 1 blocks"
     try:
         verify_by_definition(op)
     except VerifyException as error:
@@ -259,6 +263,9 @@ class _Verification:
     def _check_operand(self, op: Operation, index: int, operand: SSAValue) -> Problem | None:
         if isinstance(operand, ErasedSSAValue):
             return op_problem(op, f"operand #{index} was erased while in use")
+        if isinstance(operand, ForwardDeclaredValue):
+            # Its name is defined only inside a region of the op itself.
+            return op_problem(op, f"operand #{index} is used but never defined")
         wall = self._isolated_op_between(op, operand)
         if wall is not None:
             note = (wall, "required by region isolation constraints")

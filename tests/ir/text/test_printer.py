@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.text.flavour import Flavour
 from tilewright.ir.text.names import sanitize
@@ -218,3 +218,52 @@ def test_str_of_an_op_is_its_text():
     module = parse('%x = "a"() : () -> i32').module
     assert str(module) == 'module {\n  %x = "a"() : () -> i32\n}'
     assert str(module.body.block.first_op) == '%x = "a"() : () -> i32'
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "0x7FFF : f16",
+        "0x7D01 : f16",
+        "0xFFC1 : bf16",
+        "0x7F800001 : f32",
+        "0x7FF0000000000001 : f64",
+        "0x7D : f8E5M2",
+        "0xFF : f8E4M3FN",
+    ],
+)
+def test_nan_keeps_its_bits(literal):
+    assert (
+        lines(f'"a"() {{v = {literal}}} : () -> ()')[1] == f'  "a"() {{v = {literal}}} : () -> ()'
+    )
+
+
+def test_shared_parts_of_locations_are_visited_once():
+    """26 levels of two: a visit per share would be 67 million."""
+    chain = "\n".join(f"#l{i + 1} = loc(callsite(#l{i} at #l{i}))" for i in range(26))
+    text = f'"a"() : () -> () loc(#l26)\n#l0 = loc("a.py":1:1)\n{chain}\n'
+    assert lines(text, locations=True)[-1].startswith("#loc27 = loc(callsite(#loc26 at")
+
+
+def test_a_location_as_value_is_not_the_location_of_the_op():
+    source = parse('"a"() {v = loc(unknown)} : () -> ()')
+    assert str(source.module.body.block.first_op.location) == 'loc("t.mlir":1:1)'
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("3.5e38 : f32", "0x7F800000 : f32"),
+        ("dense<1.0e10> : tensor<2xf16>", "dense<0x7C00> : tensor<2xf16>"),
+    ],
+)
+def test_too_large_is_infinity(written, printed):
+    assert (
+        lines(f'"a"() {{v = {written}}} : () -> ()')[1] == f'  "a"() {{v = {printed}}} : () -> ()'
+    )
+
+
+@pytest.mark.parametrize("literal", ["5 : f32", "dense<[1, 2]> : tensor<2xf32>"])
+def test_integer_is_no_float(literal):
+    with pytest.raises(CompileError, match="unexpected decimal integer literal"):
+        parse(f'"a"() {{v = {literal}}} : () -> ()')

@@ -117,6 +117,8 @@ def _nearest_double(value: int, type: Attribute) -> float:
     assert isinstance(type, AnyFloat)
     precision = significand_bits(type)
     surplus = value.bit_length() - 53
+    if value.bit_length() > 1024:
+        return math.copysign(math.inf, value)
     if surplus <= 0 or precision == 53:
         return float(value)
     kept = abs(value) >> surplus
@@ -209,7 +211,9 @@ def _from_bits(bits: int, type: Attribute) -> Number | None:
         if not is_computable(type):
             return None
         value = float_from_bits(bits, type)
-        return value if float_bits(value, type) == bits else None
+        # Lists of numbers are stored by xDSL, which makes a NaN quiet and may drop its payload.
+        stored = int.from_bytes(type.pack((value,)), "little")
+        return value if stored == bits else None
     width = integer_width(type)
     return None if width is None else wrap(bits, width)
 

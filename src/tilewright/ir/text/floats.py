@@ -15,11 +15,14 @@ reproduced here with exact integers instead of being replaced by a correct round
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -33,6 +36,9 @@ _SIGNIFICAND_BITS: dict[type[Attribute], int] = {
     Float16Type: 11,
     BFloat16Type: 8,
 }
+_DOUBLE_WIDTH = 52
+_DOUBLE_MANTISSA = (1 << _DOUBLE_WIDTH) - 1
+_DOUBLE_INFINITY = 0x7FF << _DOUBLE_WIDTH
 _SHORT_DIGITS = 6
 _MAX_PADDING = 3
 
@@ -46,6 +52,15 @@ def significand_bits(type: AnyFloat) -> int:
 
 def float_bits(value: float, type: AnyFloat) -> int:
     """The representation of `value` in `type`, as an unsigned integer."""
+    if math.isnan(value) and _keeps_payload(type):
+        double = int.from_bytes(struct.pack("<d", value), "little")
+        width = significand_bits(type) - 1
+        payload = (double & _DOUBLE_MANTISSA) >> (_DOUBLE_WIDTH - width)
+        infinity = int.from_bytes(type.pack((math.inf,)), "little")
+        sign = (double >> 63) << (8 * type.compile_time_size - 1)
+        return sign | infinity | (payload or 1 << (width - 1))
+    if math.isnan(value) and _has_one_nan(type):
+        return 0xFF if math.copysign(1.0, value) < 0 else 0x7F
     return int.from_bytes(type.pack((value,)), "little")
 
 
@@ -54,7 +69,35 @@ def float_from_bits(bits: int, type: AnyFloat) -> float:
     size = type.compile_time_size
     if bits < 0 or bits >> (8 * size):
         raise ValueError(f"0x{bits:X} does not fit in the {8 * size} bits of its type")
-    return type.unpack(bits.to_bytes(size, "little"), 1)[0]
+    value = type.unpack(bits.to_bytes(size, "little"), 1)[0]
+    if not math.isnan(value):
+        return value
+    sign = bits >> (8 * size - 1)
+    if not _keeps_payload(type):
+        return math.copysign(value, -1.0 if sign else 1.0)
+    # Conversions through a double quiet a NaN and may drop its payload; move the bits instead.
+    width = significand_bits(type) - 1
+    payload = (bits & ((1 << width) - 1)) << (_DOUBLE_WIDTH - width)
+    double = (sign << 63) | _DOUBLE_INFINITY | payload
+    return struct.unpack("<d", double.to_bytes(8, "little"))[0]
+
+
+def _keeps_payload(type: AnyFloat) -> bool:
+    """Whether a NaN of `type` is an exponent of ones with any mantissa but zero."""
+    return isinstance(type, (Float64Type, Float32Type, Float16Type, BFloat16Type, Float8E5M2Type))
+
+
+def _has_one_nan(type: AnyFloat) -> bool:
+    """Whether the only NaN of `type`, of either sign, has all other bits set."""
+    return isinstance(type, Float8E4M3FNType)
+
+
+def rounded(value: float, type: AnyFloat) -> float:
+    """`value` in the precision of `type`; too large becomes infinity, as in MLIR."""
+    try:
+        return type.unpack(type.pack((value,)), 1)[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def format_float(value: float, type: AnyFloat) -> str:

@@ -12,6 +12,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import (
     AnyDenseElement,
     AnyFloat,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -26,9 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.utils.lexer import Span
 
-from tilewright.ir.text.floats import float_from_bits
-from tilewright.ir.text.literals import SplatElementsAttr, scalar_attribute
+from tilewright.ir.text.floats import float_from_bits, rounded
+from tilewright.ir.text.literals import SplatElementsAttr, float_attribute, scalar_attribute
 from tilewright.ir.text.location_parser import LocationParser
+
+_INTEGER_AS_FLOAT = "unexpected decimal integer literal for a floating point value"
+_MAX_COMPLEX = 1 << 16
+"""Elements of a complex constant, which is stored one by one."""
 
 
 class LiteralParser(LocationParser):
@@ -46,9 +51,11 @@ class LiteralParser(LocationParser):
             return FloatAttr(value, f64) if isinstance(value, float) else IntegerAttr(value, i64)
         type = self.parse_type()
         if isinstance(type, AnyFloat) and is_hex:
-            return FloatAttr(self._bits_to_float(int(value), type, start.span), type)
+            return float_attribute(self._bits_to_float(int(value), type, start.span), type)
         if isinstance(type, AnyFloat):
-            return FloatAttr(float(value), type)
+            if not isinstance(value, float):
+                self.raise_error(_INTEGER_AS_FLOAT, start.span)
+            return FloatAttr(rounded(value, type), type)
         if not isinstance(type, (IntegerType, IndexType)):
             self.raise_error(f"a number cannot have type '{type}'", start.span)
         if isinstance(value, float):
@@ -100,12 +107,22 @@ class LiteralParser(LocationParser):
         size = type.element_type.compile_time_size
         count = _element_count(type)
         if len(raw) == size:
-            return self._splat(type.element_type.unpack(raw, 1)[0], type)
+            return self._splat(self._from_bytes(raw, type.element_type), type)
         if len(raw) != size * count:
             self.raise_error(
                 f"dense attribute holds {len(raw)} bytes, but its type needs {size * count}", span
             )
-        return self._dense(type.element_type.unpack(raw, count), type)
+        element = type.element_type
+        if isinstance(element, AnyFloat):  # bytes as they are: NaNs keep their bits
+            if raw == raw[:size] * count:
+                return self._splat(self._from_bytes(raw[:size], element), type)
+            return DenseIntOrFPElementsAttr(type, BytesAttr(raw))
+        return self._dense(element.unpack(raw, count), type)
+
+    def _from_bytes(self, raw: bytes, element: Any) -> Any:
+        if isinstance(element, AnyFloat):
+            return float_from_bits(int.from_bytes(raw, "little"), element)
+        return element.unpack(raw, 1)[0]
 
     def _dense_from_elements(
         self, elements: list[Any], shape: list[int], type: Any, span: Span
@@ -125,7 +142,11 @@ class LiteralParser(LocationParser):
         is_hex = element.span.text.lstrip("-")[:2] == "0x"
         if is_hex and isinstance(type, AnyFloat):
             return self._bits_to_float(int(element.value), type, element.span)
+        if isinstance(type, AnyFloat) and isinstance(element.value, int):
+            self.raise_error(_INTEGER_AS_FLOAT, element.span)
         value = element.to_type(self, type)
+        if isinstance(type, AnyFloat):
+            return rounded(value, type)
         if isinstance(type, IntegerType):
             return self._integer_attribute(value, type, element.span).value.data
         return value
@@ -137,6 +158,8 @@ class LiteralParser(LocationParser):
 
     def _splat(self, value: Any, type: Any) -> Attribute:
         if isinstance(value, tuple):  # complex numbers: not worth a splat of their own
+            if _element_count(type) > _MAX_COMPLEX:
+                self.raise_error(f"a complex constant may have {_MAX_COMPLEX} elements at most")
             values = [cast("Any", value)] * _element_count(type)
             return DenseIntOrFPElementsAttr.from_list(type, values)
         return SplatElementsAttr(scalar_attribute(value, type.element_type), type)

@@ -7,12 +7,14 @@ the form it came in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     AnyFloat,
     FloatAttr,
+    FloatData,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -73,10 +75,17 @@ def print_scalar(scalar: ScalarAttr, printer: Printer) -> None:
         printer.print_float(scalar.value.data, scalar.type)
 
 
+def float_attribute(value: float, type: AnyFloat) -> FloatAttr:
+    """`value` as an attribute; xDSL's constructor would make every NaN of a type the same."""
+    if math.isnan(value):
+        return FloatAttr.new((FloatData(value), type))
+    return FloatAttr(value, type)
+
+
 def scalar_attribute(value: int | float | bool, type: Attribute) -> ScalarAttr:
     """`value` as an attribute of the scalar type `type`."""
     if isinstance(type, AnyFloat):
-        return FloatAttr(float(value), type)
+        return float_attribute(float(value), type)
     if isinstance(type, (IntegerType, IndexType)):
         return IntegerAttr(int(value), type)
     raise ValueError(f"no literal has type {type}")

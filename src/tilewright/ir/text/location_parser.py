@@ -103,6 +103,9 @@ class LocationParser(PositionedParser):
 
     def _parse_optional_builtin_attr(self) -> Attribute | None:
         if self._current_token.text == "loc":
-            return self.parse_optional_location()
+            said = self._said_unknown
+            location = self.parse_optional_location()
+            self._said_unknown = said  # it is a value here, not the location of an op
+            return location
         with self._nested():
             return super()._parse_optional_builtin_attr()

@@ -77,6 +77,23 @@ def _accept_any_location(
 LocationConstraint.verify = _accept_any_location
 
 
+def _remember_hash(cls: type[Attribute]) -> None:
+    """Hash each object once: nested locations share parts, and xDSL would visit each share."""
+    plain = cls.__hash__
+
+    def cached(self: Attribute) -> int:
+        fields = vars(self)
+        if "_hash" not in fields:
+            fields["_hash"] = plain(self)
+        return fields["_hash"]
+
+    cls.__hash__ = cached
+
+
+for _nesting in (CallSiteLoc, NameLoc, FusedLoc):
+    _remember_hash(_nesting)
+
+
 def is_location(attribute: Attribute) -> bool:
     return isinstance(attribute, LOCATION_CLASSES)
 

@@ -83,6 +83,7 @@ class IRPrinter(Printer):
         self._entries: dict[Attribute, Entry] = {}
         self._by_identity: dict[int, Entry] = {}
         self._names: ValueNames | None = None
+        self._jumps: dict[Region, dict[Block, list[str]]] = {}
         self._new_line = "\n"
 
     def render(self, top: Operation, resources: Resources | None = None) -> str:
@@ -415,18 +416,23 @@ class IRPrinter(Printer):
         region = block.parent
         if region is None or region.blocks.first is block:
             return None
-        sources = [
-            self.names.block(other)
-            for other in region.blocks
-            if (last := other.last_op) is not None
-            for successor in last.successors
-            if successor is block
-        ]
+        sources = self._jumps_in(region).get(block, [])
         if not sources:
             return "no predecessors"
         # A block that jumps here twice is listed twice, as in MLIR.
         listed = ", ".join("^" + name for name in sorted(sources, key=_block_number))
         return f"pred: {listed}" if len(sources) == 1 else f"{len(sources)} preds: {listed}"
+
+    def _jumps_in(self, region: Region) -> dict[Block, list[str]]:
+        """The names of the blocks that jump to each block, once per jump."""
+        found = self._jumps.get(region)
+        if found is None:
+            found = self._jumps[region] = {}
+            for block in region.blocks:
+                last = block.last_op
+                for target in last.successors if last is not None else ():
+                    found.setdefault(target, []).append(self.names.block(block))
+        return found
 
     # -- operations --------------------------------------------------------------------------
 

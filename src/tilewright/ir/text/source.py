@@ -29,6 +29,8 @@ _INPUT_FAULTS = (
     AssertionError,
     AttributeError,
     LookupError,
+    MemoryError,
+    NotImplementedError,
     TypeError,
     ValueError,
 )
