@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 
 LIT_TESTS ?= tests/lit
 FUZZ_TESTS ?= tests
-BENCH ?= benchmarks/text_layer.py
+BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -46,8 +46,8 @@ pytest: $(STAMP) chromium ## tests written in Python
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh
 
-bench: $(STAMP) ## time the text layer beside stock xDSL
-	$(BIN)/python $(BENCH)
+bench: $(STAMP) ## time the text layer beside stock xDSL, and storage-alias lowering
+	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
 fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
 	$(BIN)/python -m pytest -n $(JOBS) -m slow $(FUZZ_TESTS) $(PYTEST_ARGS)
