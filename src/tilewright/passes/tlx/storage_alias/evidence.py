@@ -209,9 +209,11 @@ def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Ba
     type = memdesc(backing.type)
     memory = memory_of(type)
     unit_bits = TMEM_COLUMN_BITS if memory is Memory.TMEM else _BYTE
-    # Buffers outside of trees are given the room they need when aliases are rewritten.
-    free = [span_bits(memdesc(v.op.result.type)) for v in views if not v.record.ways]
-    extent = max(span_bits(type), *free, 0) // unit_bits
+    bits = span_bits(type)
+    if not any(view.record.ways for view in views):
+        # Without a tree the size is what shapes suggest; rewriting aliases makes room for the rest.
+        bits = max(bits, *(span_bits(memdesc(view.op.result.type)) for view in views))
+    extent = bits // unit_bits
     capacity = None if target is None else target.capacity(memory)
     if isinstance(op, TMEMAllocOp):
         granule = TMEM_ALLOCATION_GRANULE
