@@ -91,3 +91,47 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// Groups of two specs: no region has them both.
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+!spec = !tlx.storage_alias_spec<smem>
+!a = !ttg.memdesc<2x64x64xf32, #shared, #smem, mutable>
+module {
+  tt.func @two_specs() {
+    // expected-error @+1 {{all allocations in the reuse_group must reference the same storage_alias_spec, but found an allocation that uses a different spec}}
+    %s = tlx.storage_alias_spec storage = smem : !spec
+    // expected-error @+1 {{all allocations in the reuse_group must reference the same storage_alias_spec}}
+    %t = tlx.storage_alias_spec storage = smem : !spec
+    %a = tlx.storage_alias_local_alloc %s : !spec -> !a
+    %b = tlx.storage_alias_local_alloc %t : !spec -> !a
+    %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
+    tt.return
+  }
+}
+
+// -----
+
+// Groups that were never used for anything go, whatever they said.
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+!spec = !tlx.storage_alias_spec<smem>
+!a = !ttg.memdesc<2x64x64xf32, #shared, #smem, mutable>
+module {
+  // CHECK-LABEL: tt.func @idle_groups
+  // CHECK-NOT: tlx.reuse_group
+  // OFF-LABEL: tt.func @idle_groups
+  // OFF-NOT: tlx.reuse_group
+  tt.func @idle_groups() {
+    %spec = tlx.storage_alias_spec storage = smem : !spec
+    %a = tlx.storage_alias_local_alloc %spec : !spec -> !a
+    %b = tlx.storage_alias_local_alloc %spec : !spec -> !a
+    %g = tlx.reuse_group(%a, %b) group_kind = shared : (!a, !a) -> !tlx.reuse_group<shared>
+    tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<shared>) -> ()
+    %h = tlx.reuse_group(%a) group_kind = shared : (!a) -> !tlx.reuse_group<shared>
+    %i = tlx.reuse_group(%h, %b) group_kind = distinct : (!tlx.reuse_group<shared>, !a) -> !tlx.reuse_group<distinct>
+    tt.return
+  }
+}

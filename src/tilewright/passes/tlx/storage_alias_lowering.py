@@ -21,18 +21,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.memory import check_plan
+from tilewright.memory import Finding, check_plan
 from tilewright.passes.tlx.storage_alias.collect import Collected, collect
 from tilewright.passes.tlx.storage_alias.evidence import verify_module
 from tilewright.passes.tlx.storage_alias.legacy import retire_reuse
 from tilewright.passes.tlx.storage_alias.materialise import (
     Lowering,
-    drop_overlaps,
-    drop_spec,
+    drop_specs,
     materialise,
     shape_problems,
 )
@@ -111,13 +111,11 @@ class _Run:
             return
         self._say_warnings(planned)
         used = [each for each in planned if each.plan is not None]
-        for each in planned:
-            if each.plan is None:
-                drop_overlaps(each.spec, self.rewriter)
-                drop_spec(each.spec.op, self.rewriter)
         if self.options.report:
             self._advise(used)
-        self._lower(used)
+        unused = [each.spec for each in planned if each.plan is None]
+        if not self._fail(drop_specs(unused, self.rewriter)):
+            self._lower(used)
 
     def _retire_reuse(self) -> bool:
         retired = retire_reuse(self.module, self.rewriter)
@@ -157,18 +155,22 @@ class _Run:
     def _lower(self, planned: list[Planned]) -> None:
         for each in planned:
             define_size(each)
-        specs = [each.spec for each in planned]
-        for problem in shape_problems(specs):
+        problems = list(shape_problems([each.spec for each in planned]))
+        for problem in problems:
             self.messages.problem(problem)
+        if problems:
+            return
         lowerings = [Lowering(each.spec, each.plan) for each in planned if each.plan is not None]
-        failed = materialise(lowerings, self.rewriter)
-        for op, found in failed:
-            self.messages.at(op, found)
-        if failed:
+        if self._fail(materialise(self.module, lowerings, self.rewriter)):
             return
         self._prove(planned)
         if not self.options.record:
             drop_records(self.module)
+
+    def _fail(self, problems: list[tuple[Operation, Finding]]) -> bool:
+        for op, found in problems:
+            self.messages.at(op, found)
+        return bool(problems)
 
     def _prove(self, planned: list[Planned]) -> None:
         """Check the plans, and the module they were made into."""

@@ -68,6 +68,13 @@ class Spec:
     groups: tuple[ReuseGroupOp, ...] = ()
     """Groups of this spec's allocations that no overlap definition speaks of."""
 
+    @property
+    def is_understood(self) -> bool:
+        """Whether all allocations from this spec are known, so that planning makes sense."""
+        users = (use.operation for use in self.op.result.uses)
+        count = sum(isinstance(user, StorageAliasLocalAllocOp) for user in users)
+        return count == len(self.allocations)
+
     def with_region(self, region: StorageRegion) -> Spec:
         return replace(self, region=region)
 

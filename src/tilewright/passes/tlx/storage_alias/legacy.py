@@ -92,7 +92,7 @@ def _spec_of(root: SSAValue, rewriter: Rewriter) -> SSAValue | None:
     owner = root.owner
     if isinstance(owner, StorageAliasLocalAllocOp):
         return owner.storage_alias
-    if not isinstance(owner, _PlainAllocation) or not _is_plain(owner):
+    if not isinstance(owner, _PlainAllocation) or not _is_plain(owner) or _is_lowered(root):
         return None
     type = memdesc(root.type)
     spec = StorageAliasSpecOp(memory_of(type).value)
@@ -102,6 +102,11 @@ def _spec_of(root: SSAValue, rewriter: Rewriter) -> SSAValue | None:
     rewriter.replace_all_uses(root, allocation.result)
     rewriter.erase(owner)
     return spec.result
+
+
+def _is_lowered(root: SSAValue) -> bool:
+    """Whether `root` is the storage behind a spec already."""
+    return any(PLACEMENT in use.operation.attributes for use in root.uses)
 
 
 def _is_plain(op: _PlainAllocation) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, i8, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i8, i32
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tlx import (
@@ -36,6 +36,7 @@ from tilewright.dialects.ttg.types import SHARED_MEMORY, MemDescType
 from tilewright.dialects.ttng.attributes import TENSOR_MEMORY, TensorMemoryEncoding
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
 from tilewright.memory import (
     Finding,
     IndexMap,
@@ -114,14 +115,13 @@ def shape_problems(specs: Sequence[Spec]) -> Iterator[Problem]:
 
 
 def materialise(
-    lowerings: Sequence[Lowering], rewriter: Rewriter
+    module: ModuleOp, lowerings: Sequence[Lowering], rewriter: Rewriter
 ) -> list[tuple[Operation, Finding]]:
-    """Make all regions real. Answers with what stood in the way; then nothing was changed."""
+    """Make all regions real. Answers with what stood in the way."""
     journey = follow(routes_of(lowerings))
     if journey.problems:
         return journey.problems
-    for lowering in lowerings:
-        drop_overlaps(lowering.spec, rewriter)
+    drop_overlaps(module, rewriter)
     backings = [_allocate(lowering, rewriter) for lowering in lowerings]
     for lowering, backing in zip(lowerings, backings, strict=True):
         for allocation, placement in lowering.placements:
@@ -129,37 +129,34 @@ def materialise(
             write_record(view, record_of(lowering.plan, placement))
             rewriter.replace_op(allocation, view)
     _apply(journey, rewriter)
-    return [
-        (lowering.spec.op, finding("E8", lowering.spec.region.name))
-        for lowering in lowerings
-        if not drop_spec(lowering.spec.op, rewriter)
-    ]
+    return drop_specs([lowering.spec for lowering in lowerings], rewriter)
 
 
-def drop_overlaps(spec: Spec, rewriter: Rewriter) -> None:
-    """Erase the overlap definitions of `spec`, and the groups nobody needs any more."""
-    groups = [overlap.overlap_def.owner for overlap in spec.overlaps]
-    for overlap in spec.overlaps:
-        rewriter.erase(overlap)
-    pending = [*groups, *spec.groups]
-    while pending:
-        group = pending.pop()
-        if not isinstance(group, ReuseGroupOp) or group.parent is None or _is_used(group):
-            continue
-        pending += [element.owner for element in group.elements]
-        rewriter.erase(group)
+def drop_overlaps(module: ModuleOp, rewriter: Rewriter) -> None:
+    """Erase all overlap definitions, and the groups nobody needs any more."""
+    ops = list(walk(module))
+    for op in ops:
+        if isinstance(op, SetBufferOverlapOp):
+            rewriter.erase(op)
+    # A group stands behind the groups it is made of, so one sweep from the end finds them all.
+    for op in reversed(ops):
+        if isinstance(op, ReuseGroupOp) and not _is_used(op):
+            rewriter.erase(op)
 
 
-def _is_used(op: ReuseGroupOp | SetBufferOverlapOp | StorageAliasSpecOp) -> bool:
-    return any(result.first_use is not None for result in op.results)
+def _is_used(op: ReuseGroupOp | StorageAliasSpecOp) -> bool:
+    return op.result.first_use is not None
 
 
-def drop_spec(op: StorageAliasSpecOp, rewriter: Rewriter) -> bool:
-    """Erase a spec; false where something still uses it."""
-    if _is_used(op):
-        return False
-    rewriter.erase(op)
-    return True
+def drop_specs(specs: Sequence[Spec], rewriter: Rewriter) -> list[tuple[Operation, Finding]]:
+    """Erase specs that are done with; one that something still uses is a finding."""
+    kept: list[tuple[Operation, Finding]] = []
+    for spec in specs:
+        if _is_used(spec.op):
+            kept.append((spec.op, finding("E8", spec.region.name)))
+        else:
+            rewriter.erase(spec.op)
+    return kept
 
 
 def _allocate(lowering: Lowering, rewriter: Rewriter) -> SSAValue:

@@ -80,8 +80,8 @@ def target_of(module: ModuleOp) -> Target | None:
 
 
 def plan_specs(collected: Collected, settings: Settings) -> list[Planned]:
-    """Plan every spec of a module."""
-    return [_plan_spec(spec, collected, settings) for spec in collected.specs]
+    """Plan every spec of a module, but those with allocations that were not understood."""
+    return [_plan_spec(spec, collected, settings) for spec in collected.specs if spec.is_understood]
 
 
 def _plan_spec(spec: Spec, collected: Collected, settings: Settings) -> Planned:
