@@ -95,7 +95,8 @@ def test_equal_names_of_specs_and_plain_allocations_stay_apart(show):
     other = f"tt.func @g() {{\n  %a = ttg.local_alloc : () -> {TILE}\n  tt.return\n}}\n}}\n"
     code, out, _ = show(text.rstrip()[:-1] + other, "--format=json")
     assert code == 0
-    assert [r["name"] for r in as_data(out)["regions"]] == ["region", "a.1"]
+    first, second = json.loads(out)["memories"]
+    assert [r["name"] for m in (first, second) for r in m["regions"]] == ["region", "a.1"]
 
 
 def test_target_of_the_command_line_wins(show):
@@ -137,7 +138,10 @@ def test_out_of_memory_shows_the_table_and_what_fits(capsys):
     out, err = capsys.readouterr()
     assert "shared memory on sm_86: 131136 of 101376 bytes (129%), 29760 too many" in out
     assert "error[TW5037]: shared memory: 131136 bytes needed, 101376 available on sm_86" in err
-    assert "note: fits with group_size=3 instead of 4 over 'a' and 'b' (98368 bytes)" in err
+    assert (
+        "note: fits with group_size=3 instead of 4, with 3 instead of 4 buffers of 'a' and 'b' (98368 bytes)"
+        in err
+    )
     assert "too many" not in err
     assert memory.run([str(GEMM), "--target=sm_86", "--format=json"], "tilewright memory") == 1
     out, err = capsys.readouterr()

@@ -142,6 +142,16 @@ def test_trees_that_say_nothing_sensible(groups: str, overlap: str, message: str
     assert BENCH.errors(tree(groups, overlap)) == [f"'tlx.set_buffer_overlap' op {message}"]
 
 
+def test_groups_that_double_at_each_level_are_refused_without_walking_every_path() -> None:
+    group = "!tlx.reuse_group<shared>"
+    doubled = [PAIR] + [
+        f"%{n} = tlx.reuse_group(%{n - 1}, %{n - 1}) group_kind = shared : ({group}, {group}) -> {group}"
+        for n in range(4, 64)
+    ]
+    (error,) = BENCH.errors(tree("\n".join(doubled), "%0, %63"))
+    assert "contains duplicate elements" in error
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,5 +1,7 @@
 """Suggestions for kernels that need more memory than there is."""
 
+import time
+
 import pytest
 
 from tests.memory.support import raw
@@ -49,8 +51,10 @@ def texts(regions: list[StorageRegion], capacity: int, options: Options | None =
 def test_a_pipelined_matrix_product():
     live = {"a_tiles": (0, 10), "b_tiles": (0, 10), "c_tile": (11, 12)}
     assert texts(gemm(), SM_90, Options(live=live)) == [
-        "fits with storage of 'c_tile' shared with 'a_tiles' (196608 bytes)",
-        "fits with storage of 'c_tile' shared with 'b_tiles' (196608 bytes)",
+        "fits with storage of 'c_tile' shared with 'a_tiles' "
+        "as shared(shared(a_tiles, group_size=3), c_tile) (196608 bytes)",
+        "fits with storage of 'c_tile' shared with 'b_tiles' "
+        "as shared(shared(b_tiles, group_size=3), c_tile) (196608 bytes)",
         "fits with 2 instead of 3 buffers of 'a_tiles' and 'b_tiles' (196608 bytes)",
     ]
 
@@ -58,9 +62,12 @@ def test_a_pipelined_matrix_product():
 def test_without_live_ranges_the_condition_is_said():
     condition = ", if they are never live at the same time"
     assert texts(gemm(), SM_90) == [
-        f"fits with storage of 'b_tiles' shared with 'a_tiles'{condition} (163840 bytes)",
-        f"fits with storage of 'c_tile' shared with 'a_tiles'{condition} (196608 bytes)",
-        f"fits with storage of 'c_tile' shared with 'b_tiles'{condition} (196608 bytes)",
+        "fits with storage of 'b_tiles' shared with 'a_tiles' as shared(shared(a_tiles, "
+        f"group_size=3), shared(b_tiles, group_size=3)){condition} (163840 bytes)",
+        "fits with storage of 'c_tile' shared with 'a_tiles' "
+        f"as shared(shared(a_tiles, group_size=3), c_tile){condition} (196608 bytes)",
+        "fits with storage of 'c_tile' shared with 'b_tiles' "
+        f"as shared(shared(b_tiles, group_size=3), c_tile){condition} (196608 bytes)",
         "fits with 2 instead of 3 buffers of 'a_tiles' and 'b_tiles' (196608 bytes)",
     ]
 
@@ -89,20 +96,29 @@ def test_an_alias_and_fewer_stages():
     regions = [plain_region(buffer("ring", 4, 1024)), plain_region(buffer("tail", 1, 4096))]
     live = {"ring": (0, 1), "tail": (2, 3)}
     assert texts(regions, 4096, Options(live=live)) == [
-        "fits with storage of 'tail' shared with 'ring' (4096 bytes)"
+        "fits with storage of 'tail' shared with 'ring' "
+        "as shared(shared(ring, group_size=4), tail) (4096 bytes)"
     ]
     extra = plain_region(buffer("extra", 2, 1024))
     always = live | {"extra": (0, 3)}
     assert texts([*regions, extra], 5120, Options(live=always)) == [
-        "fits with storage of 'tail' shared with 'ring' and 1 instead of 2 buffers of 'extra' (5120 bytes)"
+        "fits with storage of 'tail' shared with 'ring' as shared(shared(ring, group_size=4), tail) "
+        "and 1 instead of 2 buffers of 'extra' (5120 bytes)"
     ]
+
+
+def test_an_alias_is_named_with_the_group_size_that_makes_it_fit():
+    """shared(a, c) would give each of eight buffers of c the room of an a."""
+    a, c = plain_region(buffer("a", 1, 131072)), plain_region(buffer("c", 8, 16384))
+    (text,) = [text for text in texts([a, c], SM_90) if "storage of" in text]
+    assert "'c' shared with 'a' as shared(a, shared(c, group_size=8))" in text
 
 
 def test_stages_counted_by_a_group_size():
     a, b, c = buffer("a", 4, 1024), buffer("b", 4, 1024), buffer("c", 1, 4096)
     region = region_of("r", shared(shared(distinct(a, b), group_size=4), c))
     assert texts([region], 7000) == [
-        "fits with group_size=3 instead of 4 over 'a' and 'b' (6144 bytes)"
+        "fits with group_size=3 instead of 4, with 3 instead of 4 buffers of 'a' and 'b' (6144 bytes)"
     ]
 
 
@@ -110,7 +126,7 @@ def test_stages_of_a_tree():
     qk, p = buffer("qk", 3, 1024), buffer("p", 6, 256)
     region = region_of("r", shared(qk, shared(p, group_size=2)))
     assert texts([region], 2048) == [
-        "fits with 2 instead of 3 buffers of 'qk' and 'p' (2048 bytes)"
+        "fits with 2 instead of 3 buffers of 'qk', 4 instead of 6 of 'p' (2048 bytes)"
     ]
 
 
@@ -141,3 +157,11 @@ def test_regions_that_cannot_be_planned_get_no_suggestions():
 @pytest.mark.parametrize("capacity", [0, 31])
 def test_nothing_fits_into_nothing(capacity: int):
     assert texts([plain_region(buffer("a", 2, 32))], capacity) == []
+
+
+def test_very_many_stages_are_not_all_tried():
+    """20000 buffers: some numbers are planned, and one that fits is named."""
+    start = time.perf_counter()
+    (text,) = texts([plain_region(buffer("ring", 20_000, 128))], 128 * 1000)
+    assert time.perf_counter() - start < 5
+    assert text == "fits with 967 instead of 20000 buffers of 'ring' (123776 bytes)"

@@ -62,6 +62,16 @@ def test_dead_room_that_is_no_padding():
     assert hollow.used == 1152
 
 
+def test_room_behind_the_last_logical_buffer_is_no_padding():
+    """Somebody asked for three times the room; nothing of the rest is lost to alignment."""
+    x, y = raw("x", S, 2, 128), raw("y", S, 2, 32)
+    region = StorageRegion("r", S, (x, y), (Phase(distinct(x, y)),), size_bytes=1536)
+    picture = region_map(plan_region(region).unwrap())
+    assert picture.padding == (Interval(160, 256), Interval(416, 512))
+    assert picture.dead == (Interval(160, 256), Interval(416, 1536))
+    assert picture.waste == "padding 192, dead 1216"
+
+
 def test_padding_another_buffer_covers_is_not_lost():
     big, x, y = raw("big", S, 1, 384), raw("x", S, 1, 32), raw("y", S, 1, 128)
     picture = region_map(planned(shared(big, distinct(x, y))))
@@ -104,6 +114,15 @@ def test_totals_against_a_target():
     (unlimited,) = memory_maps([columns])
     assert (unlimited.capacity, unlimited.free) == (None, None)
     assert memory_maps([]) == ()
+
+
+def test_kernels_are_told_apart():
+    plan = plan_region(plain_region(raw("a", S, 1, 64))).unwrap()
+    (found,) = memory_maps([plan], kernel="gemm")
+    assert (found.kernel, str(found).splitlines()[0]) == (
+        "gemm",
+        "@gemm: 64 bytes of shared memory",
+    )
 
 
 def test_too_much_is_negative_room():

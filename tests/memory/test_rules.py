@@ -140,14 +140,15 @@ def test_letters_tell_how_bad_it_is():
 @pytest.mark.parametrize(
     ("subject", "ids"),
     [
-        ("spec", {"W1", "W2", "E2", "E5", "E8", "E17", "E21", "R2"}),
+        ("spec", {"W1", "W2", "W6", "E2", "E5", "E8", "E17", "E21", "R2", "R3"}),
         ("overlap", {"E3", "E20", "V3", "V4"}),
-        ("group", {"E4", "E13", "V1", "V2"}),
+        ("group", {"E4", "E13", "V1", "V2", "V6"}),
         ("leaf", {"W3", "W4", "W5", "E1", "E6", "E7", "E16", "E18", "E19", "R1", "V5"}),
         ("view", {"E9"}),
-        ("op", {"E10", "E12"}),
+        ("op", {"W7", "E10", "E12", "E22"}),
         ("call", {"E11"}),
-        ("alias", {"E14", "E15"}),
+        ("alias", {"E14", "E15", "R5"}),
+        ("alloc", {"R4"}),
     ],
 )
 def test_where_a_rule_is_reported(subject: str, ids: set[str]):

@@ -1,8 +1,10 @@
 """Scales, depths and gaps."""
 
+import time
 from itertools import pairwise
 
 from tests.report.samples import flash_attention, gaps, gemm_ring
+from tilewright.memory import Memory, RegionMap
 from tilewright.memory.map import Interval
 from tilewright.report import geometry
 from tilewright.report.geometry import Depth, Scale
@@ -64,3 +66,20 @@ def test_sharers():
     assert [(r.name, c.index) for r, c in geometry.sharers(region, p, p.cells[3])] == [("qk", 1)]
     over = [(r.name, c.index) for r, c in geometry.sharers(region, qk, qk.cells[0])]
     assert over == [("p", 0), ("p", 1), ("alpha", 0), ("l", 0), ("m", 0)]
+
+
+def test_many_gaps_take_linear_time():
+    count = 20_000
+    holes = tuple(Interval(4 * n, 4 * n + 3) for n in range(count))
+    pads = tuple(Interval(4 * n + 1, 4 * n + 2) for n in range(count))
+    region = RegionMap("r", "", Memory.SMEM, 4 * count, 4 * count, (), (), holes, pads)
+    start = time.perf_counter()
+    found = geometry.gaps(region)
+    assert time.perf_counter() - start < 2
+    assert found[:4] == (
+        ("dead", Interval(0, 1)),
+        ("padding", Interval(1, 2)),
+        ("dead", Interval(2, 3)),
+        ("dead", Interval(4, 5)),
+    )
+    assert len(found) == 3 * count

@@ -29,6 +29,16 @@ def test_shown_is_what_is_printed(command, shown, capsys, monkeypatch):
     assert ("" if is_hidden else out) + err == shown
 
 
+def test_the_ir_that_is_shown_is_drawn(capsys, tmp_path):
+    (source,) = re.findall(r"^```mlir\n([\s\S]*?)^```$", PAGE, re.MULTILINE)
+    file = tmp_path / "stages.mlir"
+    file.write_text(source, encoding="utf-8")
+    assert main.run(["memory", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "2 b: 4 x 16384 bytes at 16384 49152 81920 114688" in out
+
+
 def test_quoted_messages_exist():
     table = PAGE.split("| message |")[1].split("\n\n")[0]
     quoted = re.findall(r"^\| `(.*?)`", table, re.MULTILINE)

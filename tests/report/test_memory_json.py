@@ -19,11 +19,14 @@ def test_schema():
     assert list(data) == ["schema", "memories"]
     assert data["schema"] == "tilewright.memory/1"
     (memory,) = data["memories"]
-    assert list(memory) == ["memory", "unit", "target", "capacity", "used", "free", "regions"]
+    assert list(memory) == [
+        "memory", "kernel", "unit", "target", "capacity", "used", "free", "regions",
+    ]  # fmt: skip
     assert (memory["memory"], memory["unit"], memory["free"]) == ("smem", "bytes", 101312)
     ring = memory["regions"][0]
     assert list(ring) == [
-        "name", "source", "extent", "used", "strides", "dead", "padding", "buffers",
+        "name", "source", "extent", "used", "strides", "alignment", "residue", "dead", "padding",
+        "buffers",
     ]  # fmt: skip
     b = ring["buffers"][1]
     assert list(b) == ["name", "source", "path", "unit", "phases", "cells"]

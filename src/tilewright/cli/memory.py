@@ -9,6 +9,7 @@ the smallest changes that were planned and found to fit.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +28,9 @@ from tilewright.ir.verify import verify
 from tilewright.memory import (
     TARGETS,
     MemoryMap,
+    Mode,
     Options,
-    StorageRegion,
+    StoragePlan,
     Target,
     fitting_changes,
     memory_maps,
@@ -102,6 +104,8 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         line = _applied(line, argument, name, value)
     if len(files) > 1:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
+    if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
+        raise UsageError(f"the picture would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line
 
 
@@ -164,7 +168,7 @@ def _process(line: _CommandLine, text: str, program: str) -> int:
     picture: str | None = None
     if maps is not None:
         try:
-            picture = _FORMATS[line.format](_only(maps, line.region))
+            picture = _printable(_FORMATS[line.format](_only(maps, line.region)))
         except LookupError as error:
             sys.stderr.write(f"{program}: {error.args[0]}\n")
             return 1
@@ -184,14 +188,16 @@ def _maps(
     module = source.module
     target = line.target or target_of(module)
     settings = Unlimited(line.placement, line.infer_overlap, line.multi_overlap, target)
-    found = allocations(module, settings, engine)
-    if found is None:
+    kernels = allocations(module, settings, engine)
+    if kernels is None:
         return None
-    maps = memory_maps(found.plans, target)
-    for each in maps:
-        if each.capacity is not None and each.used > each.capacity:
-            _out_of_memory(module, each, found, engine, with_table=line.format != "text")
-    return maps
+    maps: list[MemoryMap] = []
+    for found in kernels:
+        for each in memory_maps(found.plans, target, found.kernel):
+            maps.append(each)
+            if each.capacity is not None and each.used > each.capacity:
+                _out_of_memory(module, each, found, engine, with_table=line.format != "text")
+    return tuple(maps)
 
 
 def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
@@ -209,14 +215,26 @@ def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
     ]
 
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def _printable(picture: str) -> str:
+    """`picture` without what names may contain but XML, UTF-8 and terminals cannot."""
+    return _UNPRINTABLE.sub("\ufffd", picture)
+
+
 def _write(output: str, picture: str, program: str) -> int:
     if output == "-":
         sys.stdout.write(picture)
         sys.stdout.flush()
         return 0
+    # Next to the target first, so that a full disk does not cost the picture that was there.
+    draft = Path(f"{output}.part")
     try:
-        Path(output).write_text(picture, encoding="utf-8")
+        draft.write_text(picture, encoding="utf-8")
+        draft.replace(output)
     except OSError as error:
+        draft.unlink(missing_ok=True)
         sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
         return 1
     return 0
@@ -244,8 +262,9 @@ def _out_of_memory(
     mine = [plan for plan in found.plans if plan.region.memory is memory.memory]
     largest = max(mine, key=lambda plan: plan.backing.allocated).region
     unit = memory.memory.unit_word
+    whose = f" of @{memory.kernel}" if memory.kernel else ""
     message = (
-        f"{memory.memory.words}: {memory.used} {unit} needed, "
+        f"{memory.memory.words}{whose}: {memory.used} {unit} needed, "
         f"{memory.capacity} available on {memory.target}"
     )
     where: Operation = found.ops.get(largest.name, module)
@@ -253,7 +272,7 @@ def _out_of_memory(
     diagnostic = Diagnostic(severity, message, locate(where), OUT_OF_MEMORY)
     if with_table:
         diagnostic.note(None, f"as planned:\n{memory_text.render([memory]).rstrip()}")
-    for text in _ways_out(memory, [plan.region for plan in mine], memory.capacity):
+    for text in _ways_out(memory, mine, memory.capacity):
         diagnostic.note(None, text)
     if severity is Severity.WARNING:
         diagnostic.note(
@@ -270,9 +289,11 @@ def _severity(memory: MemoryMap, found: Allocations) -> Literal[Severity.ERROR, 
     return Severity.ERROR if least > (memory.capacity or 0) else Severity.WARNING
 
 
-def _ways_out(memory: MemoryMap, regions: Sequence[StorageRegion], capacity: int) -> Iterator[str]:
-    changes = fitting_changes(regions, memory.memory, capacity, Options(multi_overlap=True))
-    for change in changes:
-        yield str(change)
+def _ways_out(memory: MemoryMap, plans: Sequence[StoragePlan], capacity: int) -> Iterator[str]:
+    # What was placed by address may have no other way; indices are a special case of addresses.
+    is_explicit = any(plan.mode is Mode.EXPLICIT for plan in plans)
+    options = Options(Mode.EXPLICIT if is_explicit else Mode.REINDEX)
+    changes = fitting_changes([plan.region for plan in plans], memory.memory, capacity, options)
+    yield from map(str, changes)
     if not changes:
         yield "no other order, alias or number of stages was found that fits"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from tilewright.dialects.ttg.checks import memdesc
-from tilewright.dialects.ttg.memory import LocalAllocOp
-from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.memory import Buffer, Memory, StoragePlan, plain_region, plan_region
-from tilewright.passes.tlx.storage_alias.buffers import buffer_of, memory_of
-from tilewright.passes.tlx.storage_alias.collect import Names, collect, source_of
-from tilewright.passes.tlx.storage_alias.messages import GENERAL_CODE, Messenger
-from tilewright.passes.tlx.storage_alias.planning import Settings, plan_specs
+from tilewright.memory import Memory, StoragePlan, finding
+from tilewright.passes.tlx.storage_alias.bounds import out_of_bounds
+from tilewright.passes.tlx.storage_alias.collect import collect, function_of
+from tilewright.passes.tlx.storage_alias.evidence import verify_module
+from tilewright.passes.tlx.storage_alias.messages import INTERNAL_CODE, Messenger, code_of
+from tilewright.passes.tlx.storage_alias.plain import names_in, plain_allocations
+from tilewright.passes.tlx.storage_alias.planning import Settings, inference_problems, plan_specs
+from tilewright.passes.tlx.storage_alias.recorded import recorded_plans
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Unlimited(Settings):
 
 @dataclass(frozen=True)
 class Allocations:
-    """Plans in the order of the module, the ops behind them, and which are plain, by region."""
+    """What one kernel has: plans in order, the ops behind them, and which are plain, by region."""
 
+    kernel: str
     plans: tuple[StoragePlan, ...]
     ops: Mapping[str, Operation]
     plain: frozenset[str]
@@ -41,59 +42,62 @@ class Allocations:
 
 def allocations(
     module: ModuleOp, settings: Unlimited, engine: DiagnosticEngine
-) -> Allocations | None:
-    """Plan all of `module`; None where that is not possible, with the reasons reported."""
+) -> tuple[Allocations, ...] | None:
+    """Plan all of `module`, kernel by kernel; None where that is not possible and reported."""
     collected = collect(module)
     messages = Messenger(engine, settings, report=True)
-    for problem in collected.problems:
+    unusable = [*inference_problems(collected, settings)]
+    for problem in (*collected.problems, *unusable):
         messages.problem(problem)
+    if unusable:
+        return None
     planned = plan_specs(collected, settings)
     for each in planned:
         messages.about_spec(each, each.findings)
+    for op, found in out_of_bounds(collected):
+        messages.at(op, found)
     by_op: dict[Operation, StoragePlan] = {
         each.spec.op: each.plan for each in planned if each.plan is not None
     }
-    plain = dict(_plain(module, _names(by_op), engine))
+    by_op |= _lowered(module, names_in(by_op.values()), engine)
     if engine.has_errors:
         return None
-    by_op |= plain
-    found = [(op, by_op[op]) for op in walk(module) if op in by_op]
-    return Allocations(
-        tuple(plan for _, plan in found),
-        {plan.region.name: op for op, plan in found},
-        frozenset(plan.region.name for plan in plain.values()),
+    plain = plain_allocations(module, names_in(by_op.values()), by_op)
+    for unsized in plain.unsized:
+        engine.warning(unsized.op, finding("R4", reason=unsized.reason).message, code_of("R4"))
+    by_op |= plain.plans
+    kernels: dict[Operation, dict[Operation, StoragePlan]] = {}
+    for op in walk(module):
+        if op in by_op:
+            kernels.setdefault(function_of(op), {})[op] = by_op[op]
+    return tuple(
+        Allocations(
+            _name_of(function) if len(kernels) > 1 else "",
+            tuple(mine.values()),
+            {plan.region.name: op for op, plan in mine.items()},
+            frozenset(plan.region.name for op, plan in mine.items() if op in plain.plans),
+        )
+        for function, mine in kernels.items()
     )
 
 
-def _names(specs: Mapping[Operation, StoragePlan]) -> frozenset[str]:
-    """Names that are given away already."""
-    regions = [plan.region for plan in specs.values()]
-    buffers = [buffer.name for region in regions for buffer in region.buffers]
-    return frozenset([*buffers, *(region.name for region in regions)])
+def _name_of(function: Operation) -> str:
+    name = function.get_attr_or_prop("sym_name")
+    return name.data if isinstance(name, StringAttr) else function.name
 
 
-def _plain(
-    module: ModuleOp, taken: Set[str], engine: DiagnosticEngine
-) -> Iterator[tuple[Operation, StoragePlan]]:
-    names = Names()
-    for op in walk(module):
-        if not isinstance(op, LocalAllocOp | TMEMAllocOp):
-            continue
-        name = names.of(op.result, "allocation")
-        while name in taken:
-            name = names.of(op.result, "allocation")
-        try:
-            buffer = _buffer(op, name)
-        except ValueError as error:
-            engine.error(op, str(error), GENERAL_CODE)
-            continue
-        yield op, plan_region(plain_region(buffer)).unwrap()
-
-
-def _buffer(op: LocalAllocOp | TMEMAllocOp, name: str) -> Buffer:
-    """The array behind an allocation, which may be a single tile without a dimension to count."""
-    type = memdesc(op.result.type)
-    if memory_of(type) is Memory.TMEM or type.is_pipelined:
-        return buffer_of(name, type, source_of(op))
-    single = type.with_shape((1, *type.shape))
-    return replace(buffer_of(name, single, source_of(op)), is_indexed=False)
+def _lowered(
+    module: ModuleOp, taken: Iterable[str], engine: DiagnosticEngine
+) -> Mapping[Operation, StoragePlan]:
+    """The regions that were lowered already, as their records have them, if the module agrees."""
+    for fault in verify_module(module).faults:
+        diagnostic = engine.error(fault.op, fault.message, INTERNAL_CODE)
+        if fault.other is not None:
+            diagnostic.note(fault.other, "the other buffer is here")
+    if engine.has_errors:
+        return {}
+    try:
+        return recorded_plans(module, taken)
+    except ValueError as error:
+        engine.error(module, str(error), INTERNAL_CODE)
+        return {}

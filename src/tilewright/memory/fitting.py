@@ -35,6 +35,9 @@ MAX_ORDERS = 32
 _MAX_LEAVES_PLACED = 2_000
 """Fewer orders of larger trees: suggestions have to stay cheap."""
 
+MAX_STAGES = 64
+"""How many smaller numbers of stages are planned."""
+
 MAX_SUGGESTIONS = 6
 """More than this nobody reads."""
 
@@ -155,13 +158,17 @@ def _aliases(regions: Regions, live: LiveRanges | None) -> Iterator[tuple[Step, 
             continue
         names = [listed([buffer.name for buffer in region.buffers]) for region in (one, two)]
         text = f"storage of {names[1]} shared with {names[0]}"
+        both = shared(tree, other)
+        if any(group.group_size > 1 for _, group in groups(both)):
+            # Left to themselves, buffers with several logical ones would share index by index.
+            text += f" as {both}"
         if not _are_known(one, two, live):
             text += ", if they are never live at the same time"
         merged = StorageRegion(
             f"{one.name}+{two.name}",
             one.memory,
             (*one.buffers, *two.buffers),
-            (Phase(shared(tree, other)),),
+            (Phase(both),),
             source=one.source,
         )
         rest = tuple(region for region in regions if region is not two)
@@ -200,14 +207,29 @@ def _are_known(one: StorageRegion, two: StorageRegion, live: LiveRanges | None) 
 def _fewer_stages(regions: Regions) -> Iterator[tuple[Step, Regions]]:
     logical = {name: count for region in regions for name, count in _logical(region).items()}
     for count in sorted({count for count in logical.values() if count > 1}, reverse=True):
-        cut = [name for name in logical if logical[name] == count]
-        for fewer in range(count - 1, 0, -1):
-            text = f"{fewer} instead of {count} buffers of {listed(cut)}"
+        cut = [b for region in regions for b in region.buffers if logical[b.name] == count]
+        for fewer in _fewer(count):
+            text = _counts(cut, count, fewer)
             after = tuple(_with_count(region, count, fewer) for region in regions)
             yield Step("stages", f"count {count}", text), after
     for position, region in enumerate(regions):
         for step, new in _shorter_groups(region):
             yield step, _replaced(regions, position, new)
+
+
+def _fewer(count: int) -> range:
+    """Smaller numbers than `count`, the nearest first; of very many, some all the way down."""
+    return range(count - 1, 0, -max(1, count // MAX_STAGES))
+
+
+def _counts(cut: Sequence[Buffer], times: int, fewer: int) -> str:
+    """The new counts in words: ``1 instead of 2 buffers of 'qk', 2 instead of 4 of 'p'``."""
+    texts: list[str] = []
+    for old in dict.fromkeys(buffer.count for buffer in cut):
+        names = listed([buffer.name for buffer in cut if buffer.count == old])
+        what = "of" if texts else "buffers of"
+        texts.append(f"{old // times * fewer} instead of {old} {what} {names}")
+    return ", ".join(texts)
 
 
 def _logical(region: StorageRegion) -> dict[str, int]:
@@ -252,10 +274,10 @@ def _shorter_groups(region: StorageRegion) -> Iterator[tuple[Step, StorageRegion
         return
     for path, group in groups(tree):
         inside = [leaf.buffer for leaf in leaves(group)]
-        names = listed([buffer.name for buffer in inside])
-        for fewer in range(group.group_size - 1, 0, -1):
+        for fewer in _fewer(group.group_size):
             smaller = replace_at(tree, path, replace(group, group_size=fewer))
             counts = {b.name: b.count // group.group_size * fewer for b in inside}
-            text = f"group_size={fewer} instead of {group.group_size} over {names}"
+            stages = _counts(inside, group.group_size, fewer)
+            text = f"group_size={fewer} instead of {group.group_size}, with {stages}"
             step = Step("stages", f"group {region.name} {path}", text)
             yield step, _recount(region.with_trees(smaller), counts)

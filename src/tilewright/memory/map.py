@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from tilewright.memory.placement import Placement
 from tilewright.memory.plan import StoragePlan
 from tilewright.memory.targets import Memory, Target
-from tilewright.memory.tree import describe
-from tilewright.memory.tree_layout import Gap
+from tilewright.memory.tree import describe, leaves
+from tilewright.memory.tree_layout import Gap, TreePlacement
 from tilewright.memory.workload import occupied
 
 
@@ -66,7 +66,8 @@ class Row:
 class RegionMap:
     """One region. `dead` is all that no buffer covers, `padding` what of it is due to alignment.
 
-    `extent` is the storage the region takes, `used` where its last buffer ends.
+    `extent` is the storage the region takes, `used` where its last buffer ends. The region starts
+    at `residue` modulo `alignment`.
     """
 
     name: str
@@ -78,6 +79,8 @@ class RegionMap:
     rows: tuple[Row, ...]
     dead: tuple[Interval, ...]
     padding: tuple[Interval, ...]
+    alignment: int = 1
+    residue: int = 0
 
     @property
     def dead_total(self) -> int:
@@ -104,13 +107,17 @@ class RegionMap:
 
 @dataclass(frozen=True)
 class MemoryMap:
-    """All regions of one memory. Without a target there is no capacity."""
+    """All regions of one memory. Without a target there is no capacity.
+
+    `kernel` tells the maps of a module with several kernels apart; they never share memory.
+    """
 
     memory: Memory
     regions: tuple[RegionMap, ...]
     used: int
     capacity: int | None = None
     target: str = ""
+    kernel: str = ""
 
     @property
     def free(self) -> int | None:
@@ -119,15 +126,17 @@ class MemoryMap:
 
     def __str__(self) -> str:
         total = f"{self.used} {self.memory.unit_word} of {self.memory.words}"
+        if self.kernel:
+            total = f"@{self.kernel}: {total}"
         if self.capacity is not None:
             total += f", {self.target} has {self.capacity}"
         return "\n".join([total, *(str(region) for region in self.regions)])
 
 
 def memory_maps(
-    plans: Sequence[StoragePlan], target: Target | None = None
+    plans: Sequence[StoragePlan], target: Target | None = None, kernel: str = ""
 ) -> tuple[MemoryMap, ...]:
-    """One map for each memory that is used."""
+    """One map for each memory that a kernel uses."""
     return tuple(
         MemoryMap(
             memory,
@@ -135,6 +144,7 @@ def memory_maps(
             occupied(mine),
             None if target is None else target.capacity(memory),
             "" if target is None else target.name,
+            kernel,
         )
         for memory in Memory
         if (mine := [plan for plan in plans if plan.region.memory is memory])
@@ -147,7 +157,7 @@ def region_map(plan: StoragePlan) -> RegionMap:
     rows = tuple(_row(plan, placement) for placement in plan.placements)
     places = [cell.place for row in rows for cell in row.cells]
     dead = tuple(_complement(places, extent))
-    lost = [place for tree in plan.trees for gap in tree.gaps for place in _repeated(gap, extent)]
+    lost = [place for tree in plan.trees for place in _lost(tree, extent)]
     return RegionMap(
         plan.region.name,
         plan.region.source,
@@ -158,35 +168,48 @@ def region_map(plan: StoragePlan) -> RegionMap:
         rows,
         dead,
         tuple(_intersection(dead, _union(lost))),
+        plan.backing.alignment,
+        plan.backing.residue,
     )
 
 
 def _row(plan: StoragePlan, placement: Placement) -> Row:
-    buffer, per_logical = placement.buffer, placement.group_size
+    buffer = placement.buffer
     homes = [
-        (tree, own.path)
+        (tree, leaf)
         for tree in plan.trees
-        for own in tree.placements
-        if own.buffer.name == buffer.name
+        for leaf in leaves(tree.tree)
+        if leaf.buffer.name == buffer.name
     ]
+    per_logical = homes[0][1].group_size if homes else 1
     cells = tuple(
         Cell(index, index // per_logical, Interval(start, start + buffer.unit))
         for index, start in enumerate(placement.addresses)
     )
-    path = describe(homes[0][0].tree, homes[0][1] or ()) if homes else ""
+    path = describe(homes[0][0].tree, homes[0][1].path) if homes else ""
     phases = tuple(tree.phase for tree, _ in homes if tree.phase)
     return Row(buffer.name, buffer.source, path, buffer.unit, cells, phases)
 
 
-def _repeated(gap: Gap, extent: int) -> Iterator[Interval]:
-    """A gap at every repetition that starts inside the region."""
+def _lost(tree: TreePlacement, extent: int) -> Iterator[Interval]:
+    """Every gap of `tree` in all of its logical buffers, as far as the region reaches.
+
+    Room behind the last logical buffer is nobody's loss to alignment: somebody asked for it.
+    """
+    logical = max(-(-each.buffer.count // each.group_size) for each in tree.placements)
+    for gap in tree.gaps:
+        for start in _starts(gap, logical):
+            if start < extent:
+                yield Interval(start, min(start + gap.length, extent))
+
+
+def _starts(gap: Gap, logical: int) -> list[int]:
+    """Where a gap is in each of `logical` buffers."""
     starts = [gap.offset]
     for level in gap.levels:
-        times = level.radix or -(-extent // level.block)
-        starts = [start + turn * level.block for start in starts for turn in range(times)]
-    for start in starts:
-        if start < extent:
-            yield Interval(start, min(start + gap.length, extent))
+        turns = range(level.radix or logical)
+        starts = [start + turn * level.block for start in starts for turn in turns]
+    return starts
 
 
 def _union(places: Sequence[Interval]) -> list[Interval]:

@@ -113,6 +113,13 @@ _ROWS = (
         2,
         "a tensor-memory buffer in a reuse_group needs a leading dimension that counts buffers",
     ),
+    _error(
+        "V6",
+        "group",
+        0,
+        "all elements in the reuse_group tree must be allocated via tlx.storage_alias_local_alloc, "
+        "but found an element that is not",
+    ),
     _warning(
         "W1",
         "spec",
@@ -146,6 +153,14 @@ _ROWS = (
         "reuse of the buffer '{owner}' is deprecated; "
         "allocate both from one storage_alias_spec and name it in reuse=",
     ),
+    _warning(
+        "W6",
+        "spec",
+        2,
+        "storage_alias_spec has no overlap definition; "
+        "its {count} buffers all start at offset 0 and overlap each other",
+    ),
+    _warning("W7", "op", 4, "index arithmetic was changed since lowering; not analysed"),
     _error("E1", "leaf", 1, "TMEM allocations must be at least 2D, got rank {rank}"),
     _error(
         "E2",
@@ -232,6 +247,9 @@ _ROWS = (
         "are live at the same time but share {unit} {low}..{high}",
     ),
     _error("E21", "spec", 2, "reuse groups of this spec contradict each other: {reason}"),
+    _error(
+        "E22", "op", 3, "index {index} is outside of '{buffer}', which has {count} buffer{plural}"
+    ),
     _remark(
         "R1", "leaf", 3, "indices cannot be rewritten here ({reason}); placed by address instead"
     ),
@@ -240,6 +258,14 @@ _ROWS = (
         "spec",
         3,
         "{free} {unit} of {memory} are free; {moved} need not share with {peers} (+{extra} {unit})",
+    ),
+    _remark("R3", "spec", 3, "{backing}: {waste}"),
+    _remark("R4", "alloc", 3, "this allocation is not counted: {reason}"),
+    _remark(
+        "R5",
+        "alias",
+        4,
+        "tlx.placed_alias stays as it is; Tilewright's code generators know it, Triton does not",
     ),
 )
 

@@ -77,15 +77,21 @@ def sharers(region: RegionMap, row: Row, cell: Cell) -> Iterator[tuple[Row, Cell
 
 def gaps(region: RegionMap) -> tuple[tuple[str, Interval], ...]:
     """What no buffer covers, as ``padding`` (due to alignment) or ``dead``, in ascending order."""
-    found = [("padding", place) for place in region.padding]
+    found: list[tuple[str, Interval]] = []
+    pads = [*region.padding]
+    position = 0
     for place in region.dead:
         start = place.start
-        for pad in [*region.padding, Interval(place.end, place.end)]:
-            if place.start <= pad.start <= place.end:
-                if start < pad.start:
-                    found.append(("dead", Interval(start, pad.start)))
-                start = max(start, pad.end)
-    return tuple(sorted(found, key=lambda gap: gap[1].start))
+        # Padding is part of dead room and both ascend, so one look at each is enough.
+        while position < len(pads) and pads[position].start < place.end:
+            pad = pads[position]
+            if start < pad.start:
+                found.append(("dead", Interval(start, pad.start)))
+            found.append(("padding", pad))
+            start, position = pad.end, position + 1
+        if start < place.end:
+            found.append(("dead", Interval(start, place.end)))
+    return tuple(found)
 
 
 def full_scale(memory: MemoryMap, width: int) -> Scale:
@@ -105,10 +111,12 @@ def shortened(text: str, width: int) -> str:
 
 def total_line(memory: MemoryMap) -> str:
     """``shared memory on sm_90: 131072 of 232448 bytes (56%), 101376 free``."""
-    unit = memory.memory.unit_word
+    unit, what = memory.memory.unit_word, memory.memory.words
+    if memory.kernel:
+        what = f"{what} of @{memory.kernel}"
     if memory.capacity is None:
-        return f"{memory.memory.words}: {memory.used} {unit}"
-    head = f"{memory.memory.words} on {memory.target}: {memory.used} of {memory.capacity} {unit}"
+        return f"{what}: {memory.used} {unit}"
+    head = f"{what} on {memory.target}: {memory.used} of {memory.capacity} {unit}"
     share = f" ({memory.used * 100 // memory.capacity}%)" if memory.capacity else ""
     free = memory.capacity - memory.used
     return f"{head}{share}, {free} free" if free >= 0 else f"{head}{share}, {-free} too many"
@@ -119,6 +127,8 @@ def region_line(region: RegionMap) -> str:
     parts = [f"{region.extent} {region.memory.unit_word}"]
     if region.strides:
         parts.append(f"stride {' and '.join(map(str, region.strides))}")
+    if region.residue:
+        parts.append(f"base at {region.residue} modulo {region.alignment}")
     return ", ".join([*parts, region.waste])
 
 

@@ -6,15 +6,21 @@ start of their region::
 
     {"schema": "tilewright.memory/1",
      "memories": [
-       {"memory": "smem", "unit": "bytes", "target": "sm_90",
+       {"memory": "smem", "kernel": "", "unit": "bytes", "target": "sm_90",
         "capacity": 232448, "used": 131072, "free": 101376,      null without a target
         "regions": [
           {"name": "ring", "source": "gemm.py:12", "extent": 131072, "used": 131072,
-           "strides": [131072], "dead": [], "padding": [],       padding is part of dead
+           "strides": [131072], "alignment": 1024, "residue": 0,
+           "dead": [], "padding": [],                            padding is part of dead
            "buffers": [
              {"name": "A", "source": "gemm.py:13", "path": "shared > shared*4 > distinct > A",
               "unit": 16384, "phases": [],
               "cells": [{"index": 0, "logical": 0, "start": 0, "end": 16384}, ...]}]}]}]}
+
+``kernel`` is empty unless several kernels have memory, which then is listed for each of them.
+``extent`` is the storage a region takes, ``used`` where its last buffer ends; it starts at
+``residue`` modulo ``alignment``; ``phases`` are the
+names of the overlap definitions a buffer is in, where there are several.
 
 What is added later keeps the schema's name; what changes meaning gets another number.
 """
@@ -59,6 +65,8 @@ class RegionObject(TypedDict):
     extent: int
     used: int
     strides: list[int]
+    alignment: int
+    residue: int
     dead: list[list[int]]
     padding: list[list[int]]
     buffers: list[BufferObject]
@@ -68,6 +76,7 @@ class MemoryObject(TypedDict):
     """All regions of one memory."""
 
     memory: str
+    kernel: str
     unit: str
     target: str
     capacity: int | None
@@ -92,6 +101,7 @@ def render(maps: Sequence[MemoryMap]) -> str:
 def _memory(memory: MemoryMap) -> MemoryObject:
     return MemoryObject(
         memory=memory.memory.value,
+        kernel=memory.kernel,
         unit=memory.memory.unit_word,
         target=memory.target,
         capacity=memory.capacity,
@@ -108,6 +118,8 @@ def _region(region: RegionMap) -> RegionObject:
         extent=region.extent,
         used=region.used,
         strides=[*region.strides],
+        alignment=region.alignment,
+        residue=region.residue,
         dead=[[place.start, place.end] for place in region.dead],
         padding=[[place.start, place.end] for place in region.padding],
         buffers=[_buffer(row) for row in region.rows],
@@ -141,7 +153,14 @@ def read(text: str) -> tuple[MemoryMap, ...]:
 def _read_memory(data: MemoryObject) -> MemoryMap:
     memory = Memory(data["memory"])
     regions = tuple(_read_region(each, memory) for each in data["regions"])
-    return MemoryMap(memory, regions, data["used"], data["capacity"], data["target"])
+    return MemoryMap(
+        memory,
+        regions,
+        data["used"],
+        data["capacity"],
+        data["target"],
+        data.get("kernel", ""),
+    )
 
 
 def _read_region(data: RegionObject, memory: Memory) -> RegionMap:
@@ -155,6 +174,8 @@ def _read_region(data: RegionObject, memory: Memory) -> RegionMap:
         tuple(_read_row(each) for each in data["buffers"]),
         tuple(Interval(*place) for place in data["dead"]),
         tuple(Interval(*place) for place in data["padding"]),
+        data.get("alignment", 1),
+        data.get("residue", 0),
     )
 
 

@@ -1,8 +1,8 @@
-// RUN: tilewright-opt -split-input-file -verify-diagnostics %s --tlx-storage-alias-lowering="report=true"
+// RUN: tilewright-opt -split-input-file -keep-names -verify-diagnostics %s --tlx-storage-alias-lowering="report=true"
 
 // What is said about the size of a region: W1, W2, E1, E2, E17. Each fault once, and once avoided.
 
-// W1: a spec nobody allocates from is dropped.
+// W1 positive: a spec nobody allocates from is dropped.
 module {
   tt.func @unused_spec() {
     // expected-warning @+2 {{storage_alias_spec has no referencing storage_alias_local_alloc operations}}
@@ -14,7 +14,21 @@ module {
 
 // -----
 
-// W2: 65537 bytes are 128 columns of 128 rows and one byte.
+// W1 negative: one allocation is enough.
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+!spec = !tlx.storage_alias_spec<smem>
+module {
+  tt.func @used_spec() {
+    %spec = tlx.storage_alias_spec storage = smem : !spec
+    %a = tlx.storage_alias_local_alloc %spec : !spec -> !ttg.memdesc<1x64x64xf32, #shared, #smem, mutable>
+    tt.return
+  }
+}
+
+// -----
+
+// W2 positive: 65537 bytes are 128 columns of 128 rows and one byte.
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 !t = !ttg.memdesc<1x128x64xf32, #tmem, #ttng.tensor_memory, mutable>
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
@@ -24,7 +38,7 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
     %a = tlx.storage_alias_local_alloc %spec : !tlx.storage_alias_spec<tmem, 65537> -> !t
     tt.return
   }
-  // Whole columns: nothing to say.
+  // W2 negative: whole columns.
   tt.func @even_size() {
     %spec = tlx.storage_alias_spec storage = tmem, size = 65536 : !tlx.storage_alias_spec<tmem, 65536>
     %a = tlx.storage_alias_local_alloc %spec : !tlx.storage_alias_spec<tmem, 65536> -> !t
@@ -34,7 +48,7 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
 
 // -----
 
-// E1: tensor memory has rows and columns.
+// E1 positive: tensor memory has rows and columns.
 #dummy = #tlx.dummy_tmem_layout<>
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
   tt.func @one_dimension() {
@@ -48,7 +62,19 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
 
 // -----
 
-// E2, shared memory: 1024 bytes for two distinct buffers of 2 x 16384 (example 20).
+// E1 negative: rows and columns, and no dimension that counts buffers.
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
+  tt.func @two_dimensions() {
+    %spec = tlx.storage_alias_spec storage = tmem : !tlx.storage_alias_spec<tmem>
+    %a = tlx.storage_alias_local_alloc %spec : !tlx.storage_alias_spec<tmem> -> !ttg.memdesc<128x64xf32, #tmem, #ttng.tensor_memory, mutable>
+    tt.return
+  }
+}
+
+// -----
+
+// E2 positive, shared memory: 1024 bytes for two distinct buffers of 2 x 16384 (example 20).
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem, 1024>
@@ -68,7 +94,7 @@ module {
 
 // -----
 
-// E2, tensor memory: the tree needs 256 columns, its largest leaf alone 128.
+// E2 positive, tensor memory: the tree needs 256 columns, its largest leaf alone 128.
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
 !spec = !tlx.storage_alias_spec<tmem, 65536>
 !t = !ttg.memdesc<1x128x128xf32, #tmem, #ttng.tensor_memory, mutable>
@@ -87,7 +113,35 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
 
 // -----
 
-// E17, tensor memory: example 17 with three logical buffers.
+// E2 negative: exactly as much as is needed, in both memories.
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+!s = !tlx.storage_alias_spec<smem, 65536>
+!t = !tlx.storage_alias_spec<tmem, 131072>
+!a = !ttg.memdesc<2x64x64xf32, #shared, #smem, mutable>
+!b = !ttg.memdesc<1x128x128xf32, #tmem, #ttng.tensor_memory, mutable>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
+  tt.func @exact_size() {
+    // expected-remark @+1 {{65536 bytes of shared memory: padding 0, dead 0}}
+    %s = tlx.storage_alias_spec storage = smem, size = 65536 : !s
+    %a = tlx.storage_alias_local_alloc %s : !s -> !a
+    %b = tlx.storage_alias_local_alloc %s : !s -> !a
+    %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
+    tlx.set_buffer_overlap(%s, %g) : (!s, !tlx.reuse_group<distinct>) -> ()
+    // expected-remark @+1 {{128 rows x 256 columns of tensor memory: padding 0, dead 0}}
+    %t = tlx.storage_alias_spec storage = tmem, size = 131072 : !t
+    %c = tlx.storage_alias_local_alloc %t : !t -> !b
+    %d = tlx.storage_alias_local_alloc %t : !t -> !b
+    %h = tlx.reuse_group(%c, %d) group_kind = distinct : (!b, !b) -> !tlx.reuse_group<distinct>
+    tlx.set_buffer_overlap(%t, %h) : (!t, !tlx.reuse_group<distinct>) -> ()
+    tt.return
+  }
+}
+
+// -----
+
+// E17 positive, tensor memory: example 17 with three logical buffers.
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 !spec = !tlx.storage_alias_spec<tmem>
 !a = !ttg.memdesc<3x128x64xf32, #tmem, #ttng.tensor_memory, mutable>
@@ -108,7 +162,19 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
 
 // -----
 
-// E17, shared memory: what fits on a chip with 227 KiB does not on one with 99.
+// E17 negative, tensor memory: every column there is.
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
+  tt.func @all_columns() {
+    %spec = tlx.storage_alias_spec storage = tmem : !tlx.storage_alias_spec<tmem>
+    %a = tlx.storage_alias_local_alloc %spec : !tlx.storage_alias_spec<tmem> -> !ttg.memdesc<4x128x128xf32, #tmem, #ttng.tensor_memory, mutable>
+    tt.return
+  }
+}
+
+// -----
+
+// E17 positive, shared memory: what fits on a chip with 227 KiB does not on one with 99.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:120"} {
@@ -123,6 +189,7 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:120"} {
 
 // -----
 
+// E17 negative, shared memory: the same on the larger chip.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"} {

@@ -37,6 +37,7 @@ module {
   // CHECK-NEXT: %c = tlx.local_alias %[[M]] : {{.*}} -> !ttg.memdesc<2x64x64xf32
   // CHECK-NEXT: tt.return
   tt.func @new_form() {
+    // expected-warning @+1 {{storage_alias_spec has no overlap definition; its 3 buffers all start at offset 0 and overlap each other}}
     %spec = tlx.storage_alias_spec storage = smem : !spec
     %a = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %b = tlx.storage_alias_local_alloc %spec : !spec -> !b
@@ -66,7 +67,8 @@ module {
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
     // expected-note @+1 {{this definition does not mention it}}
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
-    // expected-warning @+3 {{reuse of the buffer 'b' is deprecated}}
+    // expected-warning @+4 {{reuse of the buffer 'b' is deprecated}}
+    // expected-note @+3 {{it starts at offset 0 of the spec, wherever 'b' lies}}
     // expected-note @+2 {{becomes a second allocation}}
     // expected-warning @+1 {{allocation is not part of the spec's overlap definition}}
     %n = tlx.local_alias %b : !a -> !n

@@ -32,7 +32,7 @@ module {
 
 // -----
 
-// Of several roots the one with most buffers is placed, and the others agree with it.
+// E21 negative: of several roots the one with most buffers is placed, and the others agree with it.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>
@@ -53,7 +53,7 @@ module {
 
 // -----
 
-// E21: they do not agree.
+// E21 positive: they do not agree.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>

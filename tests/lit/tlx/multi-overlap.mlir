@@ -3,7 +3,7 @@
 
 // multi-overlap=true: several definitions over one spec, for kernels fused from parts.
 
-// Example 16 in two phases: each has its own stride, and the region is as large as the larger one.
+// E4 negative, E20 negative: example 16 in two phases, one after the other. Each has its own stride, and the region is as large as the larger one.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>
@@ -43,7 +43,7 @@ module {
 
 // -----
 
-// E20: both are touched in one loop, so neither may lie over the other.
+// E20 positive: both are touched in one loop, so neither may lie over the other.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>
@@ -71,8 +71,8 @@ module {
 
 // -----
 
-// An anchor: %keep is in both phases and stays where the first one put it; %late goes to the first
-// place beside it.
+// E4 negative, E19 negative: an anchor. %keep is in both phases and stays where the first one put it;
+// %late goes to the first place beside it.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>
@@ -103,7 +103,7 @@ module {
 
 // -----
 
-// E19: the second phase wants sharing buffers apart.
+// E19 positive: the second phase wants sharing buffers apart.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>
@@ -124,7 +124,7 @@ module {
 
 // -----
 
-// E4: %keep repeats every 32768 bytes, and beside it are only 16384.
+// E4 positive: %keep repeats every 32768 bytes, and beside it are only 16384.
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 !spec = !tlx.storage_alias_spec<smem>

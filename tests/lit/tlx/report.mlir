@@ -54,3 +54,36 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// An allocation of unknown size: nobody can tell what is free, so that is said and no advice is given.
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
+#dummy = #tlx.dummy_tmem_layout<>
+!spec = !tlx.storage_alias_spec<tmem>
+!qk = !ttg.memdesc<2x128x128xf32, #tmem, #ttng.tensor_memory, mutable>
+!p = !ttg.memdesc<2x128x128xbf16, #tmem, #ttng.tensor_memory, mutable>
+module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
+  tt.func @unknown_size() {
+    // expected-remark @+1 {{this allocation is not counted: TMEM allocations must be at least 2D, got rank 1}}
+    %odd = ttng.tmem_alloc : () -> !ttg.memdesc<128xf32, #dummy, #ttng.tensor_memory, mutable>
+    // expected-remark @+1 {{128 rows x 256 columns of tensor memory: padding 0, dead 0}}
+    %region = tlx.storage_alias_spec storage = tmem : !spec
+    %qk = tlx.storage_alias_local_alloc %region : !spec -> !qk
+    %p = tlx.storage_alias_local_alloc %region : !spec -> !p
+    %g = tlx.reuse_group(%qk, %p) group_kind = shared : (!qk, !p) -> !tlx.reuse_group<shared>
+    tlx.set_buffer_overlap(%region, %g) : (!spec, !tlx.reuse_group<shared>) -> ()
+    tt.return
+  }
+  // Memory of another kernel does not matter here: 256 columns are free.
+  tt.func @other_kernel() {
+    // expected-remark @+2 {{256 columns of tensor memory are free; 'qk.1' need not share with 'p.1' (+128 columns)}}
+    // expected-remark @+1 {{128 rows x 256 columns of tensor memory: padding 0, dead 0}}
+    %region = tlx.storage_alias_spec storage = tmem : !spec
+    %qk = tlx.storage_alias_local_alloc %region : !spec -> !qk
+    %p = tlx.storage_alias_local_alloc %region : !spec -> !p
+    %g = tlx.reuse_group(%qk, %p) group_kind = shared : (!qk, !p) -> !tlx.reuse_group<shared>
+    tlx.set_buffer_overlap(%region, %g) : (!spec, !tlx.reuse_group<shared>) -> ()
+    tt.return
+  }
+}

@@ -3,7 +3,7 @@
 // A lowered module against what its records promise. Each module is what lowering makes of
 // distinct(a, b), or shared(a, b), with one number changed.
 
-// As lowering leaves it.
+// W7 negative: as lowering leaves it.
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
@@ -26,7 +26,7 @@ module {
 
 // -----
 
-// An index that forgets its offset, and one that was worked over by other passes.
+// W7 positive: an index that forgets its offset, and one that was worked over by other passes.
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
@@ -45,7 +45,7 @@ module {
     %1 = arith.addi %0, %c0 : i32
     // expected-error @+1 {{index of 'b' is not 2*i + 1, as its placement asks for}}
     %x = ttg.memdesc_index %b[%1] : !b -> !one
-    // expected-remark @+1 {{index arithmetic was changed since lowering; not analysed}}
+    // expected-warning @+1 {{index arithmetic was changed since lowering; not analysed}}
     %y = ttg.memdesc_index %b[%folded] : !b -> !one
     tt.return
   }

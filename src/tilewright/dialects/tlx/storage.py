@@ -212,12 +212,18 @@ class ReuseGroupOp(AsmOp):
 
 
 def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
-    """The buffers of a tree of groups, from left to right."""
-    if isinstance(value, OpResult) and isinstance(value.op, ReuseGroupOp):
-        for element in value.op.elements:
-            yield from leaves_of(element)
-    else:
-        yield value
+    """The buffers of a tree of groups, from left to right.
+
+    A group that is named twice is walked twice: whoever walks a tree that is not proved to be one
+    must stop at the first buffer that comes again.
+    """
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, OpResult) and isinstance(found.op, ReuseGroupOp):
+            pending.extend(reversed(found.op.elements))
+        else:
+            yield found
 
 
 @irdl_op_definition
@@ -240,14 +246,16 @@ class SetBufferOverlapOp(AsmOp):
     def verify_(self) -> None:
         if not isinstance(self.overlap_def.owner, ReuseGroupOp):
             raise VerifyException("overlap_def must be defined by a tlx.reuse_group op")
-        leaves = list(leaves_of(self.overlap_def))
+        leaves: dict[SSAValue, None] = {}
+        for leaf in leaves_of(self.overlap_def):
+            if leaf in leaves:
+                raise VerifyException(
+                    "reuse_group tree contains duplicate elements; "
+                    "each allocation can only appear once in the tree"
+                )
+            leaves[leaf] = None
         if not leaves:
             raise VerifyException("reuse_group tree must contain at least one allocation")
-        if len(set(leaves)) != len(leaves):
-            raise VerifyException(
-                "reuse_group tree contains duplicate elements; "
-                "each allocation can only appear once in the tree"
-            )
         for leaf in leaves:
             self._verify_leaf(leaf.owner)
 

@@ -27,9 +27,10 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.memory import Finding, check_plan
+from tilewright.passes.tlx.storage_alias.bounds import out_of_bounds
 from tilewright.passes.tlx.storage_alias.collect import Collected, collect
 from tilewright.passes.tlx.storage_alias.evidence import verify_module
-from tilewright.passes.tlx.storage_alias.legacy import retire_reuse
+from tilewright.passes.tlx.storage_alias.legacy import Retired, retire_reuse
 from tilewright.passes.tlx.storage_alias.materialise import (
     Lowering,
     drop_specs,
@@ -42,6 +43,7 @@ from tilewright.passes.tlx.storage_alias.planning import (
     Planned,
     Settings,
     define_size,
+    inference_problems,
     plan_specs,
     target_of,
 )
@@ -73,6 +75,9 @@ class StorageAliasLowering(Pass):
     report: bool = False
     """Warn of what upstream is silent about, and say where sharing is not needed."""
 
+    define_sizes: bool = True
+    """Do step 1. Without it, specs must have the ``buffer_shape`` that it leaves on them."""
+
     record: bool = True
     """Leave ``tlx.placement`` on the views, which ``tlx-verify-storage-alias`` needs."""
 
@@ -99,6 +104,7 @@ class _Run:
         self.settings = settings
         self.messages = Messenger(engine, settings, options.report)
         self.rewriter = Rewriter()
+        self.retired = Retired()
 
     def run(self) -> None:
         if self.options.implicit_spec and not self._retire_reuse():
@@ -106,8 +112,13 @@ class _Run:
         collected = collect(self.module)
         if not collected.specs and not collected.problems:
             return
+        unusable = list(inference_problems(collected, self.settings))
+        for problem in unusable:
+            self.messages.problem(problem)
+        if unusable:
+            return
         planned = plan_specs(collected, self.settings)
-        if self._has_errors(collected, planned):
+        if self._has_errors(collected, planned) or self._fail(list(out_of_bounds(collected))):
             return
         self._say_warnings(planned)
         used = [each for each in planned if each.plan is not None]
@@ -118,12 +129,12 @@ class _Run:
             self._lower(used)
 
     def _retire_reuse(self) -> bool:
-        retired = retire_reuse(self.module, self.rewriter)
-        for problem in retired.problems:
+        self.retired = retire_reuse(self.module, self.rewriter)
+        for problem in self.retired.problems:
             self.messages.problem(problem)
-        for op, found in retired.findings:
+        for op, found in self.retired.findings:
             self.messages.at(op, found)
-        return not retired.problems
+        return not self.retired.problems
 
     def _has_errors(self, collected: Collected, planned: list[Planned]) -> bool:
         """Report the errors of the first step that has any."""
@@ -143,19 +154,22 @@ class _Run:
 
     def _say_warnings(self, planned: list[Planned]) -> None:
         for each in planned:
-            self.messages.about_spec(each, (f for f in each.findings if not f.is_error))
+            is_union = each.spec.op in self.retired.specs
+            wanted = (f for f in each.findings if not (is_union and f.rule == "W6"))
+            self.messages.about_spec(each, (f for f in wanted if not f.is_error))
 
     def _advise(self, planned: list[Planned]) -> None:
-        for op, unsharing in advice(self.module, planned, self.settings):
-            self.messages.at(op, unsharing.finding)
+        for op, found in advice(self.module, planned, self.settings):
+            self.messages.at(op, found)
         for each in planned:
             if each.plan is not None and each.plan.trees:
-                self.engine.remark(each.spec.op, waste(each.plan), "TW5063")
+                self.messages.at(each.spec.op, waste(each.plan))
 
     def _lower(self, planned: list[Planned]) -> None:
-        for each in planned:
-            define_size(each)
-        problems = list(shape_problems([each.spec for each in planned]))
+        if self.options.define_sizes:
+            for each in planned:
+                define_size(each)
+        problems = list(shape_problems(planned))
         for problem in problems:
             self.messages.problem(problem)
         if problems:
@@ -180,8 +194,11 @@ class _Run:
             capacity = self.settings.capacity(each.spec.region.memory)
             for violation in check_plan(each.plan, capacity, each.live):
                 self._internal(str(violation))
-        for fault in verify_module(self.module, self.settings.target).faults:
+        lowered = verify_module(self.module, self.settings.target)
+        for fault in lowered.faults:
             self._internal(fault.message)
+        if lowered.unknown:
+            self._internal("an index was not rewritten as its placement asks for")
 
     def _internal(self, text: str) -> None:
         message = f"{self.options.name} broke its own promise: {text}"

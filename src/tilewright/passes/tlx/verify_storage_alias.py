@@ -8,7 +8,8 @@ was put. This pass re-derives all addresses from the module as it is now (types,
 * buffers of one allocation never overlap;
 * everything is inside the allocation, aligned as its layout needs, and within the target's memory.
 
-Run it before passes that fold: index arithmetic is recognised in the form it was written in.
+Passes that move ops, merge equal ones or compute constants may have run. Index arithmetic that was
+folded together with the author's own is not analysed: what it was made of can no longer be told.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.tlx.storage_alias.evidence import verify_module
-from tilewright.passes.tlx.storage_alias.messages import INTERNAL_CODE
+from tilewright.memory import finding
+from tilewright.passes.tlx.storage_alias.evidence import Verification, verify_module
+from tilewright.passes.tlx.storage_alias.messages import INTERNAL_CODE, code_of
 from tilewright.passes.tlx.storage_alias.planning import target_of
 
 
@@ -31,7 +33,7 @@ class VerifyStorageAlias(Pass):
     name = "tlx-verify-storage-alias"
 
     report: bool = False
-    """Say what was checked, and which indices could not be."""
+    """Say what was checked."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         result = verify_module(module, target_of(module))
@@ -39,10 +41,23 @@ class VerifyStorageAlias(Pass):
             diagnostic = engine.error(fault.op, fault.message, INTERNAL_CODE)
             if fault.other is not None:
                 diagnostic.note(fault.other, "the other buffer is here")
-        if not self.report:
-            return
         for op in result.unknown:
-            engine.remark(op, "index arithmetic was changed since lowering; not analysed")
-        if not result.faults and result.views:
-            where = "1 allocation" if result.regions == 1 else f"{result.regions} allocations"
-            engine.remark(module, f"{result.views} buffers in {where} keep their promises")
+            engine.warning(op, finding("W7").message, code_of("W7"))
+        if self.report and not result.faults and result.views:
+            engine.remark(module, _summary(result))
+
+
+def _summary(result: Verification) -> str:
+    where = _counted(result.regions, "allocation", "allocations")
+    if result.views == 1:
+        text = f"1 buffer in {where} keeps its promises"
+    else:
+        text = f"{result.views} buffers in {where} keep their promises"
+    if result.unknown:
+        indices = _counted(len(result.unknown), "index was", "indices were")
+        text += f", as far as known: {indices} not analysed"
+    return text
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"1 {one}" if count == 1 else f"{count} {several}"

@@ -13,7 +13,9 @@ the two, in the order in which ``tlx-storage-alias-lowering`` uses it:
 ``indices``     an index becomes a slot
 ``materialise`` step 3: the allocation, the views, the new types and indices
 ``record``      what was promised and decided, written on the views
+``recorded``    regions of a lowered module, told again from the records
 ``evidence``    a lowered module in the words of ``memory.checker``
+``plain``       allocations outside of specs
 ``messages``    findings as diagnostics
 ``report``      what could be better
 ==============  ==========================================================================

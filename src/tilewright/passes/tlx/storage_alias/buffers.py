@@ -46,6 +46,7 @@ from tilewright.memory.units import (
     TmemScales,
     TmemTile,
     element_bytes,
+    smem_alignment,
     smem_unit,
     tmem_rows,
     tmem_unit,
@@ -64,10 +65,18 @@ def buffer_of(name: str, type: MemDescType, source: str = "") -> Buffer:
 
     Raises UnitError where layout and shape do not go together.
     """
-    shape, bits = _shape(type), bit_width(type.element_type)
+    shape, bits = _shape(type), bits_of(type)
     if memory_of(type) is Memory.TMEM:
         return tmem_buffer(name, shape, bits, tmem_layout(type), source)
     return smem_buffer(name, shape, bits, smem_layout(type), source)
+
+
+def bits_of(type: MemDescType) -> int:
+    """The width of an element. Raises UnitError where it has none."""
+    try:
+        return bit_width(type.element_type)
+    except TypeError as error:
+        raise UnitError(str(error)) from None
 
 
 def unit_of(type: MemDescType) -> int:
@@ -75,9 +84,20 @@ def unit_of(type: MemDescType) -> int:
     return buffer_of("", type).unit
 
 
+def demand_of(type: MemDescType) -> int:
+    """What hardware demands of the start of a buffer that is seen as `type`; 1 for nothing."""
+    try:
+        if memory_of(type) is Memory.TMEM:
+            return buffer_of("", type).alignment
+        # Without an extent only what the layout itself asks for is left.
+        return smem_alignment(1, smem_layout(type))
+    except UnitError:
+        return 1
+
+
 def span_bits(type: MemDescType) -> int:
     """The storage behind all of `type`, gaps included; of tensor memory, its columns."""
-    shape, bits = _shape(type), bit_width(type.element_type)
+    shape, bits = _shape(type), bits_of(type)
     if memory_of(type) is Memory.TMEM:
         columns = tmem_unit(shape[-2], shape[-1], bits, tmem_layout(type))
         return prod(shape[:-2]) * columns * TMEM_COLUMN_BITS

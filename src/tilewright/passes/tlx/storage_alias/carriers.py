@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
@@ -31,6 +31,7 @@ from tilewright.dialects.tlx import (
 from tilewright.dialects.ttg.base import integers
 from tilewright.dialects.ttg.checks import memdesc
 from tilewright.dialects.ttg.memory import LocalDeallocOp
+from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.views import (
     MemDescIndexOp,
     MemDescReinterpretOp,
@@ -38,8 +39,8 @@ from tilewright.dialects.ttg.views import (
     MemDescTransOp,
 )
 from tilewright.ir.interfaces import BranchLike, CallLike, Edge, RegionBranch, branch_edges
-from tilewright.memory import Finding, UnitError, finding
-from tilewright.passes.tlx.storage_alias.buffers import unit_of
+from tilewright.memory import Buffer, Finding, UnitError, finding
+from tilewright.passes.tlx.storage_alias.buffers import buffer_of, demand_of, unit_of
 
 
 @dataclass(frozen=True)
@@ -229,13 +230,43 @@ def _jumps_to(block: Block, blocks: Sequence[Block]) -> Iterator[Edge]:
 HandsOn = Callable[[Operation], Sequence[SSAValue]]
 
 
-def reachable(start: SSAValue, hands_on: HandsOn) -> set[SSAValue]:
-    """Everything `start` becomes; `hands_on` tells what ops without edges make of it."""
-    seen, pending = {start}, [start]
+def reachable(start: SSAValue, hands_on: HandsOn) -> Sequence[SSAValue]:
+    """Everything `start` becomes, each once; `hands_on` tells what ops without edges make of it."""
+    # A dictionary, because the order of a set changes from run to run.
+    seen, pending = {start: None}, [start]
     while pending:
         value = pending.pop()
         for use in list(value.uses):
             more = [*forwarded(value, use.operation), *hands_on(use.operation)]
             pending += [each for each in more if each not in seen]
-            seen.update(more)
-    return seen
+            seen.update(dict.fromkeys(more))
+    return list(seen)
+
+
+def views_of(op: Operation) -> Sequence[SSAValue]:
+    """What an op makes of a buffer that is still the buffer."""
+    return [result for result in op.results if isinstance(result.type, MemDescType)]
+
+
+def whole_views(op: Operation) -> Sequence[SSAValue]:
+    """Views of an array in which every index still means the same buffer."""
+    if isinstance(op, MemDescTransOp):
+        return op.results if integers(op.order)[0] == 0 else ()
+    if not isinstance(op, (*_SIZE_IS_CHECKED, MemDescReshapeOp)):
+        return ()
+    source, result = memdesc(op.operands[0].type), memdesc(op.results[0].type)
+    try:
+        is_same = source.shape[0] == result.shape[0] and unit_of(source) == unit_of(result)
+    except UnitError:
+        is_same = False
+    return op.results if is_same else ()
+
+
+def array_of(name: str, value: SSAValue, source: str = "") -> Buffer:
+    """The array of buffers that `value` is, with what all views of it demand of their starts.
+
+    Raises UnitError where layout and shape do not go together.
+    """
+    buffer = buffer_of(name, memdesc(value.type), source)
+    demands = [demand_of(memdesc(each.type)) for each in reachable(value, views_of)]
+    return replace(buffer, alignment=max(buffer.alignment, *demands))

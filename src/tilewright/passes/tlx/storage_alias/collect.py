@@ -7,7 +7,7 @@ SSA name, or the name in the location) and made unique in the module.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -36,7 +36,7 @@ from tilewright.memory import (
     Tree,
     UnitError,
 )
-from tilewright.passes.tlx.storage_alias.buffers import buffer_of
+from tilewright.passes.tlx.storage_alias.carriers import array_of
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -45,6 +45,9 @@ PHASE = "phase"
 
 NOT_A_LEAF = "could not find StorageAliasLocalAllocOp in overlap definition"
 NO_SPEC = "storage_alias_spec not found for this allocation"
+IMMUTABLE = "allocations from a storage_alias_spec share storage and must be mutable"
+NAMELESS = "the phase of an overlap definition is a string"
+_OTHER_MEMORY = "storage = {kind} contradicts the type of the spec, which is used for {memory}"
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,14 @@ def _label(op: ReuseGroupOp) -> str:
     return op.kind + (f"*{op.size}" if op.size != 1 else "")
 
 
+def function_of(op: Operation) -> Operation:
+    """The function around `op`: kernels do not share memory, so each is looked at by itself."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, ModuleOp):
+        op, parent = parent, parent.parent_op()
+    return op
+
+
 def source_of(op: Operation) -> str:
     """File and line, for people."""
     position = resolve(op.location).primary
@@ -134,10 +145,10 @@ def source_of(op: Operation) -> str:
 
 
 class Names:
-    """Hands out names that occur once in the module."""
+    """Hands out names that occur once in the module, and none that is `taken` already."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._used: set[str] = {*taken}
         self._count = 0
 
     def of(self, value: SSAValue, fallback: str) -> str:
@@ -168,6 +179,7 @@ class _Collector:
         self.ops = list(walk(module))
         self.problems: list[Problem] = []
         self.buffers: dict[SSAValue, Buffer] = {}
+        self.below: dict[SSAValue, frozenset[SSAValue]] = {}
 
     def collect(self) -> Collected:
         specs, allocations = self._only(StorageAliasSpecOp), self._only(StorageAliasLocalAllocOp)
@@ -197,11 +209,21 @@ class _Collector:
         if not isinstance(spec, StorageAliasSpecOp):
             self.problems.append(Problem(op, NO_SPEC, 3))
             return
+        if not memdesc(op.result.type).mutable:
+            self.problems.append(Problem(op, IMMUTABLE, 1))
+            return
         try:
-            buffer = buffer_of(name, memdesc(op.result.type), source_of(op))
+            buffer = array_of(name, op.result, source_of(op))
         except ValueError as error:
             rule = error.rule if isinstance(error, UnitError) else None
             self.problems.append(Problem(op, str(error), 1, rule))
+            return
+        if buffer.memory is not Memory(spec.storage_kind):
+            # The op and its type name different memories, and the allocation believed the type.
+            text = _OTHER_MEMORY.format(kind=spec.storage_kind, memory=buffer.memory.words)
+            problem = Problem(spec, text, 0)
+            if problem not in self.problems:
+                self.problems.append(problem)
             return
         self.buffers[op.result] = buffer
         by_spec[spec][name] = op
@@ -216,9 +238,7 @@ class _Collector:
     ) -> Spec:
         mine = tuple(each for each in overlaps if each.storage_alias_spec is op.result)
         own = {alloc.result for alloc in allocations.values()}
-        free = tuple(
-            group for group in groups if not mine and own.intersection(leaves_of(group.result))
-        )
+        free = tuple(g for g in groups if not mine and own.intersection(self._below(g.result)))
         region = StorageRegion(
             name,
             Memory(op.storage_kind),
@@ -229,17 +249,42 @@ class _Collector:
         )
         return Spec(op, region, allocations, mine, free)
 
+    def _below(self, value: SSAValue) -> frozenset[SSAValue]:
+        """The leaves below a group, each once. Remembered, since groups may be made of the same."""
+        op = value.owner
+        if not isinstance(op, ReuseGroupOp):
+            return frozenset((value,))
+        if value not in self.below:
+            self.below[value] = frozenset[SSAValue]().union(*map(self._below, op.elements))
+        return self.below[value]
+
     def _phase(self, overlap: SetBufferOverlapOp) -> Phase | None:
         if any(not isinstance(v.owner, StorageAliasLocalAllocOp) for v in _leaves(overlap)):
             self.problems.append(Problem(overlap, NOT_A_LEAF, 2))
         tree = tree_of(overlap.overlap_def, self.buffers)
         name = overlap.attributes.get(PHASE)
+        if name is not None and not isinstance(name, StringAttr):
+            self.problems.append(Problem(overlap, NAMELESS, 2))
         phase = name.data if isinstance(name, StringAttr) else ""
         return None if tree is None else Phase(tree, phase)
 
 
 def _leaves(overlap: SetBufferOverlapOp) -> Iterator[SSAValue]:
     return leaves_of(overlap.overlap_def)
+
+
+def has_repetitions(group: ReuseGroupOp) -> bool:
+    """Whether something is in `group` twice. A group in a group in a group has no end of leaves."""
+    seen: set[SSAValue] = set()
+    pending = [*group.elements]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            return True
+        seen.add(value)
+        if isinstance(value.owner, ReuseGroupOp):
+            pending += value.owner.elements
+    return False
 
 
 def tree_of(value: SSAValue, buffers: Mapping[SSAValue, Buffer]) -> Tree | None:

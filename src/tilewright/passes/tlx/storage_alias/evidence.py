@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tlx import LocalAliasOp, PlacedAliasOp
@@ -35,10 +35,10 @@ from tilewright.memory.targets import (
     TMEM_COLUMN_BITS,
     Target,
 )
-from tilewright.passes.tlx.storage_alias.buffers import buffer_of, memory_of, span_bits
-from tilewright.passes.tlx.storage_alias.carriers import Route, follow
+from tilewright.passes.tlx.storage_alias.buffers import memory_of, rows_of, span_bits
+from tilewright.passes.tlx.storage_alias.carriers import Route, array_of, follow
 from tilewright.passes.tlx.storage_alias.indices import Verdict, judge
-from tilewright.passes.tlx.storage_alias.materialise import RESIDUE
+from tilewright.passes.tlx.storage_alias.materialise import residue_of
 from tilewright.passes.tlx.storage_alias.record import (
     Record,
     RecordError,
@@ -77,7 +77,7 @@ class _View:
     op: ViewOp
     record: Record
     buffer: Buffer
-    """What the type of the view says."""
+    """What the type of the view says, and what views of it demand."""
 
     @property
     def unit(self) -> int:
@@ -109,6 +109,7 @@ def verify_module(module: ModuleOp, target: Target | None = None) -> Verificatio
         if isinstance(op, ViewOp):
             look.read(op)
     look.follow()
+    look.miss_records()
     for backing, views in look.regions.items():
         look.faults += _check_region(backing, views, target)
     count = sum(map(len, look.regions.values()))
@@ -121,6 +122,7 @@ class _Look:
     def __init__(self) -> None:
         self.faults: list[Fault] = []
         self.unknown: list[Operation] = []
+        self.bare: list[ViewOp] = []
         self.regions: dict[SSAValue, list[_View]] = {}
         self.moved: dict[Route, _View] = {}
         self.starts: dict[SSAValue, Route] = {}
@@ -130,19 +132,22 @@ class _Look:
         try:
             record = read_record(op)
             if record is None:
+                self.bare.append(op)
                 return
-            view = _View(op, record, buffer_of(record.buffer, memdesc(op.result.type)))
+            view = _View(op, record, array_of(record.buffer, op.result))
             where = view.addresses if isinstance(op, PlacedAliasOp) else view.index_map
         except ValueError as error:
             self.faults.append(Fault(op, str(error)))
             return
-        self.regions.setdefault(op.src, []).append(view)
         extent, wanted = view.buffer.count, record.count
         if isinstance(where, IndexMap):
             wanted = where(record.count - 1) + 1
         if extent != wanted:
+            # Not looked at any further: a count that is made up may be too large to go through.
             text = f"'{record.buffer}' has {extent} slots, its placement asks for {wanted}"
             self.faults.append(Fault(op, text))
+            return
+        self.regions.setdefault(op.src, []).append(view)
         if not isinstance(where, IndexMap) or not where.is_identity:
             route = Route(op.src, where, view.unit, extent)
             self.starts[op.result] = route
@@ -161,8 +166,16 @@ class _Look:
             if isinstance(route.placement, IndexMap):
                 self._judge(op, route.placement, self.moved[route])
 
+    def miss_records(self) -> None:
+        """A view among recorded ones that has no record itself may lie anywhere."""
+        for op in self.bare:
+            if op.src in self.regions:
+                other = self.regions[op.src][0].op
+                text = "this view has no record, unlike others of its allocation"
+                self.faults.append(Fault(op, text, other))
+
     def _judge(self, op: MemDescIndexOp, map: IndexMap, view: _View) -> None:
-        verdict = judge(op, map)
+        verdict = judge(op, map, view.record.count)
         if verdict is Verdict.UNKNOWN:
             self.unknown.append(op)
         elif verdict is Verdict.WRONG:
@@ -197,6 +210,7 @@ def _check_region(backing: SSAValue, views: list[_View], target: Target | None) 
         yield Fault(views[0].op, str(error))
         return
     yield from _uneven_windows(views)
+    yield from _missing_rows(backing, views)
     case = Case(storage, tuple(_claim(view) for view in views), pairs)
     for violation in check(case):
         first, second = names.get(violation.first), names.get(violation.second or "")
@@ -220,10 +234,8 @@ def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Ba
         return Backing("tensor memory", extent, memory.unit_word, granule, 0, capacity)
     if not isinstance(op, LocalAllocOp):
         return None
-    residue = op.attributes.get(RESIDUE)
-    rest = residue.value.data if isinstance(residue, IntegerAttr) else 0
-    alignment = op.alignment_bytes
-    return Backing("shared memory", extent, memory.unit_word, alignment, rest, capacity)
+    alignment, residue = op.alignment_bytes, residue_of(op)
+    return Backing("shared memory", extent, memory.unit_word, alignment, residue, capacity)
 
 
 def _claim(view: _View) -> Claim:
@@ -244,6 +256,19 @@ def _pairs(views: list[_View]) -> Iterator[Pair]:
         if not common:
             # Outside of trees the author answers for it; between phases, time keeps them apart.
             yield Pair(one.buffer, two.buffer, Promise.FREE)
+
+
+def _missing_rows(backing: SSAValue, views: list[_View]) -> Iterator[Fault]:
+    """Rows of tensor memory, for views by address; of others, rewriting aliases sees to them."""
+    type = memdesc(backing.type)
+    if memory_of(type) is not Memory.TMEM:
+        return
+    rows = rows_of(type)
+    for view in views:
+        needed = rows_of(memdesc(view.op.result.type))
+        if isinstance(view.op, PlacedAliasOp) and needed > rows:
+            text = f"'{view.record.buffer}' needs {needed} rows, its allocation has {rows}"
+            yield Fault(view.op, text, _op_of(backing))
 
 
 def _uneven_windows(views: list[_View]) -> Iterator[Fault]:

@@ -12,21 +12,26 @@ unsigned ops, which are cheaper, do)::
     %d = arith.remui %q, G         the digit of this level, times its distance where that is not 1
     %q = arith.divui %q, G
 
-`judge` reads the same arithmetic back, and only in this form: all of it right in front of the op,
-constants included. Whatever other passes have made of it is not recognised, and not judged.
+`judge` reads the same arithmetic back. It is right wherever its ops are by now (hoisted, merged
+with equal ones), and so is a constant that is the slot of some buffer. It is wrong only where it
+still stands as it was written, right in front of the op, with other numbers. Folding can put an
+author's own arithmetic into it, ``2 * (4 * j)`` into ``8 * j``; that is not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from itertools import takewhile
 
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsolatedFromAbove
 
 from tilewright.dialects.arith import AddiOp, ConstantOp, DivuiOp, MuliOp, RemuiOp
 from tilewright.dialects.ttg.views import MemDescIndexOp
 from tilewright.memory import IndexMap
+from tilewright.passes.tlx.storage_alias.bounds import constant_of
 
 _Binary = type[AddiOp] | type[MuliOp] | type[RemuiOp] | type[DivuiOp]
 
@@ -86,24 +91,71 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-def judge(op: MemDescIndexOp, map: IndexMap) -> Verdict:
-    """Whether the index of `op` is what `map` makes of some index."""
+def judge(op: MemDescIndexOp, map: IndexMap, count: int) -> Verdict:
+    """Whether the index of `op` is what `map` makes of one of `count` indices."""
     # Written for an index of its own, so that no value of the module is used by it.
     index = Block(arg_types=(i32,)).args[0]
     template, wanted = slot_ops(index, map)
-    if not template:
+    if not template or _computes(op.index, wanted, {}):
         return Verdict.RIGHT
+    slot = constant_of(op.index)
+    return _judge_written(op, template, wanted) if slot is None else _judge_slot(slot, map, count)
+
+
+def _computes(value: SSAValue, wanted: SSAValue, pairs: dict[SSAValue, SSAValue]) -> bool:
+    """Whether `value` is computed as `wanted` is, from any index, with ops that may be anywhere."""
+    if wanted in pairs:
+        return pairs[wanted] is value
+    pairs[wanted] = value
+    own, other = wanted.owner, value.owner
+    if isinstance(own, Block):
+        return True
+    if isinstance(other, Block) or own.name != other.name:
+        return False
+    is_equal = own.properties.get("value") == other.properties.get("value")
+    operands = zip(other.operands, own.operands, strict=True)
+    return is_equal and all(_computes(one, two, pairs) for one, two in operands)
+
+
+def _judge_slot(slot: int, map: IndexMap, count: int) -> Verdict:
+    """A slot that was computed already: slots ascend with their indices."""
+    for index in range(count):
+        if map(index) >= slot:
+            return Verdict.RIGHT if map(index) == slot else Verdict.WRONG
+    # Behind the last buffer: the author's index is out of bounds, the arithmetic may be right.
+    return Verdict.UNKNOWN
+
+
+def _judge_written(op: MemDescIndexOp, template: Sequence[Operation], wanted: SSAValue) -> Verdict:
+    """The form it was written in, but with other numbers, is wrong; every other form unknown."""
     written = _in_front(op, len(template))
     pairs: dict[SSAValue, SSAValue] = {}
-    is_equal = len(written) == len(template)
-    for own, other in zip(template, written, strict=False):
-        if own.name != other.name or not _same_wiring(own, other, index, pairs):
+    if len(written) != len(template):
+        return Verdict.UNKNOWN
+    for own, other in zip(template, written, strict=True):
+        if own.name != other.name or not _same_wiring(own, other, pairs):
             return Verdict.UNKNOWN
         pairs[own.results[0]] = other.results[0]
-        is_equal &= own.properties.get("value") == other.properties.get("value")
-    if pairs.get(wanted) is not op.index:
+    if pairs[wanted] is not op.index or _may_be_folded(written):
         return Verdict.UNKNOWN
-    return Verdict.RIGHT if is_equal else Verdict.WRONG
+    return Verdict.WRONG
+
+
+def _may_be_folded(written: Sequence[Operation]) -> bool:
+    """Whether the author's own constant can be part of these ops.
+
+    ``(i + 1) + 3`` is folded to ``i + 4``, which looks as if 3 had been changed. Folding leaves its
+    constants at the top of a function or partition, so only there it has to be reckoned with.
+    """
+    first, *others = written
+    block = first.parent
+    function = None if block is None else block.parent_op()
+    if block is None or function is None or function.get_trait(IsolatedFromAbove) is None:
+        return False
+    if any(isinstance(other, ConstantOp) for other in others):
+        return False
+    before = takewhile(lambda op: op is not first, block.ops)
+    return all(isinstance(op, ConstantOp) for op in before)
 
 
 def _in_front(op: Operation, count: int) -> list[Operation]:
@@ -115,11 +167,9 @@ def _in_front(op: Operation, count: int) -> list[Operation]:
     return found[::-1]
 
 
-def _same_wiring(
-    own: Operation, other: Operation, index: SSAValue, pairs: Mapping[SSAValue, SSAValue]
-) -> bool:
+def _same_wiring(own: Operation, other: Operation, pairs: Mapping[SSAValue, SSAValue]) -> bool:
     """Whether two ops are fed by the same earlier ones; what is no earlier op is the index."""
     return all(
-        mine is index or pairs.get(mine) is theirs
+        isinstance(mine.owner, Block) or pairs.get(mine) is theirs
         for mine, theirs in zip(own.operands, other.operands, strict=True)
     )

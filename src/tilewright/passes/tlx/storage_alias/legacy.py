@@ -44,10 +44,14 @@ _PlainAllocation = LocalAllocOp | TMEMAllocOp
 
 @dataclass(frozen=True)
 class Retired:
-    """What became of the old form: warnings, one for each reuse, and what cannot be helped."""
+    """What became of the old form: warnings, one for each reuse, and what cannot be helped.
 
-    findings: tuple[tuple[Operation, Finding], ...]
-    problems: tuple[Problem, ...]
+    `specs` are those that were made for it; that their buffers all overlap is what was asked for.
+    """
+
+    findings: tuple[tuple[Operation, Finding], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    specs: frozenset[Operation] = frozenset()
 
 
 def retire_reuse(module: ModuleOp, rewriter: Rewriter) -> Retired:
@@ -59,18 +63,25 @@ def retire_reuse(module: ModuleOp, rewriter: Rewriter) -> Retired:
         if isinstance(root_of(alias).owner, MemDescIndexOp)
     )
     if problems:
-        return Retired((), problems)
+        return Retired(problems=problems)
     findings: list[tuple[Operation, Finding]] = []
+    made: set[Operation] = set()
     for alias in aliases:
         root = root_of(alias)
+        is_new = isinstance(root.owner, _PlainAllocation)
         spec = _spec_of(root, rewriter)
         if spec is None:
             continue
+        if is_new and isinstance(spec.owner, Operation):
+            made.add(spec.owner)
         newcomer = StorageAliasLocalAllocOp(spec, memdesc(alias.result.type))
         owner = root.name_hint or "buffer"
         rewriter.replace_op(alias, newcomer)
-        findings.append((newcomer, finding("W5", owner=owner)))
-    return Retired(tuple(findings), ())
+        # In a spec the owner may lie anywhere, and an alias of it used to lie there too.
+        note = f"it starts at offset 0 of the spec, wherever '{owner}' lies"
+        notes = (note,) if spec.owner not in made else ()
+        findings.append((newcomer, finding("W5", owner=owner, notes=notes)))
+    return Retired(tuple(findings), specs=frozenset(made))
 
 
 def _legacy_aliases(module: ModuleOp) -> Iterator[LocalAliasOp]:

@@ -12,15 +12,12 @@ business of barriers, not of this file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.traits import CallableOpInterface
 
 from tilewright.dialects.tlx import ReuseGroupOp, SetBufferOverlapOp
-from tilewright.dialects.ttg.types import MemDescType
 from tilewright.memory import LiveRanges
-from tilewright.passes.tlx.storage_alias.carriers import reachable
+from tilewright.passes.tlx.storage_alias.carriers import reachable, views_of
 from tilewright.passes.tlx.storage_alias.collect import Spec
 
 
@@ -34,7 +31,7 @@ def live_ranges(spec: Spec) -> LiveRanges | None:
     for name, allocation in spec.allocations.items():
         touched = {
             moments[_top_level(use.operation, body)]
-            for value in reachable(allocation.result, _views)
+            for value in reachable(allocation.result, views_of)
             for use in value.uses
             if not isinstance(use.operation, ReuseGroupOp | SetBufferOverlapOp)
         }
@@ -61,8 +58,3 @@ def _top_level(op: Operation, body: Block) -> Operation:
         assert outer is not None, "a use of a buffer is inside its function"
         op = outer
     return op
-
-
-def _views(op: Operation) -> Sequence[SSAValue]:
-    """What an op makes of a buffer that is still the buffer."""
-    return [result for result in op.results if isinstance(result.type, MemDescType)]

@@ -12,10 +12,10 @@ not be done to them is known when the first op is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i8, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i8, i32
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tlx import (
@@ -30,10 +30,11 @@ from tilewright.dialects.ttg.base import integers
 from tilewright.dialects.ttg.checks import memdesc
 from tilewright.dialects.ttg.interfaces import MemDescEncoding
 from tilewright.dialects.ttg.memory import LocalAllocOp
-from tilewright.dialects.ttg.shared import SwizzledSharedEncoding
+from tilewright.dialects.ttg.shared import PaddedSharedEncoding, SwizzledSharedEncoding
 from tilewright.dialects.ttg.struct import Bases
 from tilewright.dialects.ttg.types import SHARED_MEMORY, MemDescType
-from tilewright.dialects.ttng.attributes import TENSOR_MEMORY, TensorMemoryEncoding
+from tilewright.dialects.ttg.views import STORAGE_ALIAS_VIEW, MemDescReinterpretOp
+from tilewright.dialects.ttng.attributes import TENSOR_MEMORY, TensorMemoryEncoding, unwrapped
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
@@ -49,6 +50,7 @@ from tilewright.memory import (
 from tilewright.passes.tlx.storage_alias.carriers import Journey, Route, follow
 from tilewright.passes.tlx.storage_alias.collect import Problem, Spec
 from tilewright.passes.tlx.storage_alias.indices import rewrite_index
+from tilewright.passes.tlx.storage_alias.planning import Planned
 from tilewright.passes.tlx.storage_alias.record import record_of, write_record
 
 RESIDUE = "tlx.residue"
@@ -101,17 +103,21 @@ def _where(lowering: Lowering, placement: Placement) -> IndexMap | tuple[object,
     return (placement.offset, placement.radices, placement.strides)
 
 
-def shape_problems(specs: Sequence[Spec]) -> Iterator[Problem]:
+def shape_problems(planned: Iterable[Planned]) -> Iterator[Problem]:
     """Specs whose size step 1 did not leave behind, or left in another form."""
-    for spec in specs:
-        shape, kind = spec.op.buffer_shape, spec.op.storage_kind
-        if shape is None:
-            yield Problem(spec.op, finding("E5").message, 3, "E5")
+    for each in planned:
+        op = each.spec.op
+        if op.buffer_shape is None:
+            yield Problem(op, finding("E5").message, 3, "E5")
             continue
-        wanted = 1 if kind == "smem" else 2
+        shape, wanted = integers(op.buffer_shape), 1 if op.storage_kind == "smem" else 2
         if len(shape) != wanted:
-            text = _WRONG_RANK.format(kind=kind.upper(), wanted=wanted, rank=len(shape))
-            yield Problem(spec.op, text, 3)
+            kind = op.storage_kind.upper()
+            yield Problem(op, _WRONG_RANK.format(kind=kind, wanted=wanted, rank=len(shape)), 3)
+        elif each.plan is not None and shape != each.plan.backing.shape:
+            needed = " x ".join(map(str, each.plan.backing.shape))
+            found = " x ".join(map(str, shape))
+            yield Problem(op, f"buffer_shape is {found}, but the buffers need {needed}", 3)
 
 
 def materialise(
@@ -138,10 +144,11 @@ def drop_overlaps(module: ModuleOp, rewriter: Rewriter) -> None:
     for op in ops:
         if isinstance(op, SetBufferOverlapOp):
             rewriter.erase(op)
-    # A group stands behind the groups it is made of, so one sweep from the end finds them all.
-    for op in reversed(ops):
-        if isinstance(op, ReuseGroupOp) and not _is_used(op):
+    pending = [op for op in ops if isinstance(op, ReuseGroupOp)]
+    while unused := [op for op in pending if not _is_used(op)]:
+        for op in unused:
             rewriter.erase(op)
+        pending = [op for op in pending if op not in unused]
 
 
 def _is_used(op: ReuseGroupOp | StorageAliasSpecOp) -> bool:
@@ -168,6 +175,9 @@ def _allocate(lowering: Lowering, rewriter: Rewriter) -> SSAValue:
         op = _shared_allocation(lowering, integers(shape)[0], cga)
     else:
         rows, columns = integers(shape)
+        if lowering.plan.mode is Mode.EXPLICIT:
+            # Rewriting aliases finds the rows that views need; views by address it leaves alone.
+            rows = max(rows, lowering.plan.backing.rows_needed)
         op = TMEMAllocOp(tensor_memory_type(rows, columns, cga))
     op.result.name_hint = spec.result.name_hint
     rewriter.insert_before(spec, op)
@@ -192,6 +202,12 @@ def _shared_allocation(lowering: Lowering, size: int, cluster_bits: int) -> Loca
     if backing.residue:
         op.attributes[RESIDUE] = IntegerAttr(backing.residue, i32)
     return op
+
+
+def residue_of(op: LocalAllocOp) -> int:
+    """Where the base of an allocation sits modulo its alignment."""
+    residue = op.attributes.get(RESIDUE)
+    return residue.value.data if isinstance(residue, IntegerAttr) else 0
 
 
 def shared_memory_type(size: int, cluster_bits: int = 0) -> MemDescType:
@@ -228,6 +244,15 @@ def _view(
     return LocalAliasOp(backing, expanded(type, placement.slot_count))
 
 
+def reinterpreted(source: SSAValue, type: MemDescType) -> MemDescReinterpretOp:
+    """The same bytes as `type`."""
+    view = MemDescReinterpretOp(source, type)
+    layouts = (memdesc(source.type).encoding, type.encoding)
+    if any(isinstance(unwrapped(layout), PaddedSharedEncoding) for layout in layouts):
+        view.attributes[STORAGE_ALIAS_VIEW] = UnitAttr()
+    return view
+
+
 def expanded(type: MemDescType, count: int) -> MemDescType:
     """An array of `count` buffers of the same kind."""
     return type.with_shape((count, *type.shape[1:]))
@@ -235,7 +260,11 @@ def expanded(type: MemDescType, count: int) -> MemDescType:
 
 def _apply(journey: Journey, rewriter: Rewriter) -> None:
     """New types along the way, new indices at its ends."""
-    for value, route in journey.routes.items():
+    for value, route in list(journey.routes.items()):
+        if not isinstance(route.placement, IndexMap) and isinstance(value.owner, LocalAliasOp):
+            # An alias starts at the start of its allocation; this is a view of what was placed.
+            alias = value.owner
+            rewriter.replace_op(alias, reinterpreted(alias.src, memdesc(value.type)))
         # The allocations themselves are gone; indices of placed buffers stay as they are.
         if isinstance(route.placement, IndexMap) and not _is_gone(value):
             count = route.placement(route.count - 1) + 1

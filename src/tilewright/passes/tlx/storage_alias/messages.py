@@ -7,6 +7,7 @@ number is named it was planned before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,8 +35,9 @@ _SEVERITIES = {
     FindingSeverity.REMARK: Severity.REMARK,
 }
 
-ALWAYS_SAID = ("W1", "R1")
-"""What is not an error and said even when nobody asks for a report."""
+ALWAYS_SAID = ("W1", "W5", "R1")
+"""What is not an error and said even when nobody asks for a report: upstream says it too, or only
+an option that upstream does not have leads there."""
 
 BARE = frozenset({"W1", "E1", "E2", "E3", "E4", "E5", "E6", "E8", "E14", "E15"})
 """Diagnostics of upstream, whose tests expect them without a note: notes come with a report."""
@@ -66,8 +68,9 @@ class Messenger:
         """Report what planning found, on the ops it is about."""
         for found in findings:
             op = place_of(found, planned.spec)
-            extra = _NOTES.get(found.rule, _no_notes)(planned, found, self._settings)
-            self.at(op, found, extra)
+            notes = [*_NOTES.get(found.rule, _no_notes)(planned, found, self._settings)]
+            texts = [found.message, *found.notes, *(note.text for note in notes)]
+            self.at(op, found, [*notes, *_introductions(planned.spec, texts)])
 
     def at(self, op: Operation, found: Finding, notes: Iterable[Note] = ()) -> None:
         """Report one finding on `op`."""
@@ -129,6 +132,14 @@ _ADVICE: Mapping[str, Sequence[str]] = {
 """What always helps."""
 
 
+def _introductions(spec: Spec, texts: Sequence[str]) -> Iterator[Note]:
+    """Who is who, for buffers that have no name in the source and were given one."""
+    for name, op in spec.allocations.items():
+        is_named = op.result.name_hint is not None
+        if not is_named and any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts):
+            yield Note(f"'{name}' is allocated here", op)
+
+
 _NoteMaker = Callable[[Planned, Finding, Settings], Iterator[Note]]
 
 
@@ -138,9 +149,11 @@ def _no_notes(planned: Planned, found: Finding, settings: Settings) -> Iterator[
 
 def _too_small(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
     region = replace(planned.spec.region, size_bytes=None)
-    plan = plan_region(region, Options(multi_overlap=True)).plan
-    if plan is not None:
-        yield Note(f"without a size the region gets {plan.backing.size_bytes} bytes")
+    for mode in settings.modes:
+        plan = plan_region(region, Options(mode, live=planned.live)).plan
+        if plan is not None:
+            yield Note(f"without a size the region gets {plan.backing.size_bytes} bytes")
+            return
 
 
 def _second_overlap(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
@@ -165,14 +178,24 @@ def _too_large(planned: Planned, found: Finding, settings: Settings) -> Iterator
     capacity = settings.capacity(region.memory)
     if capacity is None:
         return
-    options = Options(multi_overlap=True, live=planned.live)
-    for change in fitting_changes((region,), region.memory, capacity, options):
-        yield Note(str(change))
+    for mode in settings.modes:
+        options = Options(mode, live=planned.live)
+        changes = fitting_changes((region,), region.memory, capacity, options)
+        yield from (Note(str(change)) for change in changes)
+        if changes:
+            return
 
 
 def _outside(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
     if planned.spec.overlaps:
         yield Note("this definition does not mention it", planned.spec.overlaps[0])
+
+
+def _unsaid(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
+    for group in planned.spec.groups:
+        yield Note("this reuse_group is not used: no set_buffer_overlap names it", group)
+    if planned.spec.groups:
+        yield Note("add a set_buffer_overlap, or ask for infer-overlap=true")
 
 
 _NOTES: Mapping[str, _NoteMaker] = {
@@ -181,4 +204,5 @@ _NOTES: Mapping[str, _NoteMaker] = {
     "E16": _uneven,
     "E17": _too_large,
     "W3": _outside,
+    "W6": _unsaid,
 }

@@ -7,11 +7,13 @@ to be that of the only kind of chip that has any.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
 
+from tilewright.dialects.tlx import ReuseGroupOp, leaves_of
 from tilewright.memory import (
     Finding,
     LiveRanges,
@@ -21,18 +23,31 @@ from tilewright.memory import (
     PlanResult,
     StoragePlan,
     Target,
+    finding,
     infer_overlap,
     plan_region,
     plan_with_fallback,
     target_named,
 )
-from tilewright.passes.tlx.storage_alias.collect import Collected, Spec
+from tilewright.passes.tlx.storage_alias.collect import (
+    Collected,
+    Problem,
+    Spec,
+    has_repetitions,
+)
 from tilewright.passes.tlx.storage_alias.liveness import live_ranges
 
 TARGET = "ttg.target"
 ANY_TMEM_TARGET = "sm_100"
 
 PlacementName = Literal["reindex", "explicit", "auto"]
+
+
+_MODES: Mapping[PlacementName, tuple[Mode, ...]] = {
+    "reindex": (Mode.REINDEX,),
+    "explicit": (Mode.EXPLICIT,),
+    "auto": (Mode.REINDEX, Mode.EXPLICIT),
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,11 @@ class Settings:
     infer_overlap: bool = False
     multi_overlap: bool = False
     target: Target | None = None
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The ways to make addresses real, the preferred one first."""
+        return _MODES[self.placement]
 
     def capacity(self, memory: Memory) -> int | None:
         """How much of `memory` there is; None where nobody says."""
@@ -79,6 +99,25 @@ def target_of(module: ModuleOp) -> Target | None:
         return None
 
 
+def inference_problems(collected: Collected, settings: Settings) -> Iterator[Problem]:
+    """Groups that cannot be taken at their word: of each spec the first one."""
+    if not settings.infer_overlap:
+        return
+    for spec in collected.specs:
+        for group in spec.groups:
+            rule = _broken_rule(group, collected)
+            if rule is not None:
+                yield Problem(group, finding(rule).message, 0, rule)
+                break
+
+
+def _broken_rule(group: ReuseGroupOp, collected: Collected) -> str | None:
+    if has_repetitions(group):
+        return "V3"
+    is_known = all(leaf in collected.buffers for leaf in leaves_of(group.result))
+    return None if is_known else "V6"
+
+
 def plan_specs(collected: Collected, settings: Settings) -> list[Planned]:
     """Plan every spec of a module, but those with allocations that were not understood."""
     return [_plan_spec(spec, collected, settings) for spec in collected.specs if spec.is_understood]
@@ -86,8 +125,7 @@ def plan_specs(collected: Collected, settings: Settings) -> list[Planned]:
 
 def _plan_spec(spec: Spec, collected: Collected, settings: Settings) -> Planned:
     capacity = settings.capacity(spec.region.memory)
-    mode = Mode.EXPLICIT if settings.placement == "explicit" else Mode.REINDEX
-    options = Options(mode, multi_overlap=settings.multi_overlap, capacity=capacity)
+    options = Options(settings.modes[0], multi_overlap=settings.multi_overlap, capacity=capacity)
     if settings.infer_overlap:
         inference = infer_overlap(spec.region, collected.groups_of(spec), options)
         if any(found.is_error for found in inference.findings):
@@ -96,7 +134,11 @@ def _plan_spec(spec: Spec, collected: Collected, settings: Settings) -> Planned:
     if len(spec.region.phases) > 1:
         options = replace(options, live=live_ranges(spec))
     plan = plan_with_fallback if settings.placement == "auto" else plan_region
-    return Planned(spec, plan(spec.region, options), options.live)
+    result = plan(spec.region, options)
+    if len(spec.region.buffers) > 1 and not spec.region.phases:
+        alike = finding("W6", spec.region.name, count=len(spec.region.buffers))
+        result = replace(result, findings=(*result.findings, alike))
+    return Planned(spec, result, options.live)
 
 
 def define_size(planned: Planned) -> None:

@@ -99,10 +99,9 @@ class RecordError(ValueError):
 def record_of(plan: StoragePlan, placement: Placement) -> Record:
     """What there is to keep of `placement`."""
     name = placement.buffer.name
-    is_one = len(plan.trees) == 1
     ways = tuple(
-        Way("" if is_one else tree.phase or str(number), _turns(tree.tree, leaf.path))
-        for number, tree in enumerate(plan.trees)
+        Way(label, _turns(tree.tree, leaf.path))
+        for label, tree in zip(_labels(plan), plan.trees, strict=True)
         for leaf in leaves(tree.tree)
         if leaf.buffer.name == name
     )
@@ -110,6 +109,20 @@ def record_of(plan: StoragePlan, placement: Placement) -> Record:
     levels = tuple(zip(radices, placement.strides, strict=True))
     count, window = placement.buffer.count, placement.stride
     return Record(name, count, placement.offset, levels, window, ways)
+
+
+def _labels(plan: StoragePlan) -> list[str]:
+    """A name for every tree that no other has: its phase, or its number where that is not enough.
+
+    The only tree needs none.
+    """
+    if len(plan.trees) == 1:
+        return [""]
+    names = [tree.phase for tree in plan.trees]
+    return [
+        name if name and names.count(name) == 1 else f"{name}#{number}"
+        for number, name in enumerate(names)
+    ]
 
 
 def _turns(tree: Tree, path: Path) -> tuple[Turn, ...]:

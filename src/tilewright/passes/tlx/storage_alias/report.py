@@ -1,6 +1,6 @@
 """What could be better: storage that is shared without need, and room that nobody uses.
 
-Advice is given for a module as a whole, since memory that is free for one region is what all other
+Advice is given for a kernel as a whole, since memory that is free for one region is what all other
 allocations leave. Nothing is changed; every piece of advice was planned and checked first.
 """
 
@@ -11,60 +11,58 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.dialects.ttg.checks import memdesc
-from tilewright.dialects.ttg.memory import LocalAllocOp
-from tilewright.dialects.ttng.tmem import TMEMAllocOp
-from tilewright.ir.traversal import walk
-from tilewright.memory import (
-    Memory,
-    StoragePlan,
-    Unsharing,
-    plain_region,
-    plan_region,
-    region_map,
-    unsharings,
-)
-from tilewright.passes.tlx.storage_alias.buffers import buffer_of
-from tilewright.passes.tlx.storage_alias.collect import Names, source_of
+from tilewright.memory import Finding, Memory, StoragePlan, finding, region_map, unsharings
+from tilewright.passes.tlx.storage_alias.collect import function_of
+from tilewright.passes.tlx.storage_alias.plain import PlainAllocations, names_in, plain_allocations
 from tilewright.passes.tlx.storage_alias.planning import Planned, Settings
 
 MAX_ADVICE = 3
 """Pieces of advice given for one region; more than that nobody reads."""
 
 
-def plain_plans(module: ModuleOp) -> Iterator[StoragePlan]:
-    """The ordinary allocations of `module`, which take room too."""
-    names = Names()
-    for op in walk(module):
-        if isinstance(op, LocalAllocOp | TMEMAllocOp):
-            name = names.of(op.result, "allocation")
-            try:
-                buffer = buffer_of(name, memdesc(op.result.type), source_of(op))
-            except ValueError:
-                continue
-            plan = plan_region(plain_region(buffer)).plan
-            if plan is not None:
-                yield plan
-
-
 def advice(
     module: ModuleOp, planned: Sequence[Planned], settings: Settings
-) -> Iterator[tuple[Operation, Unsharing]]:
+) -> Iterator[tuple[Operation, Finding]]:
     """Who need not share, with the spec it is about."""
-    others = list(plain_plans(module))
+    taken = names_in(each.plan for each in planned if each.plan is not None)
+    others = plain_allocations(module, taken)
+    for function in dict.fromkeys(function_of(each.spec.op) for each in planned):
+        mine = [each for each in planned if function_of(each.spec.op) is function]
+        for memory in Memory:
+            yield from _advice(function, memory, mine, others, settings)
+
+
+def _advice(
+    function: Operation,
+    memory: Memory,
+    planned: Sequence[Planned],
+    others: PlainAllocations,
+    settings: Settings,
+) -> Iterator[tuple[Operation, Finding]]:
+    """Advice about one memory of one kernel.
+
+    Where an allocation has no known size nobody can tell what is free, and that is said instead.
+    """
     plans = [each.plan for each in planned if each.plan is not None]
+    capacity = settings.capacity(memory)
+    if capacity is None or all(plan.region.memory is not memory for plan in plans):
+        return
+    unsized = [
+        each
+        for each in others.unsized
+        if each.memory is memory and function_of(each.op) is function
+    ]
+    if unsized:
+        yield from ((each.op, finding("R4", reason=each.reason)) for each in unsized)
+        return
+    plain = [plan for op, plan in others.plans.items() if function_of(op) is function]
     specs = {each.spec.region.name: each.spec.op for each in planned}
-    for memory in Memory:
-        capacity = settings.capacity(memory)
-        if capacity is None:
-            continue
-        found = unsharings([*plans, *others], memory, capacity)
-        for name in dict.fromkeys(each.region for each in found):
-            mine = [each for each in found if each.region == name]
-            for each in mine[:MAX_ADVICE]:
-                yield specs[name], each
+    found = unsharings([*plans, *plain], memory, capacity)
+    for name in dict.fromkeys(each.region for each in found):
+        mine = [each for each in found if each.region == name]
+        yield from ((specs[name], each.finding) for each in mine[:MAX_ADVICE])
 
 
-def waste(plan: StoragePlan) -> str:
+def waste(plan: StoragePlan) -> Finding:
     """One line about the room that no buffer covers."""
-    return f"{plan.backing}: {region_map(plan).waste}"
+    return finding("R3", plan.region.name, backing=plan.backing, waste=region_map(plan).waste)
