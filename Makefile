@@ -11,13 +11,15 @@ STAMP := $(VENV)/.installed
 LIT_TESTS ?= tests/lit
 FUZZ_TESTS ?= tests
 BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py
+DEVICE_TESTS ?= tests/device
+DEVICE_PYTHON ?= $(BIN)/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest chromium bench fuzz clean
+.PHONY: help demo test lint lit pytest chromium bench fuzz device-test clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 	@echo "variables: PYTHON=$(PYTHON) (for making .venv), JOBS=$(JOBS), PYTEST_ARGS=..."
 
 demo: $(STAMP) ## a real kernel dump goes in, through and out
@@ -51,6 +53,11 @@ bench: $(STAMP) ## time the text layer beside stock xDSL, and storage-alias lowe
 
 fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees
 	$(BIN)/python -m pytest -n $(JOBS) -m slow $(FUZZ_TESTS) $(PYTEST_ARGS)
+
+# Kernels built with the Triton and torch of DEVICE_PYTHON, which need not be `.venv`'s. Without a network:
+# scripts/offline_wheels.sh here, make device-test DEVICE_PYTHON="env PYTHONPATH=wheels/py3.12 python3" there.
+device-test: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## tests that need a GPU
+	$(DEVICE_PYTHON) -m pytest -m device $(DEVICE_TESTS) $(PYTEST_ARGS)
 
 clean: ## remove outputs and caches; .venv stays
 	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis

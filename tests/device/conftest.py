@@ -1,0 +1,56 @@
+"""What the tests of this folder need beyond a device, and the reason given where it is missing.
+
+They build kernels with the Triton that is installed and hold data in torch, on a Hopper GPU: the
+kernels use its copy engine and its matrix instructions. Whether a driver sees any device at all is
+asked by ``tests/conftest.py`` for every test with the marker.
+"""
+
+import importlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+HOPPER = (9, 0)
+
+
+@cache
+def missing() -> str | None:
+    """Why the kernels cannot be built and run here, or None when they can."""
+    for package in ("torch", "triton"):
+        if find_spec(package) is None:
+            return f"{package} is not installed"
+    torch = importlib.import_module("torch")
+    if not torch.cuda.is_available():
+        return "torch sees no CUDA device"
+    capability = torch.cuda.get_device_capability()
+    if capability != HOPPER:
+        return "the kernels are for compute capability 9.0, the GPU has {}.{}".format(*capability)
+    if importlib.import_module("triton").__version__.startswith("3.8."):
+        return "Triton 3.8 alone refuses views that are smaller than their allocation"
+    return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fresh_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every run builds its kernels anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton-cache")))
+        yield
+
+
+def pytest_report_header() -> str:
+    return f"device kernels: {missing() or 'will run'}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = [item for item in items if FOLDER in item.path.parents]
+    if not here or (reason := missing()) is None:
+        return
+    for item in here:
+        item.add_marker(
+            pytest.mark.skip(reason=f"needs a Hopper GPU with torch and Triton: {reason}")
+        )
