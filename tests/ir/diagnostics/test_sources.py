@@ -1,5 +1,6 @@
 """Lines of supplied text and of files; everything that is not text has no lines."""
 
+import linecache
 import os
 from pathlib import Path
 
@@ -92,3 +93,15 @@ def test_huge_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert SourceManager().line(str(file), 1) is None
     monkeypatch.setattr(sources_module, "MAX_FILE_BYTES", 6)
     assert SourceManager().line(str(file), 1) == "12345"
+
+
+def test_text_registered_with_linecache(monkeypatch):
+    entry = (6, None, ["one\n", "two\n"], "<cell 3>")
+    monkeypatch.setitem(linecache.cache, "<cell 3>", entry)
+    assert SourceManager().line("<cell 3>", 2) == "two"
+    assert SourceManager(read_files=False).line("<cell 3>", 2) is None
+
+
+def test_text_that_linecache_has_not_fetched_has_no_lines(monkeypatch):
+    monkeypatch.setitem(linecache.cache, "<cell 4>", (lambda: "late",))
+    assert SourceManager().line("<cell 4>", 1) is None

@@ -2,12 +2,14 @@
 
 Most files are read from disk when a diagnostic first points into them. Text that is not on
 disk under that name is supplied by `add`: standard input, or one chunk of a split file, which
-starts at some later line of the original. Asking for a line never fails and never blocks: a
+starts at some later line of the original; or it is known to Python's `linecache`, as the cells of
+a notebook are. Asking for a line never fails and never blocks: a
 missing, unreadable, special, huge or binary file simply has no lines.
 """
 
 from __future__ import annotations
 
+import linecache
 import stat
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,10 +48,17 @@ class SourceManager:
     def line(self, file: str, number: int) -> str | None:
         """Line `number` (from 1) without its line break, or None if there is no such text."""
         if file not in self._chunks:
-            text = _read(file) if self._read_files else None
+            text = (_read(file) or _registered(file)) if self._read_files else None
             self._chunks[file] = [] if text is None else [_Chunk(text, 1)]
         lines = (chunk.line(number) for chunk in self._chunks[file])
         return next((line for line in lines if line is not None), None)
+
+
+def _registered(file: str) -> str | None:
+    """Text that somebody registered for `file`, without looking at the disk."""
+    entry = linecache.cache.get(file)
+    # One element stands for text that has not been fetched yet.
+    return "".join(entry[2]) if entry is not None and len(entry) == 4 else None
 
 
 def _read(file: str) -> str | None:
