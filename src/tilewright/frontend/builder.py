@@ -1,0 +1,94 @@
+"""Where ops go and where they come from.
+
+One builder is current while a kernel is traced. Functions of the languages emit through it and
+never see blocks or locations:
+
+    current().insert(arith.AddiOp(lhs, rhs)).results[0]
+
+`insert` gives the op the place in the author's source that is being executed, with the chain of
+kernel functions that led there (`locations`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.ir import Block, Operation
+
+from tilewright.frontend.locations import current_location
+
+_Op = TypeVar("_Op", bound=Operation)
+
+
+class Builder:
+    """Appends ops to `block`; control flow moves `block` with `at`."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._pinned: LocationAttr | None = None
+
+    def insert(self, op: _Op) -> _Op:
+        """Append `op` at the insertion point, located where the kernel is being executed."""
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location()
+        self.block.add_op(op)
+        return op
+
+    def location(self) -> LocationAttr:
+        return current_location() if self._pinned is None else self._pinned
+
+    @contextmanager
+    def at(self, block: Block) -> Generator[Block]:
+        """Append to `block` inside the ``with``, then go on where we were."""
+        before, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = before
+
+    @contextmanager
+    def located(self, location: LocationAttr) -> Generator[None]:
+        """Every op inserted inside the ``with`` comes from `location`."""
+        before, self._pinned = self._pinned, location
+        try:
+            yield
+        finally:
+            self._pinned = before
+
+
+class _Stack(threading.local):
+    """Every thread traces its own kernels."""
+
+    def __init__(self) -> None:
+        self.builders: list[Builder] = []
+
+
+_stack = _Stack()
+
+
+def current() -> Builder:
+    """The builder of the kernel being traced."""
+    builders = _stack.builders
+    if not builders:
+        raise RuntimeError(
+            "this function emits code of a kernel: call it inside a function decorated with @jit"
+        )
+    return builders[-1]
+
+
+def is_tracing() -> bool:
+    return bool(_stack.builders)
+
+
+@contextmanager
+def using(builder: Builder) -> Generator[Builder]:
+    """Make `builder` the current one inside the ``with``."""
+    _stack.builders.append(builder)
+    try:
+        yield builder
+    finally:
+        _stack.builders.pop()

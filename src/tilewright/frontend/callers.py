@@ -1,0 +1,77 @@
+"""Mistakes in ordinary Python that uses a kernel: a launch, a descriptor. Shown like all others.
+
+    train.py:31:5: error[TW6020]: copy is called without a value for n: pass it by position ...
+      31 |     copy[(4,)](x, out, BLOCK=16)
+         |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~
+      train.py:9:1: note: copy(x_ptr, out_ptr, n, BLOCK) is defined here
+
+The place is the call in the author's code that led here. The exception keeps its type, so that it
+can be caught as what Python would have raised.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from inspect import currentframe
+from itertools import islice
+from types import FrameType
+
+from tilewright.ir.diagnostics import (
+    Diagnostic,
+    Severity,
+    SourceManager,
+    SourcePosition,
+    pretty,
+)
+
+PACKAGE = "tilewright"
+
+Note = tuple[SourcePosition | None, str]
+
+_KINDS = (TypeError, ValueError, OverflowError, RuntimeError)
+
+
+def located(
+    error: Exception, code: str, notes: Sequence[Note] = (), *, prefix: str = ""
+) -> Exception:
+    """`error` with the call in the author's code that led here, to be raised in its place."""
+    position = call_site()
+    diagnostic = Diagnostic(Severity.ERROR, f"{prefix}{error}", position, code)
+    diagnostic.notes.extend(Diagnostic(Severity.NOTE, text, where) for where, text in notes)
+    sources = SourceManager()
+    if position is not None and (lines := linecache.getlines(position.file)):
+        sources.add(position.file, "".join(lines))
+    # Classes derived from these may want other arguments than a text.
+    kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
+    return kind(pretty(diagnostic, sources))
+
+
+def call_site() -> SourcePosition | None:
+    """The call that is executing in the innermost frame outside of this package."""
+    frame = currentframe()
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return None if frame is None else _position(frame)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == PACKAGE
+
+
+def _position(frame: FrameType) -> SourcePosition | None:
+    code = frame.f_code
+    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    if place is None or None in place:
+        return SourcePosition(code.co_filename, frame.f_lineno, 0)
+    line, last, start, end = (number or 0 for number in place)
+    file = code.co_filename
+    return SourcePosition(
+        file, line, column_of(file, line, start), last, column_of(file, last, end)
+    )
+
+
+def column_of(file: str, line: int, offset: int) -> int:
+    """Python counts bytes from 0, people characters from 1."""
+    text = linecache.getline(file, line)
+    return len(text.encode()[:offset].decode(errors="replace")) + 1 if text else offset + 1
