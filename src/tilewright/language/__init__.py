@@ -1,0 +1,1 @@
+"""What an author imports: the kernel languages."""

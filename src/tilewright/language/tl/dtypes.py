@@ -1,0 +1,577 @@
+"""The types of `tl`: scalars, pointers, blocks.
+
+A type of `tl` knows what the IR forgets: ``i32`` is both `int32` and `uint32`, and which of the two
+decides whether a division is ``arith.divsi`` or ``arith.divui``. What there is to know about a
+scalar is one row of a table.
+
+    float32                          fp32
+    pointer_type(float32)            pointer<fp32>            !tt.ptr<f32>
+    block_type(float32, [64, 32])    <['64', '32'], fp32>     tensor<64x32xf32>
+
+Names, and the texts in the middle column, are those of Triton: annotations, error messages and
+mangled function names are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+)
+from xdsl.ir import Attribute
+
+from tilewright.dialects.tt import PtrType
+from tilewright.dialects.type_utils import POINTER_BITS, AnyTensor, tensor_of
+from tilewright.language.tl.constexpr import unwrap
+
+TRITON_MAX_TENSOR_NUMEL = 1048576
+
+
+class Signedness(Enum):
+    SIGNED = 0
+    UNSIGNED = 1
+
+
+class Kind(Enum):
+    """Kinds of scalars; a Python number gives way to a tensor of its own or a higher kind."""
+
+    BOOLEAN = 0
+    INTEGRAL = 1
+    FLOATING = 2
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    """A row of the table of scalars."""
+
+    kind: Kind
+    bits: int
+    ir: Attribute
+    short: str  # in mangled names
+    signed: bool = False
+    mantissa_bits: int = 0
+    exponent_bias: int = 0
+
+
+def _integers() -> Iterator[tuple[str, _Scalar]]:
+    yield "int1", _Scalar(Kind.BOOLEAN, 1, IntegerType(1), "u1")
+    for bits in (8, 16, 32, 64):
+        ir = IntegerType(bits)
+        yield f"int{bits}", _Scalar(Kind.INTEGRAL, bits, ir, f"i{bits}", signed=True)
+        yield f"uint{bits}", _Scalar(Kind.INTEGRAL, bits, ir, f"u{bits}")
+
+
+_FLOATS: Sequence[tuple[str, int, Attribute, int, int]] = (
+    # name, bits, type in the IR, bits of the mantissa, bias of the exponent
+    ("fp8e4b15", 8, IntegerType(8), 3, 15),  # no such type in MLIR: its bits are carried as i8
+    ("fp8e4nv", 8, Float8E4M3FNType(), 3, 7),
+    ("fp8e4b8", 8, Float8E4M3FNUZType(), 3, 8),
+    ("fp8e5", 8, Float8E5M2Type(), 2, 15),
+    ("fp8e5b16", 8, Float8E5M2FNUZType(), 2, 16),
+    ("fp16", 16, Float16Type(), 10, 15),
+    ("bf16", 16, BFloat16Type(), 7, 127),
+    ("fp32", 32, Float32Type(), 23, 127),
+    ("fp64", 64, Float64Type(), 52, 1023),
+)
+
+_SCALARS: Mapping[str, _Scalar] = {
+    **dict(_integers()),
+    **{
+        name: _Scalar(Kind.FLOATING, bits, ir, name, mantissa_bits=mantissa, exponent_bias=bias)
+        for name, bits, ir, mantissa, bias in _FLOATS
+    },
+}
+_VOID = "void"
+
+
+class dtype:
+    """A scalar type, and the base of the types made of scalars."""
+
+    SIGNEDNESS: TypeAlias = Signedness
+    KIND: TypeAlias = Kind
+
+    def __init__(self, name: str) -> None:
+        name = unwrap(name)
+        if name not in _SCALARS and name != _VOID:
+            known = ", ".join((*_SCALARS, _VOID))
+            raise ValueError(f"no scalar type is called {name!r}; there are {known}")
+        self.name = name
+
+    # What it is.
+
+    @property
+    def _row(self) -> _Scalar | None:
+        return _SCALARS.get(self.name)
+
+    def _is_kind(self, *kinds: Kind) -> bool:
+        row = self._row
+        return row is not None and row.kind in kinds
+
+    def kind(self) -> Kind:
+        """Bool, integer or float; a pointer has none of these kinds."""
+        row = self._row
+        if row is None:
+            raise TypeError(f"{self} is not a number: it is neither bool, nor integer, nor float")
+        return row.kind
+
+    def is_floating(self) -> bool:
+        return self._is_kind(Kind.FLOATING)
+
+    def is_standard_floating(self) -> bool:
+        return self.is_floating() and not self.is_fp8()
+
+    def is_int(self) -> bool:
+        """Whether it is an integer; `int1` counts as one."""
+        return self._is_kind(Kind.BOOLEAN, Kind.INTEGRAL)
+
+    def is_int_signed(self) -> bool:
+        row = self._row
+        return row is not None and row.signed
+
+    def is_int_unsigned(self) -> bool:
+        """Whether it is an unsigned integer; `int1` counts as one."""
+        return self.is_int() and not self.is_int_signed()
+
+    def is_bool(self) -> bool:
+        return self._is_kind(Kind.BOOLEAN)
+
+    def is_fp8(self) -> bool:
+        return self.is_floating() and self.primitive_bitwidth == 8
+
+    def is_fp8e4nv(self) -> bool:
+        return self.name == "fp8e4nv"
+
+    def is_fp8e4b8(self) -> bool:
+        return self.name == "fp8e4b8"
+
+    def is_fp8e4b15(self) -> bool:
+        return self.name == "fp8e4b15"
+
+    def is_fp8e5(self) -> bool:
+        return self.name == "fp8e5"
+
+    def is_fp8e5b16(self) -> bool:
+        return self.name == "fp8e5b16"
+
+    def is_fp16(self) -> bool:
+        return self.name == "fp16"
+
+    def is_bf16(self) -> bool:
+        return self.name == "bf16"
+
+    def is_fp32(self) -> bool:
+        return self.name == "fp32"
+
+    def is_fp64(self) -> bool:
+        return self.name == "fp64"
+
+    def is_int1(self) -> bool:
+        return self.name == "int1"
+
+    def is_int8(self) -> bool:
+        return self.name == "int8"
+
+    def is_int16(self) -> bool:
+        return self.name == "int16"
+
+    def is_int32(self) -> bool:
+        return self.name == "int32"
+
+    def is_int64(self) -> bool:
+        return self.name == "int64"
+
+    def is_uint8(self) -> bool:
+        return self.name == "uint8"
+
+    def is_uint16(self) -> bool:
+        return self.name == "uint16"
+
+    def is_uint32(self) -> bool:
+        return self.name == "uint32"
+
+    def is_uint64(self) -> bool:
+        return self.name == "uint64"
+
+    def is_void(self) -> bool:
+        return self.name == _VOID
+
+    def is_block(self) -> bool:
+        return False
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def is_const(self) -> bool:
+        return False
+
+    @staticmethod
+    def is_dtype(type_str: str) -> bool:
+        """Whether a scalar type has that name."""
+        return type_str in _SCALARS or type_str == _VOID
+
+    # How large it is.
+
+    @property
+    def primitive_bitwidth(self) -> int:
+        row = self._row
+        return 0 if row is None else row.bits
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element; 0 for `int1`."""
+        return self.primitive_bitwidth // 8
+
+    def _integer(self, wanted: str) -> _Scalar:
+        row = self._row
+        if row is None or row.kind is Kind.FLOATING:
+            raise AttributeError(f"{self} has no {wanted}: it is not an integer type")
+        return row
+
+    def _float(self, wanted: str) -> _Scalar:
+        row = self._row
+        if row is None or row.kind is not Kind.FLOATING:
+            raise AttributeError(f"{self} has no {wanted}: it is not a floating-point type")
+        return row
+
+    @property
+    def int_bitwidth(self) -> int:
+        return self._integer("int_bitwidth").bits
+
+    @property
+    def int_signedness(self) -> Signedness:
+        signed = self._integer("int_signedness").signed
+        return Signedness.SIGNED if signed else Signedness.UNSIGNED
+
+    @property
+    def fp_mantissa_width(self) -> int:
+        return self._float("fp_mantissa_width").mantissa_bits
+
+    @property
+    def exponent_bias(self) -> int:
+        return self._float("exponent_bias").exponent_bias
+
+    def get_int_max_value(self) -> int:
+        row = self._integer("largest integer")
+        return 2 ** (row.bits - 1) - 1 if row.signed else 2**row.bits - 1
+
+    def get_int_min_value(self) -> int:
+        row = self._integer("smallest integer")
+        return -(2 ** (row.bits - 1)) if row.signed else 0
+
+    # What it is made of.
+
+    @property
+    def scalar(self) -> dtype:
+        """The type of one element."""
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def numel(self) -> int:
+        return 1
+
+    def with_element_ty(self, element_ty: dtype) -> dtype:
+        """A type of the same shape with elements of another type."""
+        return element_ty
+
+    def to_ir(self) -> Attribute:
+        row = self._row
+        if row is None:
+            raise TypeError(f"no value can have type {self}")
+        return row.ir
+
+    # How it is written.
+
+    def codegen_name(self) -> str:
+        """The name as in source text: `float32` for fp32."""
+        if self.name.startswith("fp"):
+            return f"float{self.name[2:]}"
+        if self.name.startswith("bf"):
+            return f"bfloat{self.name[2:]}"
+        return self.name
+
+    def mangle(self) -> str:
+        """The name as part of a function's name."""
+        row = self._row
+        return "V" if row is None else row.short
+
+    @property
+    def cache_key_part(self) -> str:
+        return self.name
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+    @override
+    def __repr__(self) -> str:
+        return f"tl.{self.codegen_name()}"
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        other = unwrap(other)
+        return type(self) is type(other) and isinstance(other, dtype) and self.name == other.name
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class pointer_type(dtype):
+    """A pointer to elements in global memory; `const` ones cannot be stored to."""
+
+    def __init__(
+        self, element_ty: dtype, address_space: str = "global", const: bool = False
+    ) -> None:
+        element_ty = unwrap(element_ty)
+        if not isinstance(element_ty, dtype):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`, "
+                "such as tl.float32"
+            )
+        self.element_ty = element_ty
+        self.address_space = address_space
+        self.const = const
+        self.name = f"{'const_' if const else ''}pointer<{element_ty}>"
+
+    @override
+    def is_ptr(self) -> bool:
+        return True
+
+    @override
+    def is_const(self) -> bool:
+        return self.const
+
+    @property
+    @override
+    def primitive_bitwidth(self) -> int:
+        return POINTER_BITS
+
+    @cached_property
+    def _ir(self) -> PtrType:
+        # What cannot be written lives in an address space of its own.
+        space = "constant" if self.const else self.address_space
+        return PtrType.get(self.element_ty.to_ir(), space)
+
+    @override
+    def to_ir(self) -> PtrType:
+        return self._ir
+
+    @override
+    def mangle(self) -> str:
+        return f"P{self.element_ty.mangle()}"
+
+    @override
+    def __repr__(self) -> str:
+        return self.name
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        other = unwrap(other)
+        return (
+            isinstance(other, pointer_type)
+            and self.element_ty == other.element_ty
+            and self.address_space == other.address_space
+            and self.const == other.const
+        )
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self.name, self.address_space))
+
+
+def is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """The extents of a block, each a power of two, not too many elements in all."""
+    shape = tuple(unwrap(extent) for extent in unwrap(shape))
+    count = 1
+    for index, extent in enumerate(shape):
+        if not isinstance(extent, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"Shape element {index} must have type `constexpr[int]`, got "
+                f"`{type(extent).__name__}`: the shape of a block is known when the kernel is "
+                "compiled. Declare the extent `: tl.constexpr`, as a parameter or where it is "
+                "assigned"
+            )
+        if not is_power_of_two(extent):
+            raise ValueError(
+                f"Shape element {index} must be a power of 2, but is {extent}"
+                + (f"; {1 << extent.bit_length()} with a mask would do" if extent > 0 else "")
+            )
+        count *= extent
+    if count > TRITON_MAX_TENSOR_NUMEL:
+        raise ValueError(
+            f"numel ({count}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL}): "
+            "use smaller blocks and more programs, or a loop"
+        )
+    return shape
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(element: dtype, shape: tuple[int, ...]) -> AnyTensor:
+    """One object for one type: equal types that are the same object compare fast."""
+    return tensor_of(element.to_ir(), shape)
+
+
+class block_type(dtype):
+    """A block of elements of one type, with at least one dimension."""
+
+    def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
+        self.element_ty = unwrap(element_ty)
+        self._shape = check_shape(shape)
+        if not self._shape:
+            raise TypeError("0d block_type is forbidden: use the element type itself")
+        self.name = f"<{[str(extent) for extent in self._shape]}, {self.element_ty}>"
+
+    @override
+    def is_block(self) -> bool:
+        return True
+
+    @property
+    @override
+    def scalar(self) -> dtype:
+        return self.element_ty
+
+    @property
+    @override
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    def get_block_shapes(self) -> tuple[int, ...]:
+        return self._shape
+
+    @cached_property
+    def _numel(self) -> int:
+        count = 1
+        for extent in self._shape:
+            count *= extent
+        return count
+
+    @property
+    @override
+    def numel(self) -> int:
+        return self._numel
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * self.element_ty.itemsize
+
+    @override
+    def with_element_ty(self, element_ty: dtype) -> block_type:
+        return block_type(element_ty, self._shape)
+
+    @override
+    def to_ir(self) -> AnyTensor:
+        return _tensor_type(self.element_ty, self._shape)
+
+    @override
+    def mangle(self) -> str:
+        return f"{self.element_ty.mangle()}S{'_'.join(map(str, self._shape))}S"
+
+    @override
+    def __repr__(self) -> str:
+        return self.name
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, block_type)
+            and self._shape == other._shape
+            and self.element_ty == other.element_ty
+        )
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self._shape, self.element_ty))
+
+
+@dataclass(frozen=True)
+class tuple_type:
+    """The types of a tuple's elements, and their names if it has any."""
+
+    types: Sequence[object]
+    fields: Sequence[str] | None = None
+
+    @property
+    def name(self) -> str:
+        names = [""] * len(self.types) if self.fields is None else [f"{f}:" for f in self.fields]
+        parts = (f"{field}{type}" for field, type in zip(names, self.types, strict=True))
+        return f"[{','.join(parts)}]"
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.types)
+
+    def __getitem__(self, index: int) -> object:
+        return self.types[index]
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+
+class const:
+    """Annotates a pointer parameter whose data the kernel does not write."""
+
+
+void = dtype("void")
+int1 = dtype("int1")
+int8 = dtype("int8")
+int16 = dtype("int16")
+int32 = dtype("int32")
+int64 = dtype("int64")
+uint8 = dtype("uint8")
+uint16 = dtype("uint16")
+uint32 = dtype("uint32")
+uint64 = dtype("uint64")
+float8e5 = dtype("fp8e5")
+float8e5b16 = dtype("fp8e5b16")
+float8e4nv = dtype("fp8e4nv")
+float8e4b8 = dtype("fp8e4b8")
+float8e4b15 = dtype("fp8e4b15")
+float16 = dtype("fp16")
+bfloat16 = dtype("bf16")
+float32 = dtype("fp32")
+float64 = dtype("fp64")
+pi32_t = pointer_type(int32)
+
+_SIGNATURE_NAMES: Mapping[str, str] = {
+    **{name: name for name in (*_SCALARS, _VOID)},
+    **{row.short: name for name, row in _SCALARS.items()},
+    "i1": "int1",
+    "B": "int1",
+}
+
+
+def named_dtype(name: str) -> dtype:
+    """The scalar type that a kernel's signature spells ``i32``, ``u8``, ``fp16``, ``i1``."""
+    if name not in _SIGNATURE_NAMES:
+        raise ValueError(f"no scalar type is spelled {name!r} in a signature")
+    return dtype(_SIGNATURE_NAMES[name])
+
+
+def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
+    """The integer type of that width; there is one of width 1."""
+    name = "int1" if bitwidth == 1 else f"{'' if signed else 'u'}int{bitwidth}"
+    if name not in _SCALARS:
+        raise ValueError(f"Unsupported bitwidth {bitwidth} and signedness {signed}")
+    return dtype(name)

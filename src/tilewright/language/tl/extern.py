@@ -1,0 +1,60 @@
+"""Functions of device libraries, applied to every element.
+
+A library has one symbol for each list of argument types. Arguments are broadcast to one shape but
+never converted: which precision is meant is up to the author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tilewright.dialects.tt import ExternElementwiseOp
+from tilewright.language.tl.broadcast import broadcast_values
+from tilewright.language.tl.constants import to_tensor
+from tilewright.language.tl.dtypes import dtype
+from tilewright.language.tl.tensor import Operand, emit, tensor
+
+Symbols = Mapping[tuple[dtype, ...], tuple[str, dtype]]
+"""For each list of argument types the symbol and the type of its result."""
+
+
+def extern_elementwise(
+    lib_name: str,
+    lib_path: str,
+    args: Sequence[Operand],
+    arg_type_symbol_dict: Symbols,
+    is_pure: bool,
+) -> tensor:
+    """The function for the types of `args`, called for each element."""
+    values = [to_tensor(value) for value in args]
+    types = tuple(value.dtype for value in values)
+    if types not in arg_type_symbol_dict:
+        raise ValueError(
+            f"input arg type does not match. Expect one of {_texts(arg_type_symbol_dict)}, got "
+            f"{_text(types)}: convert the arguments with .to()"
+        )
+    symbol, element = arg_type_symbol_dict[types]
+    result = element
+    if values:
+        common = values[0]
+        for value in values:
+            _, common = broadcast_values(value, common)
+        values = [broadcast_values(value, common)[0] for value in values]
+        result = common.type.with_element_ty(element)
+    op = ExternElementwiseOp(
+        [value.handle for value in values],
+        result.to_ir(),
+        symbol,
+        libname=lib_name,
+        libpath=lib_path,
+        pure=is_pure,
+    )
+    return emit(op, result)
+
+
+def _text(types: Sequence[dtype]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+def _texts(symbols: Symbols) -> str:
+    return " or ".join(_text(types) for types in symbols)
