@@ -1,0 +1,211 @@
+"""What the emitter, the memory and the callers of the NumPy target agree on.
+
+A kernel runs in *batches*: P programs at once, as extra leading axis of every array. The words
+used everywhere below:
+
+- An *array of a batch* has rank n+1 for a tensor of rank n: axis 0 is the program axis with
+  extent P, or 1 where all programs of the batch agree; any other axis may have extent 1 where the
+  value does not change along it (broadcasting is never carried out before it is needed). Scalars
+  of the IR are (P,) or (1,); a value without any varying axis may be a NumPy scalar (rank 0).
+- An *address* is an int64 byte address, given as `Terms`: arrays whose broadcast sum it is.
+  `base + rows[:, None] * stride + cols[None, :]` arrives as three small arrays, so an access can
+  find whole rows without ever building the full address tensor.
+- A *mask* is given as `Terms` of bool as well: their conjunction. No terms: all lanes take part.
+- A program that does not take part at the moment (divergent control flow) has False in
+  `Memory.active`, (P,) bool or None for all. Its lanes are neither read, written nor checked.
+
+Programs count in launch order: `id = x + grid_x * (y + grid_y * z)`. The meaning of a launch is
+that of running the programs one after another in that order, and lanes of an access in row-major
+order; whatever a batch does must come to the same, or be undone and run one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import Attribute
+
+from tilewright.frontend.carets import underlined
+from tilewright.ir.diagnostics import Diagnostic, SourceManager, pretty
+
+Array: TypeAlias = npt.NDArray[Any]
+Terms: TypeAlias = tuple[Array | np.generic, ...]
+Grid: TypeAlias = tuple[int, int, int]
+
+AccessKind: TypeAlias = Literal["load", "store", "atomic_rmw", "atomic_cas"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One op that touches memory: a row of the table that accesses refer to by index."""
+
+    index: int
+    kind: AccessKind
+    location: Attribute | None
+    text: str
+    """The op as a reader knows it, e.g. `tt.load` or `tt.descriptor_load`."""
+    dtype: np.dtype[Any]
+    """Of one element."""
+    shape: tuple[int, ...]
+    """Of the tensor accessed by one program; () for a scalar access."""
+    root: int | None
+    """The kernel argument every address of this op derives from, None if that is not known."""
+    in_loop: bool
+    """Whether one program may execute the op more than once."""
+    result_used: bool = True
+    rmw: str | None = None
+    """For `atomic_rmw`: add, fadd, max, umax, min, umin, and, or, xor, exch.
+
+    The lesser and greater of floats are those of numbers."""
+    semantic: str = "relaxed"
+    """How an atomic orders other accesses: relaxed, acquire, release, acq_rel."""
+    masked: bool = False
+    """Whether the author wrote a mask."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array given for a pointer argument. It is read and written in place."""
+
+    name: str
+    array: Array
+    initialised: bool = True
+    """False for memory nobody has written yet: reading it before a store is a fault."""
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A host-made tensor descriptor given for a `!tt.tensordesc` argument.
+
+    `strides` count elements; `padding` is "zero" or "nan".
+    """
+
+    buffer: Buffer
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str = "zero"
+
+
+Argument: TypeAlias = Buffer | Descriptor | np.generic | int | float | bool | None
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many programs are done and how many there are."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run; the defaults check everything that costs little."""
+
+    batch: int | None = None
+    """Programs per batch; None lets the kernel choose, 1 runs them one by one."""
+    check_bounds: bool = True
+    check_uninitialised: bool = True
+    """Report a use of lanes that a masked load left undefined, and reads of unwritten buffers."""
+    check_races: bool = False
+    """Report two programs that write the same element without an atomic."""
+    reachable: tuple[Buffer, ...] = ()
+    """Arrays that are no argument but whose addresses lie in memory (grouped products)."""
+    progress: Progress | None = None
+    output: Callable[[str], None] | None = None
+    """Takes the lines of `tt.print`; None prints to standard output."""
+    sources: SourceManager | None = None
+    """Text behind the locations, for messages; None reads the files."""
+
+
+@dataclass
+class RunReport:
+    """What happened in a launch."""
+
+    programs: int = 0
+    batches: int = 0
+    batch_size: int = 0
+    serial_programs: int = 0
+    """Programs that were run one by one."""
+    serial_reasons: dict[str, int] = field(default_factory=dict[str, int])
+    """Why, and for how many programs."""
+    seconds: float = 0.0
+    warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+
+class NumpyFault(Exception):
+    """The kernel did something a GPU would not report. The text shows the author's line."""
+
+    def __init__(
+        self,
+        diagnostic: Diagnostic,
+        program: Grid | None = None,
+        sources: SourceManager | None = None,
+    ) -> None:
+        self.diagnostic = underlined(diagnostic)
+        self.program = program
+        super().__init__(pretty(self.diagnostic, sources))
+
+
+class Memory(Protocol):
+    """The memory of one launch, as generated code and the launcher see it.
+
+    Results have the shape that addresses, mask and the other operands broadcast to, with the
+    site's dtype; all of rank 0 gives a NumPy scalar.
+    """
+
+    active: Array | None
+    """(P,) bool; the generated code sets it around divergent control flow."""
+
+    serial_reason: str | None
+    """Why this kernel must run one by one whatever the batch size, or None."""
+
+    def address_of(self, argument: int) -> np.int64:
+        """The byte address of the first element of the buffer given for a kernel argument."""
+        ...
+
+    def begin(self, programs: Array) -> None:
+        """Start a batch of these linear program ids, (P,) int64; nobody is masked."""
+        ...
+
+    def finish(self) -> str | None:
+        """End the batch. A reason means: what it did differs from running its programs one by
+        one; everything was undone."""
+        ...
+
+    def rollback(self) -> bool:
+        """Undo the batch after a fault, so that it can be run one by one to name the first
+        program that is wrong. False if that is not possible; memory is then as it is."""
+        ...
+
+    def close(self) -> None:
+        """The launch is over; what only then can be told goes into the report."""
+        ...
+
+    def load(self, site: int, address: Terms, mask: Terms, other: Array | np.generic | None) -> Any:
+        """The elements at `address`; `other` (without one, zero) where a mask is False."""
+        ...
+
+    def store(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> None:
+        """Write `value`; of several writes to one address the last lane of the last one wins."""
+        ...
+
+    def atomic_rmw(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> Any:
+        """Read-modify-write by `Site.rmw`; the old elements if `Site.result_used`, else None."""
+        ...
+
+    def atomic_cas(
+        self, site: int, address: Terms, compare: Array | np.generic, value: Array | np.generic
+    ) -> Any:
+        """Compare bits and swap; the old elements."""
+        ...
+
+
+class OpenMemory(Protocol):
+    """Makes the memory of a launch: `targets.numpy.memory.open_memory`."""
+
+    def __call__(
+        self,
+        sites: Sequence[Site],
+        arguments: Sequence[Argument],
+        grid: Grid,
+        options: RunOptions,
+        report: RunReport,
+    ) -> Memory: ...

@@ -1,0 +1,371 @@
+"""Writes the code of one function, op by op, from the tables in `ops`.
+
+Ops ask the emitter for pieces and give back values. Three services keep the tables short:
+
+- `pure` writes an expression. It goes into the outermost scope that has its operands, so what does
+  not change in a loop is computed before it, and what does not depend on any argument when the
+  module is loaded. The same expression is written once.
+- `here` writes an expression that must stay where it is (a load), `effect` a statement;
+- `phi` makes a variable that several statements assign.
+
+What an op means is decided in its table entry and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.api import Site
+from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
+from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.names import hint_of
+from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.values import (
+    Line,
+    Phi,
+    Piece,
+    Scope,
+    Shadows,
+    Tensor,
+    Value,
+    axis_bit,
+    shadows_of,
+    union,
+)
+
+Rule: TypeAlias = Callable[["Emitter", Operation], None]
+"""Writes the code of an op."""
+
+
+@dataclass
+class Unit:
+    """What the functions of one kernel share."""
+
+    functions: Mapping[str, FuncOp]
+    rules: Mapping[str, Rule]
+    sources: SourceManager | None = None
+    constants: Scope = field(default_factory=Scope)
+    hints: dict[int, str] = field(default_factory=dict[int, str])
+    """The name each symbol would like to have."""
+    sites: list[Site] = field(default_factory=list[Site])
+    places: list[Place] = field(default_factory=list[Place])
+    """What statements refer to by number when something is wrong."""
+    bodies: list[tuple[int, str, Scope]] = field(default_factory=list[tuple[int, str, Scope]])
+    """Name, parameters and statements of the Python functions, callees first."""
+    aliases: dict[int, Piece] = field(default_factory=dict[int, Piece])
+    """Symbols that turned out to be another piece."""
+    instances: dict[object, object] = field(default_factory=dict[object, object])
+    """Functions already written, by name and how their arguments are passed."""
+    calls: list[str] = field(default_factory=list[str])
+    """The functions being written, outermost first."""
+    largest: int = 1
+    """Bytes of the largest tensor."""
+
+    def symbol(self, hint: str) -> int:
+        """A new symbol."""
+        number = len(self.hints)
+        self.hints[number] = hint
+        return number
+
+    def place(self, location: Attribute | None, why: str = "") -> int:
+        """The number of a location, and of what there is to say about it."""
+        self.places.append(Place(location, why))
+        return len(self.places) - 1
+
+
+def spell(symbol: int) -> str:
+    """A symbol in text; names take its place at the end."""
+    return f"\0{symbol}\0"
+
+
+class Emitter:
+    """Writes one Python function."""
+
+    def __init__(self, unit: Unit, *, is_callee: bool = False) -> None:
+        self.unit = unit
+        self.is_callee = is_callee
+        self.runtime = Piece("rt", 0, 0, 1)
+        """What is known of the programs that run; see `support/batch.py`."""
+        self.control = self.runtime
+        """Whose control flow it is: that of the programs, or of elements."""
+        self.result_types: Sequence[Attribute] = ()
+        """Of the function, for its returns."""
+        self.scopes: list[Scope] = [unit.constants, Scope(is_barrier=True)]
+        self.values: dict[SSAValue, Value] = {}
+        self.location: Attribute | None = None
+        self.hint = "t"
+        self.loops = 0
+        """How many loops the current op is in."""
+        self.carried: dict[Operation, object] = {}
+        """What is known of loops that were written before, by their op."""
+
+    # -- values ------------------------------------------------------------------------------
+
+    def tensor(self, value: SSAValue) -> Tensor:
+        """The value of an operand that is not a pointer."""
+        found = self.values[value]
+        assert isinstance(found, Tensor)
+        return found
+
+    def piece(self, value: SSAValue) -> Piece:
+        """The array of an operand that is not a pointer."""
+        return self.tensor(value).piece
+
+    def scalar_type(self, value: SSAValue) -> ScalarType:
+        """The type of a value's elements."""
+        found = scalar_type(value.type)
+        if found is None:
+            raise self.unsupported(f"NumPy has no type like '{value.type}'")
+        return found
+
+    def define(self, value: SSAValue, defined: Value) -> None:
+        """Say what a result is."""
+        self.values[value] = defined
+        if isinstance(defined, Tensor):
+            size = int(np.prod(shape_of(value.type), dtype=np.int64))
+            found = scalar_type(value.type)
+            itemsize = 8 if found is None else found.dtype.itemsize
+            self.unit.largest = max(self.unit.largest, size * itemsize)
+
+    def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
+        """An error at the current op."""
+        diagnostic = Diagnostic(Severity.ERROR, message, self.location, "TW6001")
+        if fix is not None:
+            diagnostic.note(None, fix)
+        return Unsupported(diagnostic, self.unit.sources)
+
+    # -- ops ---------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        """Write every op of a block but the terminator."""
+        for op in block.ops:
+            if op.name not in _TERMINATORS:
+                self.op(op)
+
+    def op(self, op: Operation) -> None:
+        """Write one op."""
+        self.location = op.location
+        self.hint = hint_of(op)
+        rule = self.unit.rules.get(op.name)
+        if rule is None:
+            raise self.unsupported(
+                f"'{op.name}' has no meaning in the NumPy target",
+                "it runs IR before layouts are assigned (.ttir): tt, arith, math, scf, cf, ub",
+            )
+        rule(self, op)
+
+    # -- writing -----------------------------------------------------------------------------
+
+    @property
+    def depth(self) -> int:
+        """Index of the innermost scope."""
+        return len(self.scopes) - 1
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[-1]
+
+    def pure(
+        self,
+        template: str,
+        *operands: Piece,
+        axes: int | None = None,
+        rank: int | None = None,
+        hint: str | None = None,
+    ) -> Piece:
+        """An expression without effects: `{0}`, `{1}` … in the template are the operands.
+
+        Live axes are those of the operands, and the rank is the greatest of theirs.
+        """
+        text = template.format(*[operand.text for operand in operands])
+        depth = self._depth_for(operands)
+        known = self._known(text, depth)
+        if known is not None:
+            return known
+        if axes is None:
+            axes = union(*operands)
+        if rank is None:
+            rank = max((operand.rank for operand in operands), default=0)
+        piece = self._write(text, operands, axes, rank, depth, hint)
+        self.scopes[depth].known[text] = piece
+        return piece
+
+    def here(
+        self, template: str, *operands: Piece, axes: int, rank: int, hint: str | None = None
+    ) -> Piece:
+        """An expression that depends on when it is computed."""
+        text = template.format(*[operand.text for operand in operands])
+        return self._write(text, operands, axes, rank, self.depth, hint)
+
+    def several(
+        self,
+        template: str,
+        operands: Sequence[Piece],
+        results: Sequence[tuple[int, int]],
+        *,
+        is_pure: bool = True,
+    ) -> list[Piece]:
+        """An expression whose value is a tuple; `results` are the axes and ranks of its parts."""
+        text = template.format(*[operand.text for operand in operands])
+        depth = self._depth_for(operands) if is_pure else self.depth
+        symbols = tuple(self.unit.symbol(self.hint) for _ in results)
+        line = Line(text, symbols, _lines(operands), self.location)
+        self.scopes[depth].lines.append(line)
+        return [
+            Piece(spell(symbol), axes, rank, depth, line)
+            for symbol, (axes, rank) in zip(symbols, results, strict=True)
+        ]
+
+    def effect(self, template: str, *operands: Piece) -> None:
+        """A statement."""
+        text = template.format(*[operand.text for operand in operands])
+        line = Line(text, (), _lines(operands), self.location, is_effect=True)
+        self.scope.lines.append(line)
+
+    def statement(self, template: str, *operands: Piece, hint: str) -> Piece:
+        """A statement that gives something to refer to by name."""
+        piece = self.here(template, *operands, axes=0, rank=0, hint=hint)
+        assert piece.line is not None
+        piece.line.is_effect = True
+        return piece
+
+    def statements(self, template: str, *operands: Piece, hints: Sequence[str]) -> list[Piece]:
+        """As `statement`, for a tuple."""
+        pieces = self.several(template, operands, [(0, 0)] * len(hints), is_pure=False)
+        for piece, hint in zip(pieces, hints, strict=True):
+            assert piece.line is not None
+            piece.line.is_effect = True
+            self.unit.hints[int(piece.text.strip("\0"))] = hint
+        return pieces
+
+    def unplaced(self, template: str, *operands: Piece, hint: str) -> Piece:
+        """An expression whose statement the caller puts where it belongs."""
+        text = template.format(*[operand.text for operand in operands])
+        symbol = self.unit.symbol(hint)
+        line = Line(text, (symbol,), _lines(operands), self.location)
+        return Piece(spell(symbol), 0, 0, self.depth, line)
+
+    def variable(self, symbol: int, axes: int) -> Piece:
+        """A variable that a header binds in the current scope: of a loop, or a parameter."""
+        return Piece(spell(symbol), axes, 0, self.depth)
+
+    def local(self, name: str, text: str) -> Piece:
+        """A name for something of the run-time support, bound at the start of the function."""
+        known = self.scopes[1].known.get(text)
+        if known is not None:
+            return known
+        symbol = self.unit.symbol(name)
+        line = Line(text, (symbol,))
+        piece = Piece(spell(symbol), 0, 0, 1, line)
+        self.scopes[1].lines.insert(0, line)
+        self.scopes[1].known[text] = piece
+        return piece
+
+    def constant(self, text: str, hint: str, axes: int = 0, rank: int = 0) -> Piece:
+        """A constant of the module."""
+        return self.pure(
+            text.replace("{", "{{").replace("}", "}}"), axes=axes, rank=rank, hint=hint
+        )
+
+    def phi(self, axes: int, rank: int, hint: str, depth: int) -> tuple[Phi, Piece]:
+        """A variable that is assigned in several places."""
+        symbol = self.unit.symbol(hint)
+        line = Phi("", (symbol,), (), self.location)
+        return line, Piece(spell(symbol), axes, rank, depth, line)
+
+    def _depth_for(self, operands: Iterable[Piece]) -> int:
+        depth = max((operand.depth for operand in operands), default=0)
+        if depth == 0:
+            return 0
+        inner = self.depth
+        while inner > depth and not self.scopes[inner].is_barrier:
+            inner -= 1
+        return inner
+
+    def _known(self, text: str, depth: int) -> Piece | None:
+        # A scope further in may have written it, before an operand was found to be the same.
+        for index in range(depth, -1, -1):
+            found = self.scopes[index].known.get(text)
+            if found is not None:
+                return found
+        return None
+
+    def _write(
+        self,
+        text: str,
+        operands: Iterable[Piece],
+        axes: int,
+        rank: int,
+        depth: int,
+        hint: str | None,
+    ) -> Piece:
+        symbol = self.unit.symbol(hint or self.hint)
+        line = Line(text, (symbol,), _lines(operands), self.location)
+        self.scopes[depth].lines.append(line)
+        return Piece(spell(symbol), axes, rank, depth, line)
+
+    # -- shapes ------------------------------------------------------------------------------
+
+    def grown(self, piece: Piece, shape: Sequence[int], axes: int) -> Piece:
+        """`piece` with at least the live axes `axes` of a tensor of `shape`."""
+        wanted = piece.axes | axes
+        if wanted == piece.axes or (piece.axes and wanted == piece.axes | 1):
+            return piece if wanted == piece.axes else _with_axes(piece, wanted)
+        extents = [extent if wanted & axis_bit(axis) else 1 for axis, extent in enumerate(shape)]
+        template = f"grow({{0}}, {tuple(extents)})"
+        return self.pure(template, piece, axes=wanted, rank=len(shape))
+
+    def total(self, terms: Sequence[Piece]) -> Piece:
+        """The sum of `terms`."""
+        result = terms[0]
+        for term in terms[1:]:
+            result = self.pure("{0} + {1}", result, term)
+        return result
+
+    def conjunction(self, pieces: Sequence[Piece]) -> Piece:
+        """All of `pieces` at once; True for none."""
+        if not pieces:
+            return self.constant("np.True_", "true")
+        result = pieces[0]
+        for piece in pieces[1:]:
+            result = self.pure("{0} & {1}", result, piece)
+        return result
+
+    def shadow_map(self, value: Tensor, change: Callable[[Piece], Piece]) -> Shadows:
+        """The shadows of a value whose elements were moved as `change` moves them."""
+        return tuple(each.on(change(each.piece)) for each in value.shadows)
+
+    def shadows(self, *operands: SSAValue) -> Shadows:
+        """The shadows of something computed from `operands` element by element."""
+        return shadows_of(*[self.values[operand] for operand in operands])
+
+
+_TERMINATORS = frozenset(
+    (
+        "cf.br",
+        "cf.cond_br",
+        "cf.switch",
+        "scf.condition",
+        "scf.yield",
+        "tt.return",
+        "tt.reduce.return",
+        "tt.scan.return",
+        "tt.map_elementwise.return",
+    )
+)
+
+
+def _with_axes(piece: Piece, axes: int) -> Piece:
+    return Piece(piece.text, axes, piece.rank, piece.depth, piece.line)
+
+
+def _lines(pieces: Iterable[Piece]) -> tuple[Line, ...]:
+    return tuple(piece.line for piece in pieces if piece.line is not None)

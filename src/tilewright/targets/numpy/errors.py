@@ -1,0 +1,14 @@
+"""What the NumPy target cannot run, said at the author's line before anything runs."""
+
+from __future__ import annotations
+
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, SourceManager
+
+
+class Unsupported(CompileError):
+    """The kernel uses something that has no meaning on a CPU."""
+
+    def __init__(self, diagnostic: Diagnostic, sources: SourceManager | None = None) -> None:
+        engine = DiagnosticEngine(sources=sources)
+        engine.emit(diagnostic)
+        super().__init__(engine)

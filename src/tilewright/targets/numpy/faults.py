@@ -1,0 +1,228 @@
+"""What a launch reports when a kernel touches memory it should not, and how that reads.
+
+    k.py:9:9: error[TW6101]: load out of bounds: x[1000], but x has 1000 elements
+      9 |     x = tl.load(x_ptr + offs)
+        |         ^
+      note: program (7, 0, 0), lane 104 of 128; 24 lanes of 1 program are concerned
+      note: x is float32 with shape (1000,)
+      note: the block passes the end of x by 24 elements: load with `mask=offs < 1000`, ...
+
+The lane named is the first one in the order of the launch. The last note is the smallest change
+that would help, as far as the lanes tell (`advice`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.advice import (
+    advise_bounds,
+    advise_gap,
+    advise_race,
+    advise_read_only,
+    advise_uninitialised,
+    advise_unknown,
+)
+from tilewright.targets.numpy.api import Grid, NumpyFault, Site
+from tilewright.targets.numpy.buffers import AddressSpace, Region
+from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
+from tilewright.targets.numpy.places import describe, place_of
+from tilewright.targets.numpy.races import Other
+
+FaultKind: TypeAlias = Literal[
+    "out of bounds",
+    "between elements",
+    "misaligned",
+    "unknown address",
+    "null pointer",
+    "read-only",
+    "uninitialised",
+    "race",
+]
+
+CODES: dict[FaultKind, str] = {
+    "out of bounds": "TW6101",
+    "between elements": "TW6102",
+    "misaligned": "TW6103",
+    "unknown address": "TW6104",
+    "null pointer": "TW6105",
+    "read-only": "TW6106",
+    "uninitialised": "TW6107",
+    "race": "TW6108",
+}
+
+_NULL_PAGE = 4096
+"""No array begins below: such an address is an offset from nothing."""
+
+NOUNS = {
+    "load": "load",
+    "store": "store",
+    "atomic_rmw": "atomic update",
+    "atomic_cas": "atomic compare-and-swap",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One access that went wrong, and where."""
+
+    site: Site
+    region: Region | None
+    lanes: Lanes
+    """All that took part."""
+    bad: Lanes
+    """Those that are concerned, at least one."""
+    grid: Grid
+    masked: bool
+    """Whether lanes may be masked off, by the op's own mask or by bounds it checks."""
+    space: AddressSpace
+
+    @property
+    def noun(self) -> str:
+        return NOUNS[self.site.kind]
+
+    @property
+    def address(self) -> int:
+        return int(self.bad.addresses[0])
+
+    @property
+    def program(self) -> Grid:
+        return program_id(int(self.bad.programs[0]), self.grid)
+
+
+class MemoryFault(NumpyFault):
+    """An access that the kernel should not have made."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        scene: Scene,
+        message: str,
+        notes: tuple[str | Diagnostic, ...],
+        sources: SourceManager | None,
+    ) -> None:
+        self.kind: FaultKind = kind
+        self.site = scene.site
+        self.argument = None if scene.region is None else scene.region.name
+        self.address = scene.address
+        self.lane = int(scene.bad.places[0])
+        """Number of the lane in the block, row by row."""
+        self.lanes = len(scene.bad)
+        self.programs = len(np.unique(scene.bad.programs))
+        place = None if scene.region is None else place_of(scene.address, scene.region)
+        self.index: tuple[int, ...] | None = None if place is None else place.index
+        """Into the array; out of range where the address is."""
+        diagnostic = Diagnostic(Severity.ERROR, message, scene.site.location, CODES[kind])
+        for text in (_who(scene), *notes):
+            note = text if isinstance(text, Diagnostic) else Diagnostic(Severity.NOTE, text)
+            diagnostic.notes.append(note)
+        super().__init__(diagnostic, scene.program, sources)
+
+
+def _who(scene: Scene) -> str:
+    """Which program and lane, and how many more."""
+    lane = lane_text(int(scene.bad.places[0]), scene.site.shape)
+    lanes, programs = len(scene.bad), len(np.unique(scene.bad.programs))
+    first = f"program {scene.program}" + (f", {lane}" if lane else "")
+    if lanes == 1:
+        return first
+    of_programs = f"{programs} program" + ("s" if programs > 1 else "")
+    if not scene.site.shape:
+        return f"{first}; {of_programs} are concerned"
+    return f"{first}; {lanes} lanes of {of_programs} are concerned"
+
+
+def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
+    """The fault of an address that is no element; the first bad lane decides which."""
+    if scene.region is None:
+        return _nobodys(scene, sources)
+    site, region = scene.site, scene.region
+    place = place_of(scene.address, region)
+    if scene.address % site.dtype.itemsize:
+        message = (
+            f"{scene.noun} of {site.dtype} at a misaligned address: {place}; "
+            f"it must be a multiple of {site.dtype.itemsize}"
+        )
+        note = (
+            "pointer arithmetic counts elements of the pointer's type: check casts of the pointer"
+        )
+        return MemoryFault("misaligned", scene, message, (describe(region), note), sources)
+    end = region.low + region.size
+    if region.low <= scene.address and scene.address + site.dtype.itemsize <= end:
+        message = f"{scene.noun} between the elements of {region.name}: {place}"
+        notes = (describe(region), advise_gap(region.name, site.kind))
+        return MemoryFault("between elements", scene, message, notes, sources)
+    return _out_of_bounds(scene, region, sources)
+
+
+def _out_of_bounds(scene: Scene, region: Region, sources: SourceManager | None) -> MemoryFault:
+    array = region.array
+    place = place_of(scene.address, region)
+    count = f"{array.size} element" + ("" if array.size == 1 else "s")
+    if scene.address < region.low:
+        before = (region.low - scene.address) // array.itemsize
+        where = f"{before} element{'s' if before > 1 else ''} before the first of {region.name}"
+    elif array.ndim > 1:
+        where = f"{place}, but {region.name} has shape {tuple(map(int, array.shape))}"
+    else:
+        where = f"{place}, but {region.name} has {count}"
+    notes = [describe(region)]
+    other = scene.space.at(scene.address)
+    if other is not None and other is not region:
+        notes.append(f"the address lies in {other.name}, which is no part of {region.name}")
+    notes.append(
+        advise_bounds(scene.site, region, scene.lanes, scene.bad, scene.grid, masked=scene.masked)
+    )
+    message = f"{scene.noun} out of bounds: {where}"
+    return MemoryFault("out of bounds", scene, message, tuple(notes), sources)
+
+
+def _nobodys(scene: Scene, sources: SourceManager | None) -> MemoryFault:
+    if 0 <= scene.address < _NULL_PAGE:
+        message = f"{scene.noun} through a null pointer"
+        note = "an argument is None here, or a pointer in memory is zero: pass an array, or mask it"
+        return MemoryFault("null pointer", scene, message, (note,), sources)
+    message = f"{scene.noun} at an address of no array: {scene.address:#x}"
+    return MemoryFault(
+        "unknown address", scene, message, advise_unknown(scene.address, scene.space), sources
+    )
+
+
+def read_only(scene: Scene, sources: SourceManager | None) -> MemoryFault:
+    assert scene.region is not None
+    place = place_of(scene.address, scene.region)
+    message = f"{scene.noun} to {place}, but {scene.region.name} is read-only"
+    note = advise_read_only(scene.region.name)
+    return MemoryFault("read-only", scene, message, (describe(scene.region), note), sources)
+
+
+def uninitialised(scene: Scene, sources: SourceManager | None) -> MemoryFault:
+    assert scene.region is not None
+    place = place_of(scene.address, scene.region)
+    message = f"{scene.noun} of {place}, which nobody has written"
+    note = advise_uninitialised(scene.region.name)
+    return MemoryFault("uninitialised", scene, message, (describe(scene.region), note), sources)
+
+
+def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFault:
+    assert scene.region is not None
+    place = place_of(scene.address, scene.region)
+    mine, theirs = _DEEDS[scene.site.kind], other.deed
+    first, second = scene.program, program_id(other.program, scene.grid)
+    if mine == theirs:
+        what = f"programs {first} and {second} both {mine.removesuffix('s')} it"
+    else:
+        what = f"program {first} {mine} it and program {second} {theirs} it"
+    note = Diagnostic(Severity.NOTE, f"program {second} {theirs} it here", other.site.location)
+    here = () if other.site.index == scene.site.index else (note,)
+    advice = advise_race(scene.region.name)
+    return MemoryFault(
+        "race", scene, f"race on {place}: {what}", (*here, describe(scene.region), advice), sources
+    )
+
+
+_DEEDS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}

@@ -1,0 +1,349 @@
+"""A kernel as NumPy code: compile it once, launch it on a grid.
+
+    kernel = compile_module(module)
+    print(kernel.source)
+    kernel.launch((64,), [Buffer("x", x), Buffer("out", out), np.int32(n)])
+
+The IR is cleaned up first (canonicalize, cse, dce), on a copy. A launch runs batches in order. A
+batch in which something went wrong, or whose programs turn out to depend on each other, is undone
+and run again one by one: the result, and the program that a fault names, are those of running all
+programs one after another.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.tt.types import PtrType, TensorDescType
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cse import eliminate_common_subexpressions
+from tilewright.passes.dce import eliminate_dead_code
+from tilewright.targets.numpy.api import (
+    Argument,
+    Array,
+    Buffer,
+    Descriptor,
+    Grid,
+    Memory,
+    NumpyFault,
+    OpenMemory,
+    RunOptions,
+    RunReport,
+    Site,
+)
+from tilewright.targets.numpy.batching import batch_size, batches
+from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
+from tilewright.targets.numpy.emitter import Emitter, Unit, spell
+from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.memory import open_memory
+from tilewright.targets.numpy.names import hint_of_value
+from tilewright.targets.numpy.ops import RULES
+from tilewright.targets.numpy.ops.functions import write_body
+from tilewright.targets.numpy.owners import OrderConflict
+from tilewright.targets.numpy.source import GeneratedSource, generate
+from tilewright.targets.numpy.support import HELPERS
+from tilewright.targets.numpy.support.batch import Batch, Place
+from tilewright.targets.numpy.support.blas import one_thread
+from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
+
+_numbers = iter(range(1 << 62))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of a kernel: what it may be."""
+
+    name: str
+    type: Attribute
+    scalar: ScalarType
+
+
+@dataclass
+class NumpyKernel:
+    """A compiled kernel."""
+
+    name: str
+    parameters: Sequence[Parameter]
+    sites: Sequence[Site]
+    places: Sequence[Place]
+    largest_bytes: int
+    generated: GeneratedSource
+    function: Callable[..., None]
+    filename: str
+    sources: SourceManager | None = None
+    open_memory: OpenMemory = field(default=open_memory)
+
+    @cached_property
+    def has_products(self) -> bool:
+        """Whether it multiplies matrices."""
+        return "support.products import" in self.generated.text
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+        return self.generated.text
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        arguments: Sequence[Argument],
+        options: RunOptions | None = None,
+    ) -> RunReport:
+        """Run all programs of the grid; arguments come in the order of the function's."""
+        options = RunOptions(sources=self.sources) if options is None else options
+        shape = _grid(grid)
+        report = RunReport(programs=shape[0] * shape[1] * shape[2])
+        started = time.perf_counter()
+        memory = self.open_memory(self.sites, arguments, shape, options, report)
+        values = self._values(arguments, memory)
+        _Launch(self, shape, memory, values, options, report).run()
+        memory.close()
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def _values(self, arguments: Sequence[Argument], memory: Memory) -> list[Any]:
+        """Arguments as the generated function takes them."""
+        if len(arguments) != len(self.parameters):
+            raise TypeError(
+                f"{self.name} takes {len(self.parameters)} arguments, got {len(arguments)}"
+            )
+        values: list[Any] = []
+        for index, (parameter, argument) in enumerate(zip(self.parameters, arguments, strict=True)):
+            if isinstance(argument, Buffer):
+                values.append(memory.address_of(index))
+            elif isinstance(argument, Descriptor):
+                values += _descriptor_values(memory.address_of(index), argument, parameter.scalar)
+            else:
+                values.append(_number(argument, parameter))
+        return values
+
+
+def _grid(grid: Sequence[int]) -> Grid:
+    padded = (*(int(extent) for extent in grid), 1, 1)
+    if not 1 <= len(grid) <= 3 or min(padded[:3]) < 0:
+        raise ValueError(f"a grid has one to three extents that are not negative, got {grid}")
+    return padded[0], padded[1], padded[2]
+
+
+def _descriptor_values(address: np.int64, descriptor: Descriptor, scalar: ScalarType) -> list[Any]:
+    fill = scalar.dtype.type(np.nan if descriptor.padding == "nan" else 0)
+    shape = [np.int32(extent) for extent in descriptor.shape]
+    return [address, *shape, *[np.int64(stride) for stride in descriptor.strides], fill]
+
+
+def _number(argument: Any, parameter: Parameter) -> Any:
+    """A number in the parameter's type; integers wrap around."""
+    if argument is None:
+        return np.int64(0)
+    dtype = parameter.scalar.dtype
+    if isinstance(argument, np.generic) and argument.dtype == dtype:
+        return argument
+    if parameter.scalar.kind in "ip":
+        bits = 8 * dtype.itemsize
+        value = int(argument) & ((1 << bits) - 1)
+        return dtype.type(value - (1 << bits) if value >> (bits - 1) else value)
+    return dtype.type(argument)
+
+
+class _Launch:
+    """One run of a kernel."""
+
+    def __init__(
+        self,
+        kernel: NumpyKernel,
+        grid: Grid,
+        memory: Memory,
+        values: Sequence[Any],
+        options: RunOptions,
+        report: RunReport,
+    ) -> None:
+        self._kernel = kernel
+        self._grid = grid
+        self._memory = memory
+        self._values = values
+        self._options = options
+        self._report = report
+
+    def run(self) -> None:
+        options, report = self._options, self._report
+        size = batch_size(self._grid, self._kernel.largest_bytes, options.batch)
+        report.batch_size = size
+        done = 0
+        quiet = np.errstate(all="ignore")
+        with quiet, one_thread() if self._kernel.has_products else nullcontext():
+            for programs in batches(self._grid, size, options.batch):
+                self._batch(programs)
+                done += len(programs)
+                if options.progress is not None:
+                    options.progress(done, report.programs)
+
+    def _batch(self, programs: Array) -> None:
+        reason = self._memory.serial_reason
+        if reason is None or len(programs) == 1:
+            reason = self._together(programs)
+        if reason is None:
+            return
+        reasons = self._report.serial_reasons
+        reasons[reason] = reasons.get(reason, 0) + len(programs)
+        self._report.serial_programs += len(programs)
+        for index in range(len(programs)):
+            self._together(programs[index : index + 1])
+
+    def _together(self, programs: Array) -> str | None:
+        """Run a batch; a reason means that it was undone and must run one by one."""
+        memory = self._memory
+        memory.begin(programs)
+        kernel = self._kernel
+        batch = Batch(memory, self._grid, programs, kernel.places, self._options)
+        self._report.batches += 1
+        is_alone = len(programs) == 1
+        try:
+            kernel.function(batch, *self._values)
+            reason = memory.finish()
+        except OrderConflict as conflict:
+            memory.rollback()
+            return conflict.reason
+        except NumpyFault:
+            if is_alone or not memory.rollback():
+                raise
+            return "something is wrong; running one by one to find the first"
+        except Exception as error:
+            raise self._mapped(error) from error
+        if reason is None and batch.printed:
+            self._print(batch)
+        return reason
+
+    def _print(self, batch: Batch) -> None:
+        """Lines in the order of programs; `sort` keeps those of one program in theirs."""
+        for _, line in sorted(batch.printed, key=lambda entry: entry[0]):
+            if self._options.output is not None:
+                self._options.output(line)
+            else:
+                sys.stdout.write(f"{line}\n")
+
+    def _mapped(self, error: Exception) -> NumpyFault:
+        """An exception in generated code, at the author's line."""
+        location = None
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._kernel.filename:
+                location = self._kernel.generated.locations.get(trace.tb_lineno, location)
+            trace = trace.tb_next
+        message = f"the NumPy code of '{self._kernel.name}' failed: {type(error).__name__}: {error}"
+        diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+        return NumpyFault(diagnostic, None, self._options.sources)
+
+
+# Compilation.
+
+
+def compile_module(
+    module: ModuleOp,
+    *,
+    name: str | None = None,
+    sources: SourceManager | None = None,
+    is_clean: bool = False,
+) -> NumpyKernel:
+    """The kernel in `module`, or the one called `name`.
+
+    `is_clean` says that the passes have been run already; the module is not changed either way.
+    """
+    if not is_clean:
+        module = module.clone()
+        rewriter = Rewriter()
+        canonicalize(module)
+        eliminate_common_subexpressions(module, rewriter)
+        eliminate_dead_code(module, rewriter)
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    kernel = _kernel_of(functions, name, sources)
+    unit = Unit(functions, RULES, sources)
+    unit.calls.append(kernel.sym_name.data)
+    parameters = _write_kernel(unit, kernel)
+    docstring = f"NumPy code of the kernel `{kernel.sym_name.data}`."
+    generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
+    filename = f"<tilewright kernel {kernel.sym_name.data} #{next(_numbers)}>"
+    function = _load(generated, filename)
+    return NumpyKernel(
+        kernel.sym_name.data,
+        parameters,
+        tuple(unit.sites),
+        tuple(unit.places),
+        unit.largest,
+        generated,
+        function,
+        filename,
+        sources,
+    )
+
+
+def _kernel_of(
+    functions: dict[str, FuncOp], name: str | None, sources: SourceManager | None
+) -> FuncOp:
+    found = [
+        op
+        for op in functions.values()
+        if not op.is_declaration and (op.is_public if name is None else op.sym_name.data == name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    wanted = "a public function" if name is None else f"a function called '{name}'"
+    message = f"the module must hold {wanted} to run, found {len(found)}"
+    raise Unsupported(Diagnostic(Severity.ERROR, message, None, "TW6002"), sources)
+
+
+def _write_kernel(unit: Unit, kernel: FuncOp) -> list[Parameter]:
+    emitter = Emitter(unit)
+    parameters: list[Parameter] = []
+    spelled: list[str] = ["rt"]
+    for index, argument in enumerate(kernel.args):
+        hint = hint_of_value(argument, f"arg{index}")
+        emitter.location = getattr(argument, "location", None)
+        type = argument.type
+        scalar = scalar_type(type)
+        if scalar is None:
+            raise emitter.unsupported(f"a kernel argument cannot have type '{type}'")
+        parameters.append(Parameter(hint, type, scalar))
+
+        def parameter(suffix: str = "", hint: str = hint) -> Piece:
+            symbol = unit.symbol(f"{hint}{suffix}")
+            spelled.append(spell(symbol))
+            return Piece(spell(symbol), 0, 0, 1)
+
+        if isinstance(type, TensorDescType):
+            rank = range(len(type.shape))
+            base = Pointer((parameter(),), index)
+            shape = tuple(parameter(f"_shape{axis}") for axis in rank)
+            strides = tuple(parameter(f"_stride{axis}") for axis in rank)
+            emitter.define(
+                argument, Block(base, shape, strides, (), type.shape, parameter("_fill"))
+            )
+        elif isinstance(type, PtrType):
+            emitter.define(argument, Pointer((parameter(),), index))
+        else:
+            emitter.define(argument, Tensor(parameter()))
+    write_body(emitter, kernel.body)
+    unit.bodies.append((unit.symbol(kernel.sym_name.data), ", ".join(spelled), emitter.scopes[1]))
+    return parameters
+
+
+def _load(generated: GeneratedSource, filename: str) -> Callable[..., None]:
+    """The function in generated text; its lines show in tracebacks."""
+    text = generated.text
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    scope: dict[str, Any] = {"__name__": filename}
+    exec(compile(text, filename, "exec"), scope)
+    return scope[generated.entry]

@@ -1,0 +1,131 @@
+"""Comparisons and `arith.select`.
+
+Predicates of floats come in two kinds: ordered ones are false where a NaN takes part, unordered
+ones true. Integers have signed and unsigned ones; on truth values, which are -1 and 0 when read as
+signed, the two are opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
+from tilewright.dialects.arith import CmpfOp, CmpiOp, SelectOp
+from tilewright.dialects.type_utils import rank_of, shape_of
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.arith.integer import implied
+from tilewright.targets.numpy.ops.elementwise import (
+    elementwise,
+    is_narrow,
+    to_rank,
+    widened,
+)
+from tilewright.targets.numpy.values import Piece, Pointer, Shadows, Tensor
+
+_SIGNS: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_OPPOSITE: Mapping[str, str] = {"lt": ">", "le": ">=", "gt": "<", "ge": "<="}
+
+_FLOAT: Mapping[str, str] = {
+    "false": "np.zeros(np.broadcast_shapes({0}.shape, {1}.shape), i1)[()]",
+    "oeq": "{0} == {1}",
+    "ogt": "{0} > {1}",
+    "oge": "{0} >= {1}",
+    "olt": "{0} < {1}",
+    "ole": "{0} <= {1}",
+    "one": "({0} < {1}) | ({0} > {1})",
+    "ord": "({0} == {0}) & ({1} == {1})",
+    "ueq": "~(({0} < {1}) | ({0} > {1}))",
+    "ugt": "~({0} <= {1})",
+    "uge": "~({0} < {1})",
+    "ult": "~({0} >= {1})",
+    "ule": "~({0} > {1})",
+    "une": "{0} != {1}",
+    "uno": "({0} != {0}) | ({1} != {1})",
+    "true": "np.ones(np.broadcast_shapes({0}.shape, {1}.shape), i1)[()]",
+}
+
+
+def _cmpi(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CmpiOp)
+    type = emitter.scalar_type(op.lhs)
+    word = op.predicate_name
+    if word in ("eq", "ne"):
+        elementwise(emitter, op, "{0} == {1}" if word == "eq" else "{0} != {1}")
+        return
+    signed, order = word[0] == "s", word[1:]
+    if type.kind == "b":
+        template = f"{{0}} {(_OPPOSITE if signed else _SIGNS)[order]} {{1}}"
+    elif signed:
+        template = f"{{0}} {_SIGNS[order]} {{1}}"
+    else:
+        view = f"view({type.unsigned})"
+        template = f"{{0}}.{view} {_SIGNS[order]} {{1}}.{view}"
+    elementwise(emitter, op, template)
+
+
+def _cmpf(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CmpfOp)
+    template = _FLOAT[op.predicate_name]
+    if is_narrow(emitter.scalar_type(op.lhs)):
+        template = widened(template, 2)
+    elementwise(emitter, op, template)
+
+
+# Selection.
+
+
+def _select(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, SelectOp)
+    result = op.results[0]
+    rank, shape = rank_of(result.type), shape_of(result.type)
+    condition = emitter.tensor(op.operands[0])
+    cond = to_rank(emitter, condition.piece, rank)
+    ways = [emitter.values[operand] for operand in op.operands[1:]]
+    if all(isinstance(way, Pointer) for way in ways):
+        _select_pointers(emitter, op, cond)
+        return
+    a, b = (emitter.piece(operand) for operand in op.operands[1:])
+    piece = chosen(emitter, cond, a, b, shape)
+    emitter.define(result, Tensor(piece, shadows=_chosen_shadows(emitter, op, cond)))
+
+
+def chosen(emitter: Emitter, cond: Piece, a: Piece, b: Piece, shape: tuple[int, ...]) -> Piece:
+    """One of two arrays by a condition."""
+    if cond.is_scalar:
+        # The condition picks a whole array: both must have the form of the result.
+        axes = a.axes | b.axes
+        a, b = emitter.grown(a, shape, axes), emitter.grown(b, shape, axes)
+        return emitter.pure("{1} if {0} else {2}", cond, a, b)
+    return emitter.pure("pick({0}, {1}, {2})", cond, a, b)
+
+
+def _select_pointers(emitter: Emitter, op: Operation, cond: Piece) -> None:
+    a, b = (emitter.values[operand] for operand in op.operands[1:])
+    assert isinstance(a, Pointer) and isinstance(b, Pointer)
+    shape = shape_of(op.results[0].type)
+    one, other = (emitter.total(way.terms) for way in (a, b))
+    piece = chosen(emitter, cond, one, other, shape)
+    root = a.root if a.root == b.root else None
+    emitter.define(op.results[0], Pointer((piece,), root, _chosen_shadows(emitter, op, cond)))
+
+
+def _chosen_shadows(emitter: Emitter, op: Operation, cond: Piece) -> Shadows:
+    """A lane is defined if the way that was chosen is."""
+    condition = emitter.tensor(op.operands[0])
+    rank = rank_of(op.results[0].type)
+    a, b = (emitter.shadows(operand) for operand in op.operands[1:])
+    found = [each.on(to_rank(emitter, each.piece, rank)) for each in condition.shadows]
+    for shadow in a:
+        if not implied(shadow, condition.mask_terms):
+            found.append(shadow.on(emitter.pure("{0} | ~{1}", shadow.piece, cond)))
+    for shadow in b:
+        found.append(shadow.on(emitter.pure("{0} | {1}", shadow.piece, cond)))
+    return tuple(found)
+
+
+RULES: dict[str, Rule] = {
+    "arith.cmpi": _cmpi,
+    "arith.cmpf": _cmpf,
+    "arith.select": _select,
+}

@@ -1,0 +1,71 @@
+"""Addresses and bounds of a block of a tensor in memory.
+
+Along axis d, element r of a block at offset o lies at `(o + r) * stride` and inside if
+`0 <= o + r < extent`. The first part is a number for each program, the second one a vector that
+does not change while the block moves, so only a number is computed in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.targets.numpy.emitter import Emitter
+from tilewright.targets.numpy.ops.arith.integer import merged
+from tilewright.targets.numpy.ops.elementwise import to_rank
+from tilewright.targets.numpy.values import Block, Piece, Pointer, axis_bit
+
+
+@dataclass(frozen=True)
+class Access:
+    """Which lanes of which addresses an op touches."""
+
+    terms: tuple[Piece, ...]
+    mask: tuple[Piece, ...]
+    pointer: Pointer
+    """What the addresses were made from."""
+
+
+def block_access(
+    emitter: Emitter,
+    block: Block,
+    offsets: Sequence[Piece],
+    checked: Sequence[int],
+    itemsize: int,
+) -> Access:
+    """The block at `offsets`; beyond the bounds along `checked` axes nothing is touched."""
+    rank = len(block.extents)
+    starts = [in_64_bits(emitter, offset) for offset in offsets]
+    ranges = [lanes(emitter, extent, axis, rank) for axis, extent in enumerate(block.extents)]
+    terms = [to_rank(emitter, term, rank) for term in block.base.terms]
+    for start, lane, stride in zip(starts, ranges, block.strides, strict=True):
+        step = emitter.pure(f"{{0}} * {itemsize}", in_64_bits(emitter, stride), hint="step")
+        terms.append(to_rank(emitter, emitter.pure("{0} * {1}", start, step), rank))
+        terms.append(emitter.pure("{0} * {1}", lane, to_rank(emitter, step, rank)))
+    mask = [
+        within(emitter, starts[axis], ranges[axis], block.shape[axis], rank) for axis in checked
+    ]
+    return Access(merged(emitter, tuple(terms)), tuple(mask), block.base)
+
+
+def lanes(emitter: Emitter, extent: int, axis: int, rank: int) -> Piece:
+    """0 … extent-1 along one axis, in 64 bits."""
+    if extent == 1:
+        return emitter.constant("i64(0)", "i64_0")
+    shape = [1] * (rank + 1)
+    shape[axis + 1] = extent
+    text = f"np.arange({extent}, dtype=i64).reshape({tuple(shape)})"
+    return emitter.constant(text, f"lane{axis}_{extent}", axis_bit(axis), rank)
+
+
+def in_64_bits(emitter: Emitter, piece: Piece) -> Piece:
+    """An integer widened."""
+    if piece.is_scalar:
+        return emitter.pure("i64({0})", piece)
+    return emitter.pure("{0}.astype(i64)", piece)
+
+
+def within(emitter: Emitter, start: Piece, lane: Piece, extent: Piece, rank: int) -> Piece:
+    """Which of the lanes from `start` on lie in a tensor of `extent`."""
+    start, extent = (to_rank(emitter, piece, rank) for piece in (start, extent))
+    return emitter.pure("within({0} + {1}, {2})", start, lane, extent, hint="inside")

@@ -1,0 +1,33 @@
+"""Checks that generated code makes: no undefined lane is used for anything that can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.targets.numpy.emitter import Emitter
+from tilewright.targets.numpy.ops.arith.integer import implied
+from tilewright.targets.numpy.values import Piece, Value, shadows_of
+
+
+def tuple_text(start: int, count: int) -> str:
+    """A tuple of operands in a template, from number `start` on."""
+    items = [f"{{{start + index}}}" for index in range(count)]
+    return f"({items[0]},)" if count == 1 else f"({', '.join(items)})"
+
+
+def require_defined(emitter: Emitter, value: Value, what: str, mask: Sequence[Piece]) -> None:
+    """Check that `value` is defined wherever `mask` holds, unless the mask says so itself."""
+    shadows = [each for each in shadows_of(value) if not implied(each, tuple(mask))]
+    if not shadows:
+        return
+    place = emitter.unit.place(emitter.location)
+    reasons = {id(each.origin): (each.origin, each.why) for each in shadows}
+    origins = tuple(emitter.unit.place(origin, why) for origin, why in reasons.values())
+    defined = tuple_text(1, len(shadows))
+    masks = tuple_text(1 + len(shadows), len(mask))
+    emitter.effect(
+        f"{{0}}.need({place}, {what!r}, {defined}, {origins}, {masks})",
+        emitter.runtime,
+        *[each.piece for each in shadows],
+        *mask,
+    )

@@ -1,0 +1,110 @@
+"""What loops and branches share: variables that are assigned in several places.
+
+`Carried` stands for the values that meet at one point. Its variables have the form of a list of
+packings; `assign` writes an assignment of values to them into the current scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.targets.numpy.carry import Packing, fit, pack, unpack, widened
+from tilewright.targets.numpy.emitter import Emitter
+from tilewright.targets.numpy.values import Assign, Phi, Piece, Value
+
+NOTHING = Piece("None", 0, 0, 0)
+
+
+class Carried:
+    """The variables of some values."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        types: Sequence[Attribute],
+        packings: Sequence[Packing],
+        hints: Sequence[str],
+        depth: int,
+    ) -> None:
+        self._emitter = emitter
+        self.types = types
+        self.packings = packings
+        self.phis: list[list[Phi]] = []
+        self.pieces: list[list[Piece]] = []
+        for type, packing, hint in zip(types, packings, hints, strict=True):
+            made = [
+                emitter.phi(axes, packing.rank(key, type), _slot_hint(hint, key), depth)
+                for key, axes in packing.slots.items()
+            ]
+            self.phis.append([phi for phi, _ in made])
+            self.pieces.append([piece for _, piece in made])
+
+    def values(self, depth: int) -> list[Value]:
+        """The values, seen from a scope."""
+        return [
+            unpack(packing, [_at_depth(piece, depth) for piece in pieces])
+            for packing, pieces in zip(self.packings, self.pieces, strict=True)
+        ]
+
+    def fitted(self, values: Sequence[Value]) -> list[list[Piece]]:
+        """Values in the form of the variables; conversions go into the current scope."""
+        return [
+            fit(self._emitter, value, type, packing)
+            for value, type, packing in zip(values, self.types, self.packings, strict=True)
+        ]
+
+    def assign(self, pieces: Sequence[Sequence[Piece]], wrapper: str = "{new}") -> Assign:
+        """Write an assignment."""
+        pairs: list[tuple[Phi, Piece]] = []
+        for phis, news in zip(self.phis, pieces, strict=True):
+            for phi, new in zip(phis, news, strict=True):
+                pairs.append((phi, new))
+                if new.line is not None:
+                    phi.sources.append(new.line)
+        line = Assign("", location=self._emitter.location, pairs=pairs, wrapper=wrapper)
+        self._emitter.scope.lines.append(line)
+        return line
+
+    def clear(self) -> None:
+        """Write an assignment of nothing, for the case that a way is not taken."""
+        nothing = [[NOTHING] * len(phis) for phis in self.phis]
+        self.assign(nothing)
+
+    def settle(self, first: Sequence[Sequence[Piece]], last: Sequence[Sequence[Piece]]) -> None:
+        """Variables that are only ever assigned to themselves are what they were at first."""
+        rows = zip(self.phis, self.pieces, first, last, strict=True)
+        for phis, pieces, befores, afters in rows:
+            for phi, piece, before, after in zip(phis, pieces, befores, afters, strict=True):
+                if after.text == piece.text:
+                    phi.alias = before
+                    self._emitter.unit.aliases[phi.targets[0]] = before
+
+
+def _slot_hint(hint: str, key: str) -> str:
+    if key in ("x", "ok"):
+        return hint if key == "x" else f"{hint}_ok"
+    return f"{hint}_bytes" if key[0] == "p" else f"{hint}_{key}"
+
+
+def _at_depth(piece: Piece, depth: int) -> Piece:
+    return Piece(piece.text, piece.axes, piece.rank, depth, piece.line)
+
+
+def packings_of(
+    emitter: Emitter, values: Sequence[Value], *, differ: bool = False
+) -> list[Packing]:
+    """The packings of values, which may `differ` between programs."""
+    found = [pack(emitter, value)[0] for value in values]
+    return [widened(packing) for packing in found] if differ else found
+
+
+def values_of(emitter: Emitter, operands: Sequence[SSAValue]) -> list[Value]:
+    """What the emitter knows of operands."""
+    return [emitter.values[operand] for operand in operands]
+
+
+def same(one: Sequence[Packing], other: Sequence[Packing]) -> bool:
+    """Whether two lists of packings are alike."""
+    return [packing.key() for packing in one] == [packing.key() for packing in other]

@@ -1,0 +1,196 @@
+"""Accesses through tensor descriptors: what lies outside the tensor is filled in or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tt.descriptors import (
+    DescriptorGatherOp,
+    DescriptorLoadOp,
+    DescriptorReduceOp,
+    DescriptorScatterOp,
+    DescriptorStoreOp,
+    MakeTensorDescOp,
+)
+from tilewright.dialects.tt.enums import DESCRIPTOR_REDUCE_KIND, PADDING
+from tilewright.dialects.tt.types import TensorDescType
+from tilewright.dialects.type_utils import shape_of
+from tilewright.targets.numpy.dtypes import scalar_type
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.arith.integer import merged
+from tilewright.targets.numpy.ops.blocks import (
+    Access,
+    block_access,
+    in_64_bits,
+    lanes,
+    within,
+)
+from tilewright.targets.numpy.ops.checks import require_defined
+from tilewright.targets.numpy.ops.elementwise import to_rank
+from tilewright.targets.numpy.ops.tt.atomics import write_rmw
+from tilewright.targets.numpy.ops.tt.memory import new_site, write_load, write_store
+from tilewright.targets.numpy.ops.tt.shape import expanded, moved, reshaped
+from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
+
+_SIGNED = {"min": "min", "max": "max"}
+_UNSIGNED = {"min": "umin", "max": "umax"}
+
+
+def _make(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MakeTensorDescOp)
+    if op.desc_ptr is not None:
+        raise emitter.unsupported("descriptors in memory of the program are not run on a CPU")
+    base = emitter.values[op.base]
+    descriptor = op.result.type
+    assert isinstance(base, Pointer) and isinstance(descriptor, TensorDescType)
+    element = descriptor.signless_element_type
+    type = scalar_type(element)
+    assert type is not None
+    nan = PADDING.word(op.padding) == "nan"
+    emitter.define(
+        op.result,
+        Block(
+            base,
+            tuple(emitter.piece(extent) for extent in op.shape),
+            tuple(emitter.piece(stride) for stride in op.strides),
+            (),
+            descriptor.shape,
+            number(emitter, float("nan") if nan else 0, type, element),
+        ),
+    )
+
+
+def _block(emitter: Emitter, desc: SSAValue) -> Block:
+    found = emitter.values[desc]
+    assert isinstance(found, Block)
+    return found
+
+
+def _at(emitter: Emitter, desc: SSAValue, indices: Sequence[SSAValue], itemsize: int) -> Access:
+    block = _block(emitter, desc)
+    for index in indices:
+        require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
+    offsets = [emitter.piece(index) for index in indices]
+    return block_access(emitter, block, offsets, range(len(block.extents)), itemsize)
+
+
+def _load(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, DescriptorLoadOp)
+    type = emitter.scalar_type(op.result)
+    block = _block(emitter, op.desc)
+    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    root = access.pointer.root
+    site = new_site(emitter, op, "load", type, block.extents, root, masked=True)
+    piece = write_load(emitter, site, access, block.fill, len(block.extents))
+    piece = reshaped(emitter, piece, block.extents, shape_of(op.result.type))
+    emitter.define(op.result, Tensor(piece))
+
+
+def _in_block_shape(emitter: Emitter, value: SSAValue, block: Block) -> Tensor:
+    """A tensor in the shape of a block, which may have more axes."""
+    shape = shape_of(value.type)
+    found = moved(
+        emitter,
+        emitter.tensor(value),
+        lambda piece: reshaped(emitter, piece, shape, block.extents),
+    )
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _store(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, DescriptorStoreOp)
+    type = emitter.scalar_type(op.src)
+    block = _block(emitter, op.desc)
+    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    value = _in_block_shape(emitter, op.src, block)
+    require_defined(emitter, value, "a stored value", access.mask)
+    root = access.pointer.root
+    site = new_site(emitter, op, "store", type, block.extents, root, masked=True)
+    write_store(emitter, site, access, value.piece)
+
+
+def _reduce(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, DescriptorReduceOp)
+    word = DESCRIPTOR_REDUCE_KIND.word(op.kind)
+    if word in ("inc", "dec"):
+        raise emitter.unsupported(f"the descriptor reduction '{word}' is not run on a CPU")
+    type = emitter.scalar_type(op.src)
+    block = _block(emitter, op.desc)
+    if shape_of(op.src.type) != block.extents:
+        raise emitter.unsupported("a descriptor reduction must have the rank of its block")
+    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    assert isinstance(op.desc.type, TensorDescType)
+    kind = _rmw_kind(word, op.desc.type.element_type)
+    write_rmw(emitter, op, access, op.src, kind, None)
+
+
+def _rmw_kind(word: str, element: Attribute) -> str:
+    if not isinstance(element, IntegerType):
+        return "fadd" if word == "add" else word
+    is_unsigned = element.signedness.data is Signedness.UNSIGNED
+    return (_UNSIGNED if is_unsigned else _SIGNED).get(word, word)
+
+
+# Rows.
+
+
+def _rows(
+    emitter: Emitter, desc: SSAValue, rows: SSAValue, column: SSAValue, itemsize: int
+) -> Access:
+    block = _block(emitter, desc)
+    for index in (rows, column):
+        require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
+    row = expanded(emitter, in_64_bits(emitter, emitter.piece(rows)), 1, 2)
+    start = in_64_bits(emitter, emitter.piece(column))
+    lane = lanes(emitter, block.extents[1], 1, 2)
+    steps = [
+        to_rank(emitter, emitter.pure(f"{{0}} * {itemsize}", in_64_bits(emitter, stride)), 2)
+        for stride in block.strides
+    ]
+    terms = [to_rank(emitter, term, 2) for term in block.base.terms]
+    terms.append(emitter.pure("{0} * {1}", row, steps[0]))
+    terms.append(emitter.pure("{0} * {1}", to_rank(emitter, start, 2), steps[1]))
+    terms.append(emitter.pure("{0} * {1}", lane, steps[1]))
+    nothing = emitter.constant("i64(0)", "i64_0")
+    mask = (
+        within(emitter, nothing, row, block.shape[0], 2),
+        within(emitter, start, lane, block.shape[1], 2),
+    )
+    return Access(merged(emitter, tuple(terms)), mask, block.base)
+
+
+def _gather(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, DescriptorGatherOp)
+    type = emitter.scalar_type(op.result)
+    access = _rows(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
+    shape = shape_of(op.result.type)
+    root = access.pointer.root
+    site = new_site(emitter, op, "load", type, shape, root, masked=True)
+    fill: Piece = _block(emitter, op.desc).fill
+    emitter.define(op.result, Tensor(write_load(emitter, site, access, fill, 2)))
+
+
+def _scatter(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, DescriptorScatterOp)
+    type = emitter.scalar_type(op.src)
+    access = _rows(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
+    value = emitter.tensor(op.src)
+    require_defined(emitter, value, "a stored value", access.mask)
+    root = access.pointer.root
+    site = new_site(emitter, op, "store", type, shape_of(op.src.type), root, masked=True)
+    write_store(emitter, site, access, value.piece)
+
+
+RULES: dict[str, Rule] = {
+    "tt.make_tensor_descriptor": _make,
+    "tt.descriptor_load": _load,
+    "tt.descriptor_store": _store,
+    "tt.descriptor_reduce": _reduce,
+    "tt.descriptor_gather": _gather,
+    "tt.descriptor_scatter": _scatter,
+}

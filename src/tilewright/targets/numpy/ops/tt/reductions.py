@@ -1,0 +1,291 @@
+"""Reductions, scans and functions applied to elements.
+
+A region that is one known op becomes a NumPy ufunc. Any other becomes a Python function of its
+own, `combine`, which is applied to whole arrays at once: inside it a scalar of the IR is an array
+of elements, and control flow is that of a batch whose programs are elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tt.functions import CallOp
+from tilewright.dialects.tt.reductions import HistogramOp, MapElementwiseOp, ReduceOp, ScanOp
+from tilewright.dialects.type_utils import rank_of, shape_of
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.arg_reduce import is_arg_reduce
+from tilewright.targets.numpy.ops.elementwise import is_narrow, to_rank
+from tilewright.targets.numpy.ops.functions import write_lambda
+from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.values import (
+    PROGRAM,
+    Piece,
+    Shadow,
+    Shadows,
+    Tensor,
+    all_axes,
+    axis_bit,
+)
+
+_UFUNCS: Mapping[str, str] = {
+    "arith.addf": "np.add",
+    "arith.addi": "np.add",
+    "arith.mulf": "np.multiply",
+    "arith.muli": "np.multiply",
+    "arith.maxsi": "np.maximum",
+    "arith.minsi": "np.minimum",
+    "arith.maximumf": "np.maximum",
+    "arith.minimumf": "np.minimum",
+    "arith.maxnumf": "np.fmax",
+    "arith.minnumf": "np.fmin",
+    "arith.andi": "np.bitwise_and",
+    "arith.ori": "np.bitwise_or",
+    "arith.xori": "np.bitwise_xor",
+}
+_BOOL_UFUNCS: Mapping[str, str] = {
+    "arith.addi": "np.logical_xor",
+    "arith.muli": "np.logical_and",
+    "arith.maxsi": "np.logical_and",
+    "arith.minsi": "np.logical_or",
+    "arith.andi": "np.logical_and",
+    "arith.ori": "np.logical_or",
+    "arith.xori": "np.logical_xor",
+}
+_ROUNDED = frozenset(("np.add", "np.multiply"))
+_SAME_AGAIN = frozenset(
+    ("np.maximum", "np.minimum", "np.fmax", "np.fmin", "np.bitwise_and", "np.bitwise_or",
+     "np.logical_and", "np.logical_or")
+)  # fmt: skip
+"""Combining a number with itself gives the number."""
+
+
+def _ufunc(emitter: Emitter, op: ReduceOp | ScanOp) -> str | None:
+    single = op.single_combiner
+    if isinstance(single, CallOp):
+        single = _single_of(emitter, single)
+    if single is None:
+        return None
+    is_bool = emitter.scalar_type(op.operands[0]).kind == "b"
+    return (_BOOL_UFUNCS if is_bool else _UFUNCS).get(single.name)
+
+
+def _single_of(emitter: Emitter, call: CallOp) -> Operation | None:
+    """The op that a called function consists of, if one op does it to the arguments in order."""
+    callee = emitter.unit.functions.get(call.callee.root_reference.data)
+    if callee is None or len(callee.body.blocks) != 1:
+        return None
+    block = callee.body.blocks[0]
+    op, end = block.first_op, block.last_op
+    if op is None or end is None or op.next_op is not end:
+        return None
+    is_single = tuple(op.operands) == tuple(block.args) and tuple(end.operands) == tuple(op.results)
+    return op if is_single else None
+
+
+def _without(axes: int, axis: int) -> int:
+    """Live axes after an axis was dropped."""
+    below = axis_bit(axis) - 1
+    return (axes & below) | ((axes >> 1) & ~below)
+
+
+def _dropped(emitter: Emitter, piece: Piece, axis: int) -> Piece:
+    """A piece without an axis along which it does not change."""
+    if piece.is_scalar:
+        return piece
+    rank = piece.rank - 1
+    return emitter.pure(
+        f"{{0}}.squeeze({axis + 1})", piece, axes=_without(piece.axes, axis), rank=rank
+    )
+
+
+def _reduced(emitter: Emitter, piece: Piece, axis: int, text: str) -> Piece:
+    """The result of a reduction written as `text`; without any live axis, a scalar."""
+    axes = _without(piece.axes & ~axis_bit(axis), axis)
+    if not axes:
+        return emitter.pure(f"only({text})", piece, axes=0, rank=0)
+    return emitter.pure(text, piece, axes=axes, rank=piece.rank - 1)
+
+
+# Reductions.
+
+
+def _reduce(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, ReduceOp)
+    shadows = _reduced_shadows(emitter, op)
+    ufunc = _ufunc(emitter, op)
+    if ufunc is not None:
+        piece = _reduce_by_ufunc(emitter, op, ufunc)
+        emitter.define(op.results[0], Tensor(piece, shadows=shadows))
+        return
+    pieces = _reduce_by_function(emitter, op)
+    for result, piece in zip(op.results, pieces, strict=True):
+        emitter.define(result, Tensor(piece, shadows=shadows))
+
+
+def _reduce_by_ufunc(emitter: Emitter, op: ReduceOp, ufunc: str) -> Piece:
+    source, axis = op.operands[0], op.axis_index
+    piece = emitter.piece(source)
+    is_live = bool(piece.axes & axis_bit(axis))
+    if not is_live and (ufunc in _SAME_AGAIN or shape_of(source.type)[axis] == 1):
+        return _dropped(emitter, piece, axis)
+    if not is_live:
+        piece = emitter.grown(piece, shape_of(source.type), axis_bit(axis))
+    type = emitter.scalar_type(source)
+    at = axis + 1
+    if type.kind in "fs" and ufunc in _ROUNDED:
+        function = "fold" if is_narrow(type) else "total"
+        return _reduced(emitter, piece, axis, f"{function}({ufunc}, {{0}}, {at})")
+    dtype = f", dtype={type.name}" if ufunc in _ROUNDED else ""
+    return _reduced(emitter, piece, axis, f"{ufunc}.reduce({{0}}, axis={at}{dtype})")
+
+
+def _reduce_by_function(emitter: Emitter, op: ReduceOp) -> list[Piece]:
+    axis = op.axis_index
+    combine = _combine(emitter, op)
+    largest = is_arg_reduce(op)
+    if largest is not None:
+        values = full_piece(emitter, op.operands[0])
+        indices = _along(emitter, op.operands[1], axis)
+        text = f"arg_reduce({largest}, {{1}}, {{2}}, {axis + 1}, {{0}})"
+        pieces = [values, indices]
+    else:
+        pieces = [full_piece(emitter, operand) for operand in op.operands]
+        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
+        text = f"fold_by({{0}}, ({listed},), {axis + 1})"
+    live = _union([combine, *pieces]) & PROGRAM
+    rank = rank_of(op.operands[0].type) - 1
+    shape = shape_of(op.results[0].type)
+    axes = live | all_axes(shape)
+    if not axes:
+        # One program's numbers for all: keep an array of one element, then take it out.
+        parts = emitter.several(f"*{text}" if len(op.results) == 1 else text, [combine, *pieces],
+                                [(PROGRAM, rank)] * len(op.results))  # fmt: skip
+        return [emitter.pure("only({0})", part, axes=0, rank=0) for part in parts]
+    star = "*" if len(op.results) == 1 else ""
+    return emitter.several(f"{star}{text}", [combine, *pieces], [(axes, rank)] * len(op.results))
+
+
+def _union(pieces: Sequence[Piece]) -> int:
+    axes = 0
+    for piece in pieces:
+        axes |= piece.axes
+    return axes
+
+
+def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Piece:
+    """An operand with its elements along one axis; it is left as it is along others."""
+    shape = shape_of(operand.type)
+    piece = emitter.piece(operand)
+    return emitter.grown(piece, shape, axis_bit(axis) if shape[axis] != 1 else PROGRAM)
+
+
+def _reduced_shadows(emitter: Emitter, op: ReduceOp) -> Shadows:
+    """A result is defined if everything that went into it is."""
+    axis = op.axis_index
+    found: list[Shadow] = []
+    for shadow in emitter.shadows(*op.operands):
+        piece = shadow.piece
+        if piece.axes & axis_bit(axis):
+            piece = _reduced(emitter, piece, axis, f"{{0}}.all(axis={axis + 1})")
+        else:
+            piece = _dropped(emitter, piece, axis)
+        found.append(shadow.on(piece))
+    return tuple(found)
+
+
+def _combine(emitter: Emitter, op: ReduceOp | ScanOp | MapElementwiseOp) -> Piece:
+    region = op.regions[0]
+    return write_lambda(emitter, region, rank_of(op.operands[0].type))
+
+
+# Scans.
+
+
+def _scan(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, ScanOp)
+    at, reverse = op.axis_index + 1, bool(op.reverse.value.data)
+    shadows = _scanned_shadows(emitter, op, reverse)
+    ufunc = _ufunc(emitter, op)
+    pieces = [full_piece(emitter, operand) for operand in op.operands]
+    rank = rank_of(op.operands[0].type)
+    axes = _union(pieces)
+    if ufunc is not None:
+        text = f"scan({ufunc}, {{0}}, {at}, {reverse})"
+        results = [emitter.pure(text, pieces[0], axes=axes, rank=rank)]
+    else:
+        combine = _combine(emitter, op)
+        axes |= combine.axes
+        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
+        star = "*" if len(pieces) == 1 else ""
+        text = f"{star}scan_by({{0}}, ({listed},), {at}, {reverse})"
+        results = emitter.several(text, [combine, *pieces], [(axes, rank)] * len(pieces))
+    for result, piece in zip(op.results, results, strict=True):
+        emitter.define(result, Tensor(piece, shadows=shadows))
+
+
+def _scanned_shadows(emitter: Emitter, op: ScanOp, reverse: bool) -> Shadows:
+    """A result is defined as far as everything before it is."""
+    axis = op.axis_index
+
+    def change(piece: Piece) -> Piece:
+        if not piece.axes & axis_bit(axis):
+            return piece
+        return emitter.pure(f"scan(np.logical_and, {{0}}, {axis + 1}, {reverse})", piece)
+
+    return tuple(each.on(change(each.piece)) for each in emitter.shadows(*op.operands))
+
+
+# Functions of elements.
+
+
+def _map(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MapElementwiseOp)
+    shape = shape_of(op.operands[0].type)
+    pieces = [full_piece(emitter, operand) for operand in op.operands]
+    rank = len(shape)
+    # Captured numbers meet the elements of a program in one axis.
+    combine = write_lambda(emitter, op.regions[0], 1)
+    axes = _union([combine, *pieces])
+    listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
+    star = "*" if len(op.results) == 1 else ""
+    text = f"{star}map_packs({{0}}, ({listed},), {op.pack.value.data}, {shape})"
+    results = emitter.several(text, [combine, *pieces], [(axes, rank)] * len(op.results))
+    shadows = emitter.shadows(*op.operands)
+    for result, piece in zip(op.results, results, strict=True):
+        emitter.define(result, Tensor(piece, shadows=shadows))
+
+
+def _histogram(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, HistogramOp)
+    source = full_piece(emitter, op.src)
+    pieces = [source]
+    mask = "None"
+    shadows = list(emitter.shadows(op.src))
+    if op.mask is not None:
+        pieces.append(full_piece(emitter, op.mask))
+        mask = "{1}"
+        shadows = [each for each in shadows if not _is_in(each, emitter.tensor(op.mask))]
+    shape = shape_of(op.result.type)
+    axes = (_union(pieces) & PROGRAM) | all_axes(shape)
+    text = f"histogram({{0}}, {shape[0]}, {mask})"
+    piece = emitter.pure(text, *pieces, axes=axes, rank=1)
+    counted = [
+        each.on(to_rank(emitter, _reduced(emitter, each.piece, 0, "{0}.all(axis=1)"), 1))
+        for each in shadows
+        if each.piece.axes & axis_bit(0)
+    ]
+    emitter.define(op.result, Tensor(piece, shadows=tuple(counted)))
+
+
+def _is_in(shadow: Shadow, mask: Tensor) -> bool:
+    return any(term.text == shadow.piece.text for term in mask.mask_terms)
+
+
+RULES: dict[str, Rule] = {
+    "tt.reduce": _reduce,
+    "tt.scan": _scan,
+    "tt.map_elementwise": _map,
+    "tt.histogram": _histogram,
+}

@@ -1,0 +1,204 @@
+"""Whether a batch comes to the same as running its programs one after another.
+
+A batch runs op by op, all programs at each; the meaning of a launch is program by program. The two
+orders differ for a pair of accesses exactly if the later op's program is the smaller one:
+
+    op 1   program 0 | program 1 | program 2         batch: rows, top to bottom
+    op 2   program 0 | program 1 | program 2         launch: columns, left to right
+
+So a batch is right as long as nobody touches an element that a *greater* program has touched by an
+earlier op, where one of the two writes. `Owners` keeps, per granule of a block, the greatest
+program that read it, wrote it or updated it, and raises `OrderConflict` when the rule is broken;
+the batch is then undone and run one by one. Programs that keep to blocks of their own, as most do,
+are recognised by the ends of these blocks (`spans`) and need no tables. Inside one op the order is
+right by itself: lanes are carried out in order of programs.
+
+Batches follow each other in order of programs, so entries of earlier batches are smaller than
+anybody who asks now, and the tables are never cleared.
+
+Integer atomics whose result nobody uses may be exchanged with their like, so they only count
+against reads, writes and other kinds of updates. `is_ordered` tells which blocks need no tables at
+all, from the ops alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from tilewright.targets.numpy.api import Array, Site
+from tilewright.targets.numpy.buffers import Block
+from tilewright.targets.numpy.spans import Spans
+from tilewright.targets.numpy.watchers import Touch
+
+_Entry: TypeAlias = Callable[[Touch], None]
+
+_MAX_PAST = 16
+"""Touches that are kept to be entered into the tables late."""
+
+_COMMUTING = frozenset(("add", "and", "or", "xor", "max", "min", "umax", "umin"))
+
+
+class OrderConflict(Exception):
+    """A batch must be undone and its programs run one by one."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+def commutes(site: Site) -> bool:
+    """Whether the op may be exchanged with another of its kind."""
+    return (
+        site.kind == "atomic_rmw"
+        and site.rmw in _COMMUTING
+        and not site.result_used
+        and np.issubdtype(site.dtype, np.integer)
+    )
+
+
+def is_ordered(sites: Sequence[Site]) -> bool:
+    """Whether any batch of these ops, all that touch a block, is right whatever they touch."""
+    if all(site.kind == "load" for site in sites):
+        return True
+    if len(sites) == 1 and not sites[0].in_loop:
+        return True
+    # One kind of update and nothing else; the type decides what, for example, `max` compares.
+    return len({(site.rmw, site.dtype) for site in sites}) == 1 and all(map(commutes, sites))
+
+
+class Owners:
+    """Shows that a batch is in order, or raises.
+
+    First by what each program covers: as long as these spans do not meet, nobody shares anything,
+    and the tables are not even made. From the touch on by which they meet, granule by granule;
+    the touches before are entered late.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._tables = _Tables(block)
+        self._spans: Spans | None = None
+        self._name = block.name
+        self._past: list[tuple[_Entry, Touch]] | None = []
+        self._is_interleaved = False
+
+    def begin(self, programs: Array) -> None:
+        self._tables.begin()
+        self._past = []
+        # Programs that interleave their elements in one batch will do so in the next.
+        self._spans = None if self._is_interleaved else Spans(programs)
+
+    def read(self, touch: Touch) -> None:
+        self._enter(self._tables.read, touch, writes=False)
+
+    def write(self, touch: Touch) -> None:
+        self._enter(self._tables.write, touch, writes=True)
+
+    def update(self, touch: Touch) -> None:
+        self._enter(self._tables.update, touch, writes=True)
+
+    def _enter(self, entry: _Entry, touch: Touch, *, writes: bool) -> None:
+        if self._spans is None:
+            entry(touch)
+        elif self._spans.admit(touch, writes=writes):
+            self._remember(entry, touch)
+        else:
+            self._spans = None
+            self._is_interleaved = True
+            self._enter_past(touch)
+            entry(touch)
+
+    def _remember(self, entry: _Entry, touch: Touch) -> None:
+        # A loop must not keep all of its accesses: the spans alone then have to do.
+        if self._past is not None and len(self._past) < _MAX_PAST:
+            self._past.append((entry, touch))
+        else:
+            self._past = None
+
+    def _enter_past(self, touch: Touch) -> None:
+        if self._past is None:
+            raise OrderConflict(
+                f"programs may share elements of {self._name}: {touch.site.text} touches what lies "
+                "between elements of another program"
+            )
+        for entry, past in self._past:
+            entry(past)
+        self._past = []
+
+
+class _Tables:
+    """The greatest programs that touched each granule of a block."""
+
+    def __init__(self, block: Block) -> None:
+        self._name = block.name
+        self._block = block
+        self._update: tuple[str | None, np.dtype[Any]] | None = None
+        self.begin()
+
+    @cached_property
+    def _readers(self) -> Array:
+        return self._block.table(np.dtype(np.int32))
+
+    @cached_property
+    def _writers(self) -> Array:
+        return self._block.table(np.dtype(np.int32))
+
+    @cached_property
+    def _updaters(self) -> Array:
+        return self._block.table(np.dtype(np.int32))
+
+    def begin(self) -> None:
+        # Which tables have entries of this batch: the others have nothing to say.
+        self._was_read = self._was_written = self._was_updated = False
+
+    def read(self, touch: Touch) -> None:
+        self._require(touch, readers=False)
+        _raise_entries(self._readers, touch)
+        self._was_read = True
+
+    def write(self, touch: Touch) -> None:
+        self._require(touch)
+        _raise_entries(self._writers, touch)
+        self._was_written = True
+
+    def update(self, touch: Touch) -> None:
+        kind = (touch.site.rmw, touch.site.dtype)
+        if not commutes(touch.site) or self._update not in (None, kind):
+            self.write(touch)
+            return
+        self._update = kind
+        self._require(touch, updaters=False)
+        _raise_entries(self._updaters, touch)
+        self._was_updated = True
+
+    def _require(self, touch: Touch, *, readers: bool = True, updaters: bool = True) -> None:
+        if self._was_written and _is_after(self._writers, touch):
+            self._fail(touch, "written")
+        if readers and self._was_read and _is_after(self._readers, touch):
+            self._fail(touch, "read")
+        if updaters and self._was_updated and _is_after(self._updaters, touch):
+            self._fail(touch, "updated")
+
+    def _fail(self, touch: Touch, how: str) -> NoReturn:
+        raise OrderConflict(
+            f"programs share elements of {self._name}: {touch.site.text} touches what a later "
+            f"program has already {how}"
+        )
+
+
+def _is_after(table: Array, touch: Touch) -> bool:
+    """Whether an element has an entry greater than a program that touches it now."""
+    return bool((touch.selection.take(table) > touch.along(touch.first)).any())
+
+
+def _raise_entries(table: Array, touch: Touch) -> None:
+    """Make each entry at least the last program that touches it.
+
+    Where lanes share an element, all of them read the same old entry and the lane written last is
+    that of the greatest program.
+    """
+    selection = touch.selection
+    selection.put(table, np.maximum(selection.take(table), touch.along(touch.last)))

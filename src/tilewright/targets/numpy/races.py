@@ -1,0 +1,241 @@
+"""Two programs that touch one element, one of them writing, with nothing between to order them.
+
+On a GPU programs run in any order, at the same time. So it does not matter which of two accesses
+came first here: if neither has to, what the kernel computes is up to chance. The rule, per element:
+
+    write by p    against a read, write or update by another program      a race
+    read by p     against a write or update by another program            a race
+    update by p   against a plain read or write by another program        a race
+    update by p   against an update by another program                    none: atomics are ordered
+
+Programs may order themselves: an atomic access that releases, and one that acquires the same
+element later, put what the first program did before in front of what the second does after. Locks
+and flags are made so. `Ordering` follows them, for atomics of one element at a time, and what is
+ordered is no race.
+
+Per element the last writer, two updaters and two readers are kept. That is enough to find a race if
+there is one, unless a lock orders some of the programs; and none is ever invented. Loads that
+are atomic are not kept: a plain write after them goes unseen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+
+from tilewright.targets.numpy.api import Array, Site
+from tilewright.targets.numpy.buffers import Block
+from tilewright.targets.numpy.watchers import Touch, Verdict
+
+_Clock: TypeAlias = dict[int, int]
+"""How often each program had released, as far as somebody knows."""
+
+_ACQUIRES = frozenset(("acquire", "acq_rel"))
+_RELEASES = frozenset(("release", "acq_rel"))
+
+
+class Ordering:
+    """What each program knows of the others through atomics.
+
+    A program's time is the number of its releases. Whoever acquires an element learns the times
+    that were written to it with the releases before.
+    """
+
+    def __init__(self) -> None:
+        self.times: _Clock = defaultdict(int)
+        self._known: dict[int, _Clock] = {}
+        self._released: dict[tuple[int, int], _Clock] = {}
+
+    def synchronise(self, block: Block, granule: int, program: int, semantic: str) -> None:
+        """`program` carries out an atomic access with this memory semantic."""
+        place = id(block), granule
+        if semantic in _ACQUIRES and place in self._released:
+            _learn(self._known.setdefault(program, {}), self._released[place])
+        if semantic in _RELEASES:
+            self.times[program] += 1
+            known = self._known.setdefault(program, {})
+            known[program] = self.times[program]
+            _learn(self._released.setdefault(place, {}), known)
+
+    def is_before(self, other: int, time: int, program: int) -> bool:
+        """Whether what `other` did at `time` comes before what `program` does now."""
+        return self._known.get(program, {}).get(other, 0) > time
+
+
+def _is_atomic(site: Site) -> bool:
+    """Whether a load or a store is one that may meet atomics: ``tt.atomic_load`` and the like."""
+    return site.text.startswith("tt.atomic_")
+
+
+def _learn(clock: _Clock, news: _Clock) -> None:
+    for program, time in news.items():
+        if time > clock.get(program, 0):
+            clock[program] = time
+
+
+@dataclass(frozen=True)
+class Other:
+    """The earlier of two accesses that race."""
+
+    program: int
+    """Linear id."""
+    site: Site
+    deed: str
+
+
+RaceReport: TypeAlias = Callable[[Verdict, Other], NoReturn]
+"""Raises the fault of the access at hand, which races with the other one."""
+
+
+class _Column:
+    """For each granule the last program that did one kind of thing, when, and by which op."""
+
+    def __init__(self, block: Block, deed: str) -> None:
+        self.deed = deed
+        self._block = block
+        self.is_empty = True
+
+    @cached_property
+    def programs(self) -> Array:
+        """Linear id plus one; 0 for nobody."""
+        return self._block.table(np.dtype(np.int32))
+
+    @cached_property
+    def times(self) -> Array:
+        return self._block.table(np.dtype(np.int32))
+
+    @cached_property
+    def sites(self) -> Array:
+        return self._block.table(np.dtype(np.int32))
+
+    def enter(self, touch: Touch, times: Array, where: Array | None = None) -> None:
+        """Note the touch, for all its lanes or some of them."""
+        self.is_empty = False
+        for table, values in (
+            (self.programs, touch.along(touch.last)),
+            (self.times, times),
+            (self.sites, np.int32(touch.site.index)),
+        ):
+            new = np.broadcast_to(np.asarray(values, np.int32), touch.selection.shape)
+            if where is not None:
+                new = np.where(where, new, touch.selection.take(table))
+            touch.selection.put(table, new)
+
+
+class Races:
+    """Watches a block for races between programs."""
+
+    def __init__(
+        self, block: Block, sites: Sequence[Site], order: Ordering, report: RaceReport
+    ) -> None:
+        self._block = block
+        self._sites = sites
+        self._order = order
+        self._report = report
+        self._writers = _Column(block, "writes")
+        self._updaters = _Column(block, "updates"), _Column(block, "updates")
+        self._readers = _Column(block, "reads"), _Column(block, "reads")
+
+    def begin(self, programs: Array) -> None:
+        """Programs race across batches as within them."""
+
+    def read(self, touch: Touch) -> None:
+        if _is_atomic(touch.site):
+            self._require(touch, (self._writers,))
+            self._synchronise(touch)
+            return
+        self._require(touch, (self._writers, *self._updaters))
+        self._enter(self._readers, touch)
+
+    def write(self, touch: Touch) -> None:
+        if _is_atomic(touch.site):
+            self.update(touch)
+            return
+        self._require(touch, (self._writers, *self._updaters, *self._readers))
+        self._writers.enter(touch, self._times(touch))
+        self._require_alone(touch)
+
+    def update(self, touch: Touch) -> None:
+        self._require(touch, (self._writers, *self._readers))
+        self._enter(self._updaters, touch)
+        self._synchronise(touch)
+
+    def _synchronise(self, touch: Touch) -> None:
+        if touch.site.shape:
+            return
+        granules = np.asarray(touch.selection.elements()).reshape(-1)
+        programs = np.broadcast_to(np.asarray(touch.last), (len(granules),))
+        for granule, program in zip(granules.tolist(), programs.tolist(), strict=True):
+            self._order.synchronise(self._block, granule, program, touch.site.semantic)
+
+    def _enter(self, columns: tuple[_Column, _Column], touch: Touch) -> None:
+        """Keep two different programs: the first, and the last other one."""
+        first, other = columns
+        holder = touch.selection.take(first.programs)
+        mine = (holder == 0) | (holder == touch.along(touch.last))
+        times = self._times(touch)
+        first.enter(touch, times, mine)
+        # Lanes that stand for several programs have both.
+        other.enter(touch, times, np.ones_like(mine) if touch.is_shared else ~mine)
+
+    def _times(self, touch: Touch) -> Array:
+        """When, in each program's own time, the touch happens."""
+        last = touch.along(touch.last)
+        times = self._order.times
+        if not times:
+            return np.zeros((), np.int32)
+        if isinstance(last, int):
+            return np.array(times.get(last, 0), np.int32)
+        return np.array([times.get(program, 0) for program in last.reshape(-1).tolist()]).reshape(
+            last.shape
+        )
+
+    def _require(self, touch: Touch, columns: tuple[_Column, ...]) -> None:
+        for column in columns:
+            if not column.is_empty and bool(self._races(touch, column).any()):
+                self._report_against(touch, column)
+
+    def _races(self, touch: Touch, column: _Column) -> Array:
+        """Which granules somebody else has in `column`, without an order."""
+        holders = touch.selection.take(column.programs)
+        last = touch.along(touch.last)
+        others: Array = (holders != 0) & (holders != last)
+        if touch.is_shared:
+            others |= holders != 0
+        if not self._order.times or not bool(others.any()):
+            return others
+        times = touch.selection.take(column.times)
+        programs = np.broadcast_to(np.asarray(last), others.shape)
+        for place in map(tuple, np.argwhere(others).tolist()):
+            if self._order.is_before(int(holders[place]), int(times[place]), int(programs[place])):
+                others[place] = False
+        return others
+
+    def _report_against(self, touch: Touch, column: _Column) -> None:
+        race = self._races(touch, column)
+        place = tuple(np.argwhere(race)[0].tolist())
+        program = int(touch.selection.take(column.programs)[place])
+        number = int(touch.selection.take(column.sites)[place])
+        other = Other(program - 1, self._sites[number], column.deed)
+        self._report(lambda again: self._races(again, column), other)
+
+    def _require_alone(self, touch: Touch) -> None:
+        """Within the op, nobody else may have written the same element."""
+        if isinstance(touch.last, int):
+            if touch.is_shared:
+                other = Other(touch.last - 1, touch.site, "writes")
+                self._report(lambda again: np.ones(again.selection.shape, np.bool_), other)
+            return
+        if not bool(self._overwritten(touch).any()):
+            return
+        place = tuple(np.argwhere(self._overwritten(touch))[0].tolist())
+        program = int(touch.selection.take(self._writers.programs)[place])
+        self._report(self._overwritten, Other(program - 1, touch.site, "writes"))
+
+    def _overwritten(self, touch: Touch) -> Array:
+        return touch.selection.take(self._writers.programs) != touch.along(touch.last)

@@ -1,0 +1,73 @@
+"""What each program of a batch covers: from its first granule to its last.
+
+If these spans do not meet, no two programs share a granule, whatever they do in between. That is
+cheap to keep up: a touch by windows has its ends in the starts of the windows, and a batch of 64
+programs is 64 pairs of numbers, however many lanes they have.
+
+Spans that are only read may meet; so nothing is compared before the first write of the batch.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from tilewright.targets.numpy.api import Array
+from tilewright.targets.numpy.selections import Selection, Windows
+from tilewright.targets.numpy.watchers import Touch
+
+_Ends: TypeAlias = tuple[Array, Array]
+
+_NOWHERE = np.iinfo(np.int64).max
+
+
+class Spans:
+    """The spans of the programs of one batch in one block."""
+
+    def __init__(self, programs: Array) -> None:
+        self._first = int(programs[0]) + 1
+        count = int(programs[-1]) + 2 - self._first
+        # Nobody has touched anything: ends that are the wrong way round.
+        self._low = np.full(count, _NOWHERE, np.int64)
+        self._high = np.full(count, -1, np.int64)
+        self._is_written = False
+
+    def admit(self, touch: Touch, *, writes: bool) -> bool:
+        """Extend the spans by a touch; False if they may meet then."""
+        if isinstance(touch.first, int):
+            return False
+        low, high = _ends(touch.selection)
+        places = touch.first - self._first
+        np.minimum.at(self._low, places, low)
+        np.maximum.at(self._high, places, high)
+        self._is_written |= writes
+        return not self._is_written or self._are_apart()
+
+    def _are_apart(self) -> bool:
+        used = self._high >= 0
+        low, high = self._low[used], self._high[used]
+        order = np.argsort(low)
+        return bool((high[order][:-1] < low[order][1:]).all())
+
+
+def _ends(selection: Selection) -> _Ends:
+    """The least and the greatest granule of each entry along axis 0."""
+    if not isinstance(selection, Windows):
+        return _extremes(selection.index)
+    starts, below, above = selection.starts, selection.below, selection.above
+    if not isinstance(starts, int):
+        low, high = _extremes(starts)
+        return low - below, high + above
+    # Axis 0 is an axis of the window: take it out of its reach.
+    extent, stride = selection.extents[0], selection.strides[0]
+    places = starts + np.arange(extent, dtype=np.int64) * stride
+    reach = stride * (extent - 1)
+    return places - (below + min(reach, 0)), places + (above - max(reach, 0))
+
+
+def _extremes(places: Array) -> _Ends:
+    if places.ndim == 1:
+        return places, places
+    flat = places.reshape(len(places), -1)
+    return np.minimum.reduce(flat, axis=1), np.maximum.reduce(flat, axis=1)

@@ -1,0 +1,218 @@
+"""What generated code knows about the programs it runs: `rt`.
+
+Besides control flow (`control.py`) this is where a program stands in the grid, what it prints and
+asserts, and the check that no undefined lane is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from tilewright.ir.diagnostics import Diagnostic, Severity
+from tilewright.targets.numpy.api import Grid, Memory, NumpyFault, RunOptions, Terms
+from tilewright.targets.numpy.owners import OrderConflict
+from tilewright.targets.numpy.support.control import Control
+
+_MAX_PRINTED = 1024
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the author's file something is, and what there is to say about it."""
+
+    location: Attribute | None
+    why: str = ""
+
+
+class AssertionFault(NumpyFault):
+    """A `tt.assert` that does not hold."""
+
+
+class UndefinedFault(NumpyFault):
+    """A use of lanes that a masked load left undefined."""
+
+
+class WaitFault(NumpyFault):
+    """A program that waits for one that comes after it, or for nobody."""
+
+
+class Batch(Control):
+    """The programs of one batch."""
+
+    def __init__(
+        self,
+        mem: Memory,
+        grid: Grid,
+        programs: Any,
+        places: Sequence[Place],
+        options: RunOptions,
+    ) -> None:
+        super().__init__()
+        self.mem = mem
+        self.grid = grid
+        self.programs = programs
+        self.places = places
+        self.options = options
+        self.printed: list[tuple[int, str]] = []
+        """Position of the program in the batch, and what it printed."""
+        self._ids: list[Any] = [None, None, None]
+
+    def switch(self, active: Any) -> None:
+        self.active = active
+        self.mem.active = active
+
+    # -- grid --------------------------------------------------------------------------------
+
+    def program_id(self, axis: int) -> Any:
+        """Positions along an axis of the grid; one number if all programs share it."""
+        found = self._ids[axis]
+        if found is None:
+            found = self._ids[axis] = _shared(self._coordinate(axis))
+        return found
+
+    def _coordinate(self, axis: int) -> Any:
+        x, y, _ = self.grid
+        divisor = (1, x, x * y)[axis]
+        rest = self.programs if divisor == 1 else self.programs // divisor
+        return (rest if axis == 2 else rest % self.grid[axis]).astype(np.int32)
+
+    def num_programs(self, axis: int) -> Any:
+        return np.int32(self.grid[axis])
+
+    def coordinates(self, position: int) -> Grid:
+        """Where in the grid a program of the batch stands."""
+        x, y, _ = self.grid
+        program = int(self.programs[position])
+        return program % x, program // x % y, program // (x * y)
+
+    # -- reports -----------------------------------------------------------------------------
+
+    def print(self, place: int, prefix: str, hexadecimal: bool, *args: tuple[Any, bool]) -> None:
+        """Note a line for each program that takes part."""
+        count = len(self.programs)
+        active = range(count) if self.active is None else np.flatnonzero(self.active)
+        for position in map(int, active):
+            values = [_of_program(x, position) for x, _ in args]
+            texts = [
+                _shown(value, signed, hexadecimal)
+                for value, (_, signed) in zip(values, args, strict=True)
+            ]
+            where = self.coordinates(position)
+            self.printed.append((position, f"pid {where}{prefix}{', '.join(texts)}"))
+
+    def check(self, place: int, cond: Any, message: str) -> None:
+        """Stop unless `cond` holds in every lane."""
+        if cond.all():
+            return
+        failed = self._first(~cond)
+        if failed is None:
+            return
+        position, lane = failed
+        where = self.coordinates(position)
+        text = f"assertion failed{_lane(lane)} in program {where}: {message}"
+        self._raise(AssertionFault, "TW6010", place, text, where, ())
+
+    def arrived(self, place: int, seen: Any) -> None:
+        """Stop if something that a program waits for is not there: nobody will bring it."""
+        if not seen.all() and (failed := self._first(~seen)) is not None:
+            self._wait_for_ever(place, failed[0])
+
+    def endless(self, place: int, spins: bool) -> None:
+        if spins:
+            self._wait_for_ever(place, 0)
+        elif len(self.programs) > 1:
+            raise OrderConflict("a loop turns so often that programs may wait for each other")
+
+    def _wait_for_ever(self, place: int, position: int) -> None:
+        if len(self.programs) > 1:
+            raise OrderConflict("programs wait for each other")
+        where = self.coordinates(position)
+        text = (
+            f"program {where} waits for memory that nobody changes\n"
+            "programs run one after another here: one can wait only for those before it"
+        )
+        self._raise(WaitFault, "TW6012", place, text, where, ())
+
+    def need(
+        self, place: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
+    ) -> None:
+        """Stop if a lane that counts is not defined; `what` says what it is used for."""
+        if not self.options.check_uninitialised:
+            return
+        missing: Any = np.False_
+        for term in cast("tuple[Any, ...]", defined):
+            missing = missing | ~term
+        if not missing.any():
+            return
+        for term in cast("tuple[Any, ...]", mask):
+            missing = missing & term
+        failed = self._first(missing)
+        if failed is None:
+            return
+        position, lane = failed
+        where = self.coordinates(position)
+        text = f"{what} is undefined{_lane(lane)} in program {where}"
+        self._raise(UndefinedFault, "TW6011", place, text, where, origins)
+
+    def _raise(
+        self,
+        fault: type[NumpyFault],
+        code: str,
+        place: int,
+        text: str,
+        where: Grid,
+        origins: tuple[int, ...],
+    ) -> None:
+        diagnostic = Diagnostic(Severity.ERROR, text, self.places[place].location, code)
+        for origin in (self.places[number] for number in origins):
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, origin.why, origin.location))
+        raise fault(diagnostic, where, self.options.sources)
+
+    def _first(self, wrong: Any) -> tuple[int, tuple[int, ...]] | None:
+        """The first program that takes part with a wrong lane, and that lane."""
+        wrong = np.atleast_1d(wrong)
+        if self.active is not None:
+            shape = (len(self.active),) + (1,) * (wrong.ndim - 1)
+            wrong = wrong & self.active.reshape(shape)
+        if not wrong.any():
+            return None
+        found = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        position, *lane = (int(index) for index in found)
+        return position, tuple(lane)
+
+
+def _shared(ids: Any) -> Any:
+    return ids[:1] if (ids == ids[0]).all() else ids
+
+
+def _of_program(x: Any, position: int) -> Any:
+    """The value of one program."""
+    if x.ndim == 0:
+        return x
+    return x[position if x.shape[0] > 1 else 0]
+
+
+def _lane(lane: tuple[int, ...]) -> str:
+    return f" at element {list(lane)}" if lane else ""
+
+
+def _shown(value: Any, signed: bool, hexadecimal: bool) -> str:
+    if value.dtype.kind == "i" and (not signed or hexadecimal):
+        value = value.view(np.dtype(f"u{value.dtype.itemsize}"))
+    if hexadecimal:
+        digits = 2 * value.dtype.itemsize
+        bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
+        return np.array2string(
+            bits,
+            threshold=_MAX_PRINTED,
+            max_line_width=1 << 20,
+            formatter={"int_kind": lambda number: f"0x{number:0{digits}x}"},
+        )
+    if value.dtype.kind not in "biuf":
+        value = value.astype(np.float32)
+    return np.array2string(value, threshold=_MAX_PRINTED, max_line_width=1 << 20)

@@ -1,0 +1,107 @@
+"""Reductions and scans.
+
+In which order elements combine is not said by the IR; here it is fixed, and does not depend on
+how many programs run at once:
+
+- sums and products of `f32` and `f64` go through `np.add.reduce` on a C-contiguous array: pairwise
+  along the last axis, one after another along the others;
+- those of narrower floats, where every step rounds, combine neighbours, then pairs, then fours;
+- any other function of the author does the same; only associativity is assumed of it;
+- scans of one ufunc go from the first element to the last, others double their reach each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Combine = Callable[..., tuple[Any, ...]]
+
+
+def total(ufunc: Any, x: Any, axis: int) -> Any:
+    """A float sum or product along `axis` in the fixed order of `np.add.reduce`."""
+    return ufunc.reduce(np.ascontiguousarray(x), axis=axis)
+
+
+def fold(ufunc: Any, x: Any, axis: int) -> Any:
+    """Reduce by neighbours: each step rounds to the type of `x`."""
+
+    def combine(a: Any, b: Any) -> tuple[Any]:
+        return (ufunc(a, b),)
+
+    return fold_by(combine, (x,), axis)[0]
+
+
+def fold_by(combine: Combine, arrays: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    """Reduce tuples of elements by a function of the author's."""
+    arrays = tuple(arrays)
+    while (count := arrays[0].shape[axis]) > 1:
+        left = [_part(x, axis, slice(0, count - 1, 2)) for x in arrays]
+        right = [_part(x, axis, slice(1, count, 2)) for x in arrays]
+        combined = combine(*left, *right)
+        if count % 2:
+            last = [_part(x, axis, slice(count - 1, count)) for x in arrays]
+            combined = _joined(combined, last, axis)
+        arrays = tuple(combined)
+    return tuple(x.squeeze(axis) for x in arrays)
+
+
+def scan(ufunc: Any, x: Any, axis: int, reverse: bool) -> Any:
+    """Running results of a ufunc along `axis`."""
+    if not reverse:
+        return ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+    return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
+
+
+def scan_by(combine: Combine, arrays: Sequence[Any], axis: int, reverse: bool) -> tuple[Any, ...]:
+    """Running results of a function of the author's."""
+    current = [np.flip(x, axis) if reverse else x for x in arrays]
+    count, reach = current[0].shape[axis], 1
+    while reach < count:
+        early = [_part(x, axis, slice(0, count - reach)) for x in current]
+        late = [_part(x, axis, slice(reach, count)) for x in current]
+        head = [_part(x, axis, slice(0, reach)) for x in current]
+        current = _joined(head, combine(*early, *late), axis)
+        reach *= 2
+    return tuple(np.flip(x, axis) if reverse else x for x in current)
+
+
+def arg_reduce(
+    largest: bool, values: Any, indices: Any, axis: int, combine: Combine
+) -> tuple[Any, Any]:
+    """The extreme value along `axis` and its index, the least index where several are extreme.
+
+    `np.argmax` finds the first extreme element, which has the least index if indices rise along
+    the axis and depend on nothing else. It takes NaN for the extreme, the comparison in the
+    author's function does not: then the function itself is applied.
+    """
+    count = values.shape[axis]
+    rising = indices.size == count and bool((np.diff(indices.reshape(-1)) > 0).all())
+    if not rising or _has_nan(values):
+        grown = np.broadcast_to(indices, values.shape)
+        best, index = fold_by(combine, (values, grown), axis)
+        return best, index
+    where = values.argmax(axis) if largest else values.argmin(axis)
+    best = np.take_along_axis(values, np.expand_dims(where, axis), axis).squeeze(axis)
+    return best, indices.reshape(-1)[where]
+
+
+def _has_nan(x: Any) -> bool:
+    return x.dtype.kind != "i" and bool((x != x).any())
+
+
+def _part(x: Any, axis: int, part: slice) -> Any:
+    return x[(slice(None),) * axis + (part,)]
+
+
+def _joined(first: Sequence[Any], second: Sequence[Any], axis: int) -> list[Any]:
+    """Pairs of arrays one after the other along `axis`, broadcast along the others."""
+    return [_concatenated(a, b, axis) for a, b in zip(first, second, strict=True)]
+
+
+def _concatenated(a: Any, b: Any, axis: int) -> Any:
+    lead = max(a.shape[0], b.shape[0])
+    a, b = (np.broadcast_to(x, (lead, *x.shape[1:])) for x in (a, b))
+    return np.concatenate((a, b), axis=axis)

@@ -1,0 +1,187 @@
+"""What the emitter knows about a value while it writes code.
+
+A *piece* is one Python variable or constant of the generated code. Its shape is known from two
+things: the rank of the IR's tensor and the set of *live axes*, a bit mask: bit 0 is the program
+axis, bit 1+i is axis i of the tensor. Along other axes nothing changes, so the array has extent 1
+there; with no live axis at all the piece is a NumPy scalar. For `tensor<64x32xf32>`::
+
+    axes 0b000   np.float32            axes 0b010   (1, 64, 1)
+    axes 0b001   (P, 1, 1)             axes 0b111   (P, 64, 32)
+
+P may be 1 at run time. Most values are one piece. A sum of pieces with different live axes, such
+as `rows[:, None] * stride + cols[None, :]`, is also kept as its *terms*: an address made from it
+stays a list of small arrays. A conjunction of masks keeps its terms in the same way. Pieces that
+are not used in the end are not written.
+
+A *shadow* says where a value is defined: a masked load without `other` leaves lanes undefined, and
+whatever is computed from them is undefined too. Shadows cost nothing until a value is stored,
+branched on or printed under a mask that does not imply them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from xdsl.ir import Attribute
+
+PROGRAM = 1
+"""The bit of the program axis."""
+
+NO_OTHER = (
+    "it comes from lanes where the mask of this is false, and there is no `other`: "
+    "give one (0.0 for a sum, -float('inf') for a maximum), or mask the use"
+)
+NO_RESULT = "it comes from lanes where the mask of this is false: mask the use"
+
+
+def axis_bit(axis: int) -> int:
+    """The bit of an axis of a tensor."""
+    return 2 << axis
+
+
+def all_axes(shape: Iterable[int]) -> int:
+    """Every axis of a tensor that has more than one element."""
+    return sum(axis_bit(axis) for axis, extent in enumerate(shape) if extent != 1)
+
+
+def union(*pieces: Piece) -> int:
+    """The axes along which something computed from `pieces` can change."""
+    axes = 0
+    for piece in pieces:
+        axes |= piece.axes
+    return axes
+
+
+@dataclass(eq=False, slots=True)
+class Line:
+    """A statement of generated code; symbols in its text stand for names given later."""
+
+    text: str
+    targets: tuple[int, ...] = ()
+    """Symbols it assigns; none for a statement that is there for its effect."""
+    deps: tuple[Line, ...] = ()
+    location: Attribute | None = None
+    is_effect: bool = False
+    is_needed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Phi(Line):
+    """A variable that several assignments give a value: carried by a loop, or set by branches."""
+
+    sources: list[Line] = field(default_factory=list[Line])
+    alias: Piece | None = None
+    """What it always equals, if no assignment changes it."""
+
+
+@dataclass(eq=False, slots=True)
+class Assign(Line):
+    """Assignments to phis, all at once; those of phis nobody reads are left out."""
+
+    pairs: list[tuple[Phi, Piece]] = field(default_factory=list[tuple[Phi, "Piece"]])
+    wrapper: str = "{new}"
+    """The right-hand side: of the symbol `{old}` and the piece `{new}`."""
+
+
+@dataclass(eq=False, slots=True)
+class Nest(Line):
+    """A statement with a body: its text is the header."""
+
+    scope: Scope = field(default_factory=lambda: Scope())
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """Statements one after another, and what was computed there."""
+
+    is_barrier: bool = False
+    """Whether it may not run: nothing is moved out of it."""
+    lines: list[Line] = field(default_factory=list[Line])
+    known: dict[str, Piece] = field(default_factory=dict[str, "Piece"])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A variable of generated code."""
+
+    text: str
+    axes: int
+    rank: int
+    depth: int
+    """Index of the scope it belongs to; 0 for constants of the module."""
+    line: Line | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is a NumPy scalar."""
+        return self.axes == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """Where a value is defined, and the load that left the rest undefined."""
+
+    piece: Piece
+    origin: Attribute | None
+    why: str = NO_OTHER
+
+    def on(self, piece: Piece) -> Shadow:
+        """The same for a value made from this one."""
+        return replace(self, piece=piece)
+
+
+Shadows: TypeAlias = tuple[Shadow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A number or truth value, or a tensor of them."""
+
+    piece: Piece
+    terms: tuple[Piece, ...] = ()
+    """Pieces whose sum it is, if it was made as a sum that spreads over axes."""
+    conjuncts: tuple[Piece, ...] = ()
+    """Pieces whose conjunction it is."""
+    shadows: Shadows = ()
+
+    @property
+    def mask_terms(self) -> tuple[Piece, ...]:
+        return self.conjuncts or (self.piece,)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """An address, or a tensor of them: the sum of its terms, no two with the same live axes."""
+
+    terms: tuple[Piece, ...]
+    root: int | None
+    """The argument of the kernel it was made from."""
+    shadows: Shadows = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block pointer or a tensor descriptor: a tensor in memory and a block of it."""
+
+    base: Pointer
+    shape: tuple[Piece, ...]
+    strides: tuple[Piece, ...]
+    offsets: tuple[Piece, ...]
+    extents: tuple[int, ...]
+    """Of the block."""
+    fill: Piece
+    """What is read beyond the bounds of the tensor."""
+
+
+Value: TypeAlias = Tensor | Pointer | Block
+
+
+def shadows_of(*values: Value) -> Shadows:
+    """The shadows of something computed from `values`, each once."""
+    found: dict[str, Shadow] = {}
+    for value in values:
+        for shadow in () if isinstance(value, Block) else value.shadows:
+            found.setdefault(shadow.piece.text, shadow)
+    return tuple(found.values())
