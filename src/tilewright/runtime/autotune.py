@@ -1,0 +1,223 @@
+"""Choose a configuration per tuning key, by measuring or by taking the first that compiles.
+
+On a machine without an accelerator timings say nothing about the device, so the first configuration
+that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them.
+Pruning runs first in both cases, as it would on the device.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.arrays import host_array, is_array
+from tilewright.runtime.config import Config
+from tilewright.runtime.launchable import Launchable
+
+Benchmark = Callable[..., Any]
+PreHook = Callable[..., object]
+
+_TIMED_RUNS = 3
+
+
+class Autotuner(Launchable):
+    """A kernel with several configurations, the best of which is remembered per tuning key."""
+
+    def __init__(
+        self,
+        inner: Launchable,
+        configs: Sequence[Config],
+        key: Sequence[str],
+        *,
+        reset_to_zero: Iterable[str] = (),
+        restore_value: Iterable[str] = (),
+        pre_hook: PreHook | None = None,
+        post_hook: PreHook | None = None,
+        prune_configs_by: Mapping[str, Any] | None = None,
+        do_bench: Benchmark | None = None,
+    ) -> None:
+        self.inner = inner
+        self.configs = list(configs) or [Config({})]
+        self.keys = list(key)
+        self.reset_to_zero = list(reset_to_zero)
+        self.restore_value = list(restore_value)
+        for name in (*self.keys, *self.reset_to_zero, *self.restore_value):
+            if name not in inner.arg_names:
+                raise ValueError(
+                    f"autotune names {name!r}, which is no parameter of {inner.name}; it has "
+                    + ", ".join(inner.arg_names)
+                )
+        self.pre_hook = pre_hook
+        self.post_hook = post_hook
+        self.prune = dict(prune_configs_by or {})
+        self.do_bench = do_bench
+        self.cache: dict[tuple[object, ...], Config] = {}
+        self.best_config: Config | None = None
+        self.configs_timings: dict[Config, float] = {}
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        return self.inner.arg_names
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        known = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        config = self._choose(args, kwargs, known, grid)
+        self.best_config = config
+        return self._launch(config, args, kwargs, known, grid, warmup=warmup)
+
+    def _launch(
+        self,
+        config: Config,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: dict[str, Any],
+        grid: Any,
+        *,
+        warmup: bool = False,
+    ) -> Any:
+        everything = {**known, **config.all_kwargs()}
+        if config.pre_hook is not None and not warmup:
+            config.pre_hook(everything)
+        options = {**kwargs, **config.all_kwargs()}
+        return self.inner.run(*args, grid=grid, warmup=warmup, **options)
+
+    def _choose(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: dict[str, Any],
+        grid: Any,
+    ) -> Config:
+        clash = sorted({name for config in self.configs for name in config.kwargs} & kwargs.keys())
+        if clash:
+            raise ValueError(
+                f"{', '.join(clash)} is set by autotune's configurations and again in this call of "
+                f"{self.name}: leave it out of the call"
+            )
+        if len(self.configs) == 1:
+            return self.configs[0]
+        key = tuple(_key_part(known[name]) for name in self.keys if name in known)
+        key += tuple(str(_dtype(value)) for value in known.values() if is_array(value))
+        if key not in self.cache:
+            self.cache[key] = self._search(self._pruned(known, kwargs), args, kwargs, known, grid)
+        return self.cache[key]
+
+    def _pruned(self, known: dict[str, Any], kwargs: dict[str, Any]) -> list[Config]:
+        configs = self.configs
+        early = self.prune.get("early_config_prune")
+        if early is not None:
+            configs = list(early(configs, known, **kwargs))
+            if not configs:
+                raise ValueError(f"early_config_prune left {self.name} no configuration")
+        model, top = self.prune.get("perf_model"), self.prune.get("top_k", 1.0)
+        if model is None:
+            return configs
+        count = int(len(configs) * top) if isinstance(top, float) and top <= 1.0 else int(top)
+        ranked = sorted(configs, key=lambda config: model(**{**known, **config.all_kwargs()}))
+        return ranked[: max(count, 1)]
+
+    def _search(
+        self,
+        configs: list[Config],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: dict[str, Any],
+        grid: Any,
+    ) -> Config:
+        timed = self.do_bench is not None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
+        failures: list[tuple[Config, CompileError]] = []
+        self.configs_timings = {}
+        for config in configs:
+            try:
+                self._launch(config, args, kwargs, known, grid, warmup=True)
+                if not timed:
+                    return config
+                self.configs_timings[config] = self._time(config, args, kwargs, known, grid)
+            except CompileError as error:
+                failures.append((config, error))
+        if self.configs_timings:
+            return min(self.configs_timings, key=lambda config: self.configs_timings[config])
+        raise failures[0][1]
+
+    def _time(
+        self,
+        config: Config,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: dict[str, Any],
+        grid: Any,
+    ) -> float:
+        saved = {name: host_array(known[name]).array.copy() for name in self.restore_value}
+
+        def call() -> None:
+            for name in self.reset_to_zero:
+                host_array(known[name]).array[...] = 0
+            if self.pre_hook is not None:
+                self.pre_hook(known)
+            self._launch(config, args, kwargs, known, grid)
+            if self.post_hook is not None:
+                self.post_hook(known, exception=None)
+
+        try:
+            return self._measure(call)
+        finally:
+            for name, value in saved.items():
+                np.copyto(host_array(known[name]).array, value)
+
+    def _measure(self, call: Callable[[], None]) -> float:
+        if self.do_bench is not None:
+            measured = self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+            first: Any = measured[0] if hasattr(measured, "__getitem__") else measured
+            return float(first)
+        times: list[float] = []
+        for _ in range(_TIMED_RUNS):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        return sorted(times)[len(times) // 2]
+
+
+def _dtype(value: object) -> object:
+    return getattr(value, "dtype", type(value).__name__)
+
+
+def _key_part(value: object) -> object:
+    return str(_dtype(value)) if is_array(value) else value
+
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: PreHook | None = None,
+    post_hook: PreHook | None = None,
+    do_bench: Benchmark | None = None,
+    **_: Any,
+) -> Callable[[Launchable], Autotuner]:
+    """Try `configs` once per combination of the arguments named in `key`."""
+
+    def decorate(kernel: Launchable) -> Autotuner:
+        return Autotuner(
+            kernel,
+            configs,
+            key,
+            reset_to_zero=reset_to_zero or (),
+            restore_value=restore_value or (),
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            do_bench=do_bench,
+        )
+
+    return decorate

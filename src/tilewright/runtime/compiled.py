@@ -1,0 +1,181 @@
+"""A kernel compiled for one specialisation of its arguments: its IR at every stage, and its run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.frontend.carets import underlined
+from tilewright.frontend.trace import Traced, trace
+from tilewright.ir.diagnostics import DiagnosticEngine, pretty
+from tilewright.ir.passes import Pipeline, parse_pipeline
+from tilewright.ir.text import print_module
+from tilewright.ir.verify import verify
+from tilewright.language.tl.arguments import argument_of
+from tilewright.language.tl.options import Options, using
+from tilewright.passes import PASSES
+from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
+from tilewright.runtime.descriptors import TensorDescriptor
+from tilewright.runtime.fresh import is_fresh, touch
+from tilewright.runtime.launch import reachable_arrays
+from tilewright.runtime.options import run_options
+from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
+from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
+
+if TYPE_CHECKING:
+    from tilewright.runtime.jit import JITFunction
+    from tilewright.targets.numpy.kernel import NumpyKernel
+
+STAGES = ("ttir", "optimised", "numpy")
+_CLEAN_UP = "canonicalize,cse,dce"
+
+
+@dataclass
+class CompiledKernel:
+    """One kernel for one kind of arguments, which `signature` and `constants` tell."""
+
+    kernel: JITFunction
+    keys: tuple[Key, ...]
+    traced: Traced
+    metadata: Mapping[str, Any]
+    last_report: RunReport | None = field(default=None, init=False)
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def module(self) -> ModuleOp:
+        """The IR as traced."""
+        return self.traced.module
+
+    @cached_property
+    def optimised(self) -> ModuleOp:
+        """The IR after clean-up; the traced module stays as it is."""
+        module = self.module.clone()
+        engine = DiagnosticEngine()
+        Pipeline.build(parse_pipeline(_CLEAN_UP), PASSES).run(module, engine)
+        engine.raise_if_errors()
+        return module
+
+    @cached_property
+    def numpy(self) -> NumpyKernel:
+        # Those who only want the IR need not load the target.
+        from tilewright.targets.numpy.kernel import compile_module
+
+        return compile_module(self.module.clone())
+
+    def text(self, stage: str = "ttir", *, locations: bool = False) -> str:
+        """The kernel after `stage`: ``ttir``, ``optimised`` or the ``numpy`` source."""
+        if stage == "ttir":
+            return print_module(self.module, locations=locations)
+        if stage == "optimised":
+            return print_module(self.optimised, locations=locations)
+        if stage == "numpy":
+            return self.numpy.source
+        raise ValueError(f"no stage {stage!r}; there are {', '.join(STAGES)}")
+
+    @property
+    def signature(self) -> dict[str, object]:
+        """The type of every parameter as Triton spells it; ``constexpr`` if it is compiled in."""
+        return {name: _spelling(key) for name, key in self._named_keys()}
+
+    @property
+    def constants(self) -> dict[str, object]:
+        """The values that are compiled in."""
+        return {name: key[1] for name, key in self._named_keys() if key[0] == CONSTEXPR}
+
+    @property
+    def divisible(self) -> tuple[str, ...]:
+        """The parameters known to be multiples of 16."""
+        return tuple(name for name, key in self._named_keys() if key[1:] == (DIVISIBLE,))
+
+    def _named_keys(self) -> Iterator[tuple[str, Key]]:
+        return zip(self.kernel.arg_names, self.keys, strict=True)
+
+    @property
+    def asm(self) -> dict[str, str]:
+        """Every stage's text by its name."""
+        return {stage: self.text(stage) for stage in STAGES}
+
+    def is_current(self) -> bool:
+        """Whether the globals that were compiled in still have their values."""
+        return all(capture.is_current() for capture in self.traced.captured)
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> RunReport:
+        """Run on the host. `values` are one per parameter, as `specialise` returned them."""
+        hosts: list[HostArray] = []
+        arguments: list[Argument] = []
+        for name, key, value in zip(self.kernel.arg_names, self.keys, values, strict=True):
+            _append(arguments, hosts, name, key, value)
+        reached = tuple(
+            Buffer(f"reachable[{index}]", array) for index, array in enumerate(reachable_arrays())
+        )
+        options = run_options(self.name, reached)
+        report = self.last_report = self.numpy.launch(grid, arguments, options)
+        for host in hosts:
+            if host.finish is not None:
+                host.finish()
+        for argument in arguments:
+            if isinstance(argument, Buffer) and not argument.initialised:
+                touch(argument.array)
+        for warning in report.warnings:
+            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=3)
+        return report
+
+
+def _append(
+    arguments: list[Argument], hosts: list[HostArray], name: str, key: Key, value: Any
+) -> None:
+    """Add what one parameter contributes to the arguments of the compiled function."""
+    kind = key[0]
+    if kind == CONSTEXPR:
+        return
+    if kind == "tuple":
+        for index, (inner, item) in enumerate(zip(key[2:], value, strict=True)):
+            _append(arguments, hosts, f"{name}[{index}]", inner, item)
+    elif kind == "tensordesc":
+        arguments.extend(_descriptor(name, value))
+    elif kind.startswith("*"):
+        if isinstance(value, HostArray):
+            hosts.append(value)
+            value = value.array
+        array = cast("NumpyArray", value)
+        arguments.append(Buffer(name, array, initialised=not is_fresh(array)))
+    else:
+        arguments.append(value)
+
+
+def _descriptor(name: str, descriptor: TensorDescriptor) -> list[Argument]:
+    shape, strides = tuple(descriptor.shape), tuple(descriptor.strides)
+    base = Buffer(name, host_array(descriptor.base).array)
+    return [Descriptor(base, shape, strides, descriptor.padding), *shape, *strides]
+
+
+def _spelling(key: Key) -> object:
+    if key[0] == "tuple":
+        return tuple(_spelling(inner) for inner in key[2:])
+    if key[0] == "tensordesc":
+        return f"tensordesc<{key[1]}[{','.join(map(str, key[2]))}]>"
+    return key[0]
+
+
+def compile_kernel(
+    kernel: JITFunction, keys: Sequence[Key], settings: Options, metadata: Mapping[str, Any]
+) -> CompiledKernel:
+    """Trace `kernel` for arguments of these `keys`, and verify what comes out."""
+    arguments = {
+        name: key[1] if key[0] == CONSTEXPR else argument_of(key)
+        for name, key in zip(kernel.arg_names, keys, strict=True)
+    }
+    with using(settings):
+        traced = trace(kernel, arguments, name=kernel.name)
+    engine = DiagnosticEngine()
+    verify(traced.module, engine)
+    engine.raise_if_errors()
+    return CompiledKernel(kernel, tuple(keys), traced, dict(metadata))

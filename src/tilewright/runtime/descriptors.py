@@ -1,0 +1,82 @@
+"""Tensor descriptors made on the host and passed to a kernel as one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.frontend.callers import located
+from tilewright.runtime.arrays import element_name, host_array
+from tilewright.runtime.mistakes import BAD_LAUNCH
+
+_ALIGNMENT_BYTES = 16  # what the copy engine behind descriptors asks of base and strides
+_MAX_RANK = 5
+
+
+def _padded(stride: int, itemsize: int) -> int:
+    """The next stride that the copy engine takes."""
+    step = max(_ALIGNMENT_BYTES // itemsize, 1)
+    return -(-stride // step) * step
+
+
+@dataclass
+class TensorDescriptor:
+    """A block-shaped window onto `base`; strides count elements, the last one must be 1."""
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        try:
+            self._check()
+        except (TypeError, ValueError) as error:
+            raise located(error, BAD_LAUNCH) from None
+
+    def _check(self) -> None:
+        rank = len(self.shape)
+        if not 1 <= rank <= _MAX_RANK:
+            raise ValueError(f"a tensor descriptor has 1 to {_MAX_RANK} dimensions, not {rank}")
+        if len(self.strides) != rank or len(self.block_shape) != rank:
+            raise ValueError(
+                f"shape {tuple(self.shape)}, strides {tuple(self.strides)} and block_shape "
+                f"{tuple(self.block_shape)} of a tensor descriptor must have the same length"
+            )
+        if any(extent <= 0 for extent in self.shape):
+            raise ValueError(f"every extent of a tensor must be positive, got {tuple(self.shape)}")
+        if self.strides[-1] != 1:
+            raise ValueError(
+                f"the last dimension must be contiguous, its stride is {self.strides[-1]}: "
+                "swap dimensions or copy the tensor"
+            )
+        if self.padding not in ("zero", "nan"):
+            raise ValueError(f"padding is 'zero' or 'nan', not {self.padding!r}")
+        self._check_alignment()
+
+    def _check_alignment(self) -> None:
+        array = host_array(self.base).array
+        element_name(array.dtype)
+        if array.ctypes.data % _ALIGNMENT_BYTES:
+            raise ValueError(f"the base of a descriptor must be {_ALIGNMENT_BYTES}-byte aligned")
+        for dimension, stride in enumerate(self.strides[:-1]):
+            size_bytes = stride * array.dtype.itemsize
+            if size_bytes % _ALIGNMENT_BYTES:
+                raise ValueError(
+                    f"stride {stride} of dimension {dimension} is {size_bytes} bytes, which is no "
+                    f"multiple of {_ALIGNMENT_BYTES}: pad the rows to "
+                    f"{_padded(stride, array.dtype.itemsize)} elements"
+                )
+
+    @staticmethod
+    def from_tensor(
+        tensor: Any,
+        block_shape: Sequence[int],
+        padding: str = "zero",
+    ) -> TensorDescriptor:
+        """A descriptor of the whole of `tensor`."""
+        array = host_array(tensor).array
+        strides = [stride // array.dtype.itemsize for stride in array.strides]
+        return TensorDescriptor(tensor, list(array.shape), strides, list(block_shape), padding)

@@ -1,0 +1,43 @@
+"""Arrays without values: `empty` makes one, and the next launch knows it.
+
+    out = tw.empty(1000)
+    kernel[(7,)](x, out, BLOCK=128)
+
+A kernel that reads such an array before it is written is stopped. One that only writes it, but not
+all of it, gets a warning: most often its grid was too small. After that launch the array is like
+any other. What has not been written holds bits that are easy to see: NaN, or -1.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.runtime.arrays import NumpyArray
+
+_fresh: dict[int, weakref.ref[NumpyArray]] = {}
+
+
+def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> NumpyArray:
+    """An array that a kernel has to fill; its first launch checks that."""
+    array: np.ndarray[Any, np.dtype[Any]] = np.empty(shape, dtype)
+    array.reshape(-1).view(np.uint8).fill(0xFF)
+    key = id(array)
+    _fresh[key] = weakref.ref(array, lambda _: _fresh.pop(key, None))
+    return array
+
+
+def is_fresh(array: NumpyArray) -> bool:
+    """Whether nothing has been written to `array` since `empty` made it, as far as launches go."""
+    if not _fresh:
+        return False
+    known = _fresh.get(id(array))
+    return known is not None and known() is array
+
+
+def touch(array: NumpyArray) -> None:
+    """`array` has been part of a launch: it has values, or somebody was told that it has not."""
+    _fresh.pop(id(array), None)

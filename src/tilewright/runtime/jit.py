@@ -1,0 +1,191 @@
+"""`@jit`: a kernel function that compiles itself for the arguments it is launched with.
+
+    @tw.jit
+    def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
+
+    kernel[grid](x, n, BLOCK=128)          # compile for these arguments if needed, and run
+    kernel.warmup(x, n, BLOCK=128)         # compile only
+    kernel.ir(x, n, BLOCK=128)             # the IR, at any stage
+
+A launch binds its arguments, asks `specialise` what of them the code depends on, and looks the
+compiled kernel up by that. Everything slow happens once per specialisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from types import FunctionType
+from typing import Any, overload
+
+from tilewright.frontend.callers import located
+from tilewright.frontend.function import KernelFunction
+from tilewright.language.tl.options import Options
+from tilewright.language.tl.vocabulary import TL
+from tilewright.runtime.compiled import CompiledKernel, compile_kernel
+from tilewright.runtime.launch import Grid, launch_grid
+from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.mistakes import (
+    BAD_LAUNCH,
+    GridArguments,
+    at_launch,
+    bad_argument,
+    missing,
+    too_many,
+    two_values,
+    unknown_keyword,
+)
+from tilewright.runtime.parameters import Parameter, parameters_of
+from tilewright.runtime.specialise import Key, key_of
+
+# Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
+_COMPILE_OPTIONS = {
+    "num_warps": 4,
+    "num_stages": 3,
+    "num_ctas": 1,
+    "maxnreg": None,
+    "debug": False,
+    "sanitize_overflow": False,
+    "enable_fp_fusion": True,
+    "launch_cooperative_grid": False,
+    "launch_pdl": False,
+}
+
+
+class JITFunction(KernelFunction, Launchable):
+    """A kernel, or a function that kernels call."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        do_not_specialize: Collection[str | int] = (),
+        do_not_specialize_on_alignment: Collection[str | int] = (),
+        debug: bool = False,
+        noinline: bool = False,
+    ) -> None:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@jit takes a function written with def, not {function!r}")
+        super().__init__(function, TL, noinline=noinline)
+        self.parameters: tuple[Parameter, ...] = parameters_of(
+            function, do_not_specialize, do_not_specialize_on_alignment
+        )
+        self._arg_names = tuple(parameter.name for parameter in self.parameters)
+        self._known = frozenset(self._arg_names)
+        self._defaults = {
+            parameter.name: parameter.default
+            for parameter in self.parameters
+            if parameter.has_default
+        }
+        self._debug = debug
+        self.cache: dict[tuple[object, ...], CompiledKernel] = {}
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        return self._arg_names
+
+    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
+        keys: list[Key] = []
+        values: list[object] = []
+        try:
+            bound, options = self._bind(args, kwargs)
+        except TypeError as error:
+            raise at_launch(error, self) from None
+        for parameter in self.parameters:
+            try:
+                key, value = key_of(bound[parameter.name], parameter)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise bad_argument(error, self, parameter.name) from None
+            keys.append(key)
+            values.append(value)
+        identity = (*keys, *options.items())
+        compiled = self.cache.get(identity)
+        if compiled is None or not compiled.is_current():
+            compiled = self.cache[identity] = self._compile(keys, options)
+        if not warmup:
+            compiled.launch(self._sizes(grid, bound), values)
+        return compiled
+
+    def ir(self, *args: Any, stage: str = "ttir", locations: bool = False, **kwargs: Any) -> str:
+        """The text of the kernel for these arguments, as `stage` leaves it."""
+        return self.warmup(*args, **kwargs).text(stage, locations=locations)
+
+    def _compile(self, keys: list[Key], options: Mapping[str, Any]) -> CompiledKernel:
+        settings = Options(
+            debug=bool(options["debug"] or self._debug),
+            sanitize_overflow=bool(options["sanitize_overflow"]),
+            num_warps=options["num_warps"],
+        )
+        return compile_kernel(self, keys, settings, options)
+
+    def _sizes(self, grid: Grid, bound: Mapping[str, Any]) -> tuple[int, int, int]:
+        # What a callable grid raises is the author's, with the author's traceback.
+        sizes = grid(GridArguments(bound)) if callable(grid) else grid
+        try:
+            return launch_grid(sizes, bound, self)
+        except (TypeError, ValueError) as error:
+            raise located(error, BAD_LAUNCH) from None
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments by parameter, defaults filled in, and the launch options."""
+        if len(args) > len(self._arg_names):
+            raise TypeError(too_many(self, len(args)))
+        bound = {**self._defaults, **dict(zip(self._arg_names, args, strict=False))}
+        options = dict(_COMPILE_OPTIONS)
+        for name, value in kwargs.items():
+            if name in self._known:
+                if name in self._arg_names[: len(args)]:
+                    raise TypeError(two_values(self, name))
+                bound[name] = value
+            elif name in options:
+                options[name] = value
+            else:
+                raise TypeError(unknown_keyword(self, name, options))
+        if len(bound) != len(self._arg_names):
+            absent = [name for name in self._arg_names if name not in bound]
+            raise TypeError(missing(self, absent))
+        return bound, options
+
+
+@overload
+def jit(function: Callable[..., Any]) -> JITFunction: ...
+@overload
+def jit(
+    *,
+    version: object = None,
+    repr: object = None,
+    launch_metadata: object = None,
+    do_not_specialize: Collection[str | int] = (),
+    do_not_specialize_on_alignment: Collection[str | int] = (),
+    debug: bool | None = None,
+    noinline: bool | None = None,
+) -> Callable[[Callable[..., Any]], JITFunction]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    version: object = None,
+    repr: object = None,
+    launch_metadata: object = None,
+    do_not_specialize: Collection[str | int] | None = None,
+    do_not_specialize_on_alignment: Collection[str | int] | None = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
+) -> JITFunction | Callable[[Any], JITFunction]:
+    """Make a kernel of a Python function, or a function that kernels can call.
+
+    `do_not_specialize` names parameters of whose value nothing is compiled in. `noinline` keeps a
+    called function apart in the IR. `version`, `repr` and `launch_metadata` are accepted for
+    Triton's sake and change nothing.
+    """
+
+    def decorate(function: Callable[..., Any]) -> JITFunction:
+        return JITFunction(
+            function,
+            do_not_specialize=do_not_specialize or (),
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment or (),
+            debug=bool(debug),
+            noinline=bool(noinline),
+        )
+
+    return decorate if function is None else decorate(function)

@@ -1,0 +1,60 @@
+"""Grids and the memory behind pointers that a kernel reads from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias, cast
+
+from tilewright.runtime.arrays import NumpyArray, host_array
+from tilewright.runtime.launchable import Launchable
+
+Grid: TypeAlias = int | Sequence[int] | Callable[[dict[str, Any]], Any]
+
+_MAX_GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)
+
+
+def launch_grid(
+    grid: Grid, arguments: Mapping[str, Any], kernel: Launchable
+) -> tuple[int, int, int]:
+    """How many programs run along each axis; a callable grid sees the arguments by name."""
+    sizes: Any = grid(dict(arguments)) if callable(grid) else grid
+    sizes = (sizes,) if isinstance(sizes, int) else tuple(cast("Sequence[Any]", sizes))
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(
+            f"the grid of {kernel.name} has {len(sizes)} axes; it needs 1, 2 or 3: fold axes into "
+            "one, and take its program_id apart with // and %"
+        )
+    for axis, (size, limit) in enumerate(zip(sizes, _MAX_GRID, strict=False)):
+        if not hasattr(size, "__index__"):
+            raise TypeError(
+                f"axis {axis} of the grid of {kernel.name} is {size!r}; use integers, for instance "
+                "cdiv(n, BLOCK) instead of n / BLOCK"
+            )
+        if not 0 <= int(size) <= limit:
+            raise ValueError(
+                f"axis {axis} of the grid of {kernel.name} is {size}; GPUs take 0 to {limit}"
+            )
+    x, y, z = (*(int(size) for size in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+_reachable: list[tuple[NumpyArray, ...]] = []
+
+
+@contextmanager
+def reachable(*arrays: Any) -> Generator[None]:
+    """Let kernels inside the ``with`` follow addresses of `arrays` that they read from memory.
+
+    A checked run knows the arrays it is given as arguments. A kernel that loads pointers from
+    memory reaches others, and those have to be named here.
+    """
+    _reachable.append(tuple(host_array(array).array for array in arrays))
+    try:
+        yield
+    finally:
+        _reachable.pop()
+
+
+def reachable_arrays() -> tuple[NumpyArray, ...]:
+    return tuple(array for arrays in _reachable for array in arrays)

@@ -1,0 +1,90 @@
+"""Launches that cannot be: what was given, what the kernel takes, and where both are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from typing_extensions import override
+
+from tilewright.frontend.callers import located
+from tilewright.frontend.errors import FrontendError
+from tilewright.frontend.variables import nearest
+from tilewright.ir.diagnostics import SourcePosition
+
+if TYPE_CHECKING:
+    from tilewright.runtime.jit import JITFunction
+
+BAD_LAUNCH = "TW6020"
+
+
+def at_launch(error: Exception, kernel: JITFunction, prefix: str = "") -> Exception:
+    """`error` at the line that launches `kernel`, with the line that defines it."""
+    text = f"{kernel.name}({', '.join(kernel.arg_names)}) is defined here"
+    place = _definition(kernel)
+    return located(error, BAD_LAUNCH, [] if place is None else [(place, text)], prefix=prefix)
+
+
+def _definition(kernel: JITFunction) -> SourcePosition | None:
+    try:
+        rewritten = kernel.rewritten
+    except FrontendError:  # without source; whoever compiles it will say so
+        return None
+    return SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
+
+
+def bad_argument(error: Exception, kernel: JITFunction, name: str) -> Exception:
+    """`error` about one argument of a launch."""
+    return at_launch(error, kernel, f"argument {name!r}: ")
+
+
+class MissingArgument(KeyError):
+    """A name that no argument of the launch has. (A KeyError shows its text in quotes.)"""
+
+    @override
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class GridArguments(dict[str, Any]):
+    """The arguments of a launch by name, as a callable grid sees them."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        near = nearest(name, self)
+        message = f"the launch has no argument {name!r}; there are {', '.join(self)}" + (
+            f". Did you mean {near}?" if near else ""
+        )
+        raise MissingArgument(str(located(RuntimeError(message), BAD_LAUNCH)))
+
+
+def too_many(kernel: JITFunction, count: int) -> str:
+    names = kernel.arg_names
+    return (
+        f"{kernel.name} takes {len(names)} argument{'s' * (len(names) != 1)}, {count} were given: "
+        f"leave out the last {count - len(names)}, or add parameters"
+    )
+
+
+def two_values(kernel: JITFunction, name: str) -> str:
+    place = kernel.arg_names.index(name) + 1
+    return (
+        f"{kernel.name} got two values for its parameter {name!r}, by name and as argument "
+        f"{place}: leave one out"
+    )
+
+
+def unknown_keyword(kernel: JITFunction, name: str, options: Mapping[str, Any]) -> str:
+    near = nearest(name, (*kernel.arg_names, *options))
+    return (
+        f"{kernel.name} has no parameter and a launch has no option {name!r}; parameters are "
+        f"{', '.join(kernel.arg_names)}, options are {', '.join(options)}"
+        + (f". Did you mean {near}?" if near else "")
+    )
+
+
+def missing(kernel: JITFunction, names: list[str]) -> str:
+    them = "it" if len(names) == 1 else "them"
+    return (
+        f"{kernel.name} is called without a value for {', '.join(names)}: pass {them} by position "
+        f"or by name, {', '.join(f'{name}=...' for name in names)}"
+    )

@@ -1,0 +1,39 @@
+"""One line on the terminal while a launch takes long; nothing for the quick ones."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+_SILENT_SECONDS = 1.0
+_REFRESH_SECONDS = 0.1
+_WIDTH = 30
+
+
+def progress_bar(name: str) -> Callable[[int, int], None]:
+    """A callback that draws how many programs of `name` are done, and what is left to wait."""
+    start = time.perf_counter()
+    drawn = 0.0
+
+    def show(done: int, total: int) -> None:
+        nonlocal drawn
+        now = time.perf_counter()
+        elapsed = now - start
+        if elapsed < _SILENT_SECONDS or total == 0:
+            return
+        if done < total and now - drawn < _REFRESH_SECONDS:
+            return
+        if done >= total:
+            # The line has served: leave the terminal as it was.
+            sys.stderr.write("\r\x1b[K" if drawn else "")
+            sys.stderr.flush()
+            return
+        drawn = now
+        filled = _WIDTH * done // total
+        left = elapsed * (total - done) / done if done else 0.0
+        bar = "#" * filled + "." * (_WIDTH - filled)
+        sys.stderr.write(f"\r{name} [{bar}] {done}/{total} programs, {left:.0f} s left\x1b[K")
+        sys.stderr.flush()
+
+    return show

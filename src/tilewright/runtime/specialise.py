@@ -1,0 +1,123 @@
+"""What of an argument a compiled kernel depends on.
+
+One compiled kernel serves every call whose arguments agree in this. As in Triton:
+
+* a pointer counts by its element type and by whether its address is a multiple of 16;
+* an integer counts by its type (the first of i32, i64, u64 that holds it) and by whether it is a
+  multiple of 16; exactly 1 is compiled in as a constant, because strides are so often 1;
+* a float or bool counts by its type, ``None`` and constexpr arguments by their value.
+
+The result is a plain tuple, hashed on every launch: ``("*fp32", "D")``, ``("constexpr", 64)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from tilewright.frontend.values import is_namedtuple
+from tilewright.runtime.arrays import element_name, host_array, is_array
+from tilewright.runtime.descriptors import TensorDescriptor
+from tilewright.runtime.parameters import Parameter
+
+DIVISIBILITY = 16
+DIVISIBLE = "D"
+CONSTEXPR = "constexpr"
+
+Key: TypeAlias = tuple[Any, ...]
+
+_INTEGER_RANGES = (
+    ("i32", -(2**31), 2**31 - 1),
+    ("i64", -(2**63), 2**63 - 1),
+    ("u64", 0, 2**64 - 1),
+)
+
+
+def integer_type(value: int) -> str:
+    """The type an integer argument gets: the first that holds it."""
+    for name, low, high in _INTEGER_RANGES:
+        if low <= value <= high:
+            return name
+    raise OverflowError(f"the integer {value} does not fit into 64 bits")
+
+
+def array_key(array: Any, *, const: bool, align: bool) -> Key:
+    """The key of NumPy memory passed as a pointer."""
+    prefix = "*k" if const else "*"
+    aligned = align and array.__array_interface__["data"][0] % DIVISIBILITY == 0
+    return (prefix + element_name(array.dtype), DIVISIBLE if aligned else "")
+
+
+def _integer_key(value: int, parameter: Parameter) -> Key:
+    declared = parameter.declared_type
+    if not parameter.specialise:
+        return (declared or integer_type(value), "")
+    if value == 1 and not declared:
+        return (CONSTEXPR, 1)
+    divisible = parameter.align and value % DIVISIBILITY == 0
+    return (declared or integer_type(value), DIVISIBLE if divisible else "")
+
+
+def constant_key(value: object) -> Key:
+    """The key of a value that is compiled in."""
+    if isinstance(value, list):
+        value = tuple(cast("list[object]", value))
+    # 1, 1.0 and True are equal and hash alike, but compile to different code.
+    return (CONSTEXPR, value, type(value))
+
+
+def _tuple_key(value: tuple[object, ...], parameter: Parameter) -> Key:
+    fields = type(value) if is_namedtuple(value) else None
+    return ("tuple", fields, *(key_of(item, parameter)[0] for item in value))
+
+
+def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
+    """What the kernel depends on in `value`, and what is handed over at launch."""
+    if parameter.is_constexpr:
+        return constant_key(value), value
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, np.dtype[Any]]", value)
+        return array_key(array, const=parameter.is_const, align=parameter.align), array
+    if isinstance(value, (bool, np.bool_)):
+        return (parameter.declared_type or "u1", ""), bool(value)
+    if isinstance(value, (int, np.integer)):
+        number = int(cast("int", value))
+        return _integer_key(number, parameter), number
+    if isinstance(value, (float, np.floating)):
+        return (parameter.declared_type or "fp32", ""), float(cast("float", value))
+    return _less_common(value, parameter)
+
+
+def _less_common(value: Any, parameter: Parameter) -> tuple[Key, object]:
+    if isinstance(value, TensorDescriptor):
+        element = element_name(host_array(value.base).array.dtype)
+        block = tuple(int(extent) for extent in value.block_shape)
+        return ("tensordesc", element, block, value.padding), value
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return _tuple_key(items, parameter), items
+    if is_array(value):
+        host = host_array(value)
+        key = array_key(host.array, const=parameter.is_const, align=parameter.align)
+        return key, host if host.finish else host.array
+    if value is None or _is_constant(value):
+        return constant_key(value), value
+    raise TypeError(
+        f"a kernel cannot take a {type(value).__name__}; pass an array (NumPy, torch, DLPack, "
+        "CuPy), a number, None, a tuple or a TensorDescriptor, or annotate the parameter as "
+        f"`{parameter.name}: tl.constexpr`"
+    )
+
+
+_constant_types: list[type] = [str]
+
+
+def register_constant_types(types: Iterable[type]) -> None:
+    """Types of a language whose values are compiled in wherever they are passed (``tl.dtype``)."""
+    _constant_types.extend(types)
+
+
+def _is_constant(value: object) -> bool:
+    return isinstance(value, tuple(_constant_types)) or callable(value)
