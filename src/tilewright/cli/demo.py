@@ -2,7 +2,7 @@
 
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
 smaller and keep every source line; a mistake gets a message that shows the place; the memory of a
-kernel that aliases its storage is planned, proved and drawn.
+kernel that aliases its storage is planned, proved and drawn; a kernel in Python is run and checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli import memory
+from tilewright.cli import demo_kernel, memory
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -27,6 +27,7 @@ from tilewright.passes import PASSES
 _PIPELINE = "canonicalize,cse,dce"
 _EXAMPLE = "fa_forward_2slices_bf16_d128.mlir"
 _KERNEL = "attention.ttir"
+_SCRIPT = "attention.py"
 _USAGE = "usage: {program}\n\nRuns a real kernel dump through the tool chain. Takes no arguments.\n"
 
 
@@ -41,7 +42,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     _show_passes(text)
     _show_mistake(text)
     drawn = _show_memory()
-    return 0 if same and drawn else 1
+    ran = _show_run()
+    return 0 if same and drawn and ran else 1
 
 
 def _say(text: str = "") -> None:
@@ -118,8 +120,17 @@ def _show_mistake(text: str) -> None:
         _say("   " + line)
 
 
+def _show_run() -> bool:
+    example = _example("tl", _SCRIPT)
+    if example is None:
+        return True
+    _say()
+    _say(f"5. {_SCRIPT}, a kernel in Python, on this machine:")
+    return demo_kernel.show(example, _say)
+
+
 def _show_memory() -> bool:
-    example = _example()
+    example = _example("storage_alias", _EXAMPLE)
     if example is None:
         return True
     _say()
@@ -128,8 +139,8 @@ def _show_memory() -> bool:
     return memory.run([str(example)], "tilewright memory") == 0
 
 
-def _example() -> Path | None:
-    """The example in this installation, or in the checkout it runs from."""
+def _example(kind: str, name: str) -> Path | None:
+    """An example in this installation, or in the checkout it runs from."""
     folders = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
-    found = (folder / "storage_alias" / _EXAMPLE for folder in folders)
+    found = (folder / kind / name for folder in folders)
     return next((file for file in found if file.is_file()), None)

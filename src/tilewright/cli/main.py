@@ -15,6 +15,8 @@ Command: TypeAlias = Callable[[Sequence[str], str], int]
 _COMMANDS = {
     "opt": ("opt", "run passes over IR text"),
     "ops": ("ops", "list the ops that have a definition, or the ops of given files"),
+    "run": ("run", "run a script with kernels, or a kernel as IR text, on this machine"),
+    "check": ("check", "run it with every check on: bounds, races, unwritten values"),
     "memory": ("memory", "draw who lies where in shared and tensor memory"),
     "demo": ("demo", "a real kernel dump goes in, through and out"),
 }

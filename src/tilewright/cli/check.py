@@ -1,0 +1,36 @@
+"""``tilewright check``: run kernels with every check on, and fail on the first fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.cli import execution
+
+_USAGE = """\
+usage: {program} [flags] FILE.py [arguments of the script]
+       {program} [flags] FILE.ttir          ('-' is standard input)
+
+Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: accesses out of
+bounds or misaligned, uses of values that were never written, two programs that write the same
+element. The text names the line, the program and the element. Every launch is checked; the last
+line says how many there were.
+
+  --stats, --batch N, --traceback, --compat             as in 'tilewright run'
+  --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
+
+An array given as f32[1024]:empty counts as never written: reading it before a store is a fault.
+
+examples:
+  {program} examples/tl/softmax.py
+  {program} --compat their_triton_script.py --size 1000
+  {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
+      --arg 'out_ptr=f32[1000]:empty' --arg n=1000
+
+Exit code: 1 if there was a fault, if the input is wrong or if no kernel was launched; else the
+script's.
+"""
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    return execution.execute(arguments, program, _USAGE, checking=True)

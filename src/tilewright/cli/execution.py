@@ -1,0 +1,228 @@
+"""What ``tilewright run`` and ``tilewright check`` have in common.
+
+A file ``*.py`` is executed as a script, in this process, with the options in force for every launch
+inside it; anything else is IR text. A fault or an error in a kernel is shown as its own text, which
+names the author's line; any other exception is Python's affair and shown as Python shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.compat import install
+from tilewright.compat.script import exit_code, run_file, show
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, pretty_all
+from tilewright.ir.passes import closest
+from tilewright.runtime.options import current_run_options, running
+from tilewright.targets.numpy.api import NumpyFault
+
+_SWITCHES = ("stats", "traceback", "compat")
+_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "seed")
+_FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+
+@dataclass
+class _CommandLine:
+    file: str = ""
+    script_arguments: list[str] = field(default_factory=list[str])
+    switches: set[str] = field(default_factory=set[str])
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    arguments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    @property
+    def is_script(self) -> bool:
+        return self.file.endswith(".py")
+
+
+def _parse(arguments: Sequence[str]) -> _CommandLine:
+    """Flags stand before a script, whose own arguments follow it, and anywhere around IR text."""
+    line = _CommandLine()
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            if line.file:
+                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
+            line.file = argument
+            if line.is_script:
+                line.script_arguments = pending
+                break
+            continue
+        name, separator, value = argument.lstrip("-").partition("=")
+        if name in _WITH_VALUE and not separator:
+            if not pending:
+                raise UsageError(f"'{argument}' needs a value")
+            value = pending.pop(0)
+        _apply(line, argument, name, value)
+    if not line.file:
+        raise UsageError("no FILE; try --help")
+    _check_kind(line)
+    return line
+
+
+def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
+    if name == "arg":
+        target, separator, spec = value.partition("=")
+        if not separator or not target or not spec:
+            raise UsageError(f"'--arg {value}': write NAME=SPEC, for instance x_ptr=f32[1024]")
+        line.arguments.append((target.removeprefix("%"), spec))
+    elif name in _WITH_VALUE:
+        line.values[name] = value
+    elif name in _SWITCHES:
+        line.switches.add(name)
+    else:
+        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
+        hint = f"did you mean '--{close}'?" if close else "try --help"
+        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+
+def _check_kind(line: _CommandLine) -> None:
+    if not line.is_script and "compat" in line.switches:
+        raise UsageError("--compat is for Python files: IR text imports nothing")
+    for_text = [
+        name for name in _FOR_TEXT if name in line.values or (name == "arg" and line.arguments)
+    ]
+    if line.is_script and for_text:
+        raise UsageError(f"--{for_text[0]} is for IR text: a script makes its own arguments")
+
+
+def _integer(line: _CommandLine, name: str, least: int) -> int | None:
+    text = line.values.get(name)
+    if text is None:
+        return None
+    if not text.isdigit() or int(text) < least:
+        raise UsageError(f"--{name}: '{text}' is no integer from {least} on")
+    return int(text)
+
+
+def _grid(line: _CommandLine) -> tuple[int, int, int] | None:
+    text = line.values.get("grid")
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+(,\d+){0,2}", text):
+        raise UsageError(f"--grid: '{text}' is no X, X,Y or X,Y,Z")
+    x, y, z = (*map(int, text.split(",")), 1, 1)[:3]
+    return x, y, z
+
+
+def execute(arguments: Sequence[str], program: str, usage: str, *, checking: bool) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
+    if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
+        sys.stdout.write(usage.format(program=program))
+        return 0
+    log = LaunchLog()
+    try:
+        line = _parse(arguments)
+        batch = _integer(line, "batch", 1)
+        changes = {} if batch is None else {"batch": batch}
+        if checking:
+            changes = {
+                **changes,
+                "check_bounds": True,
+                "check_races": True,
+                "check_uninitialised": True,
+            }
+        with running(**changes), logged(log):
+            code = _run_script(line) if line.is_script else _run_text(line, log)
+    except UsageError as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return 1
+    sys.stdout.flush()
+    if "stats" in line.switches and log.kernels:
+        sys.stderr.write(f"{program}: {log.counts()}\n{log.table()}")
+    return _verdict(log, code, program) if checking else code
+
+
+def _verdict(log: LaunchLog, code: int, program: str) -> int:
+    """Say what was checked; a fault counts even if the script caught it."""
+    if log.warnings:
+        sys.stderr.write(pretty_all(log.warnings, None, colour=_wants_colour()) + "\n")
+    if log.fault is not None:
+        after = f" after {counted(log.launches, 'launch')} without one" if log.launches else ""
+        sys.stderr.write(f"{program}: fault in {log.faulty_kernel}{after}\n")
+        return code or 1
+    if code:
+        return code
+    if not log.launches:
+        sys.stderr.write(f"{program}: no kernel was launched, so nothing was checked\n")
+        return 1
+    sys.stderr.write(f"{program}: {log.counts()}: no fault\n")
+    return 0
+
+
+def _wants_colour() -> bool:
+    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
+
+
+def _run_script(line: _CommandLine) -> int:
+    if not Path(line.file).is_file():
+        raise UsageError(f"cannot read '{line.file}': no such file")
+    if "compat" in line.switches:
+        install()
+    return exit_code(lambda: _guarded_script(line))
+
+
+def _guarded_script(line: _CommandLine) -> None:
+    try:
+        run_file(line.file, line.script_arguments)
+    except (CompileError, NumpyFault) as error:
+        if "traceback" in line.switches:
+            raise
+        sys.stdout.flush()
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(1) from None
+
+
+def _run_text(line: _CommandLine, log: LaunchLog) -> int:
+    # Scripts do without; the ops of every dialect are loaded for the parser.
+    from tilewright.cli.ir_arguments import ArgumentError
+    from tilewright.cli.ir_run import IrRun, run_text
+
+    settings = IrRun(
+        grid=_grid(line),
+        kernel=line.values.get("kernel"),
+        arguments=tuple(line.arguments),
+        arguments_file=line.values.get("args"),
+        output=line.values.get("out"),
+        seed=_integer(line, "seed", 0) or 0,
+    )
+    name = "<stdin>" if line.file == "-" else line.file
+    engine = DiagnosticEngine()
+    options = replace(current_run_options(), sources=engine.sources)
+    try:
+        done = run_text(_text_of(line.file), name, settings, options, engine)
+    except ArgumentError as error:
+        raise UsageError(str(error)) from None
+    except (CompileError, NumpyFault) as error:
+        if isinstance(error, NumpyFault):
+            log.failed(settings.kernel or "the kernel", error)
+        if "traceback" in line.switches:
+            show(error)
+        else:
+            sys.stderr.write(f"{error}\n")
+        return 1
+    if done is None:
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=_wants_colour()))
+        sys.stderr.write("\n")
+        return 1
+    log.add(*done)
+    return 0
+
+
+def _text_of(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    return data.decode("utf-8", errors="surrogateescape")

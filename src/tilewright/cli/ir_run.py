@@ -1,0 +1,155 @@
+"""Run a kernel that is given as IR text, with arguments from the command line.
+
+What was written goes to standard output, one line for every array, or into a file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.cli.ir_arguments import (
+    ArgumentError,
+    Formal,
+    bind,
+    formals_of,
+    loaded_value,
+    parse_spec,
+    value_of,
+)
+from tilewright.dialects import make_context
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.tt.program import GetProgramIdOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import closest
+from tilewright.ir.text import parse_source
+from tilewright.ir.verify import verify
+from tilewright.targets.numpy.api import Array, Grid, RunOptions, RunReport
+from tilewright.targets.numpy.kernel import compile_module
+
+
+@dataclass(frozen=True)
+class IrRun:
+    """What to run, and on what."""
+
+    grid: Grid | None = None
+    kernel: str | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Name and SPEC of each ``--arg``."""
+    arguments_file: str | None = None
+    output: str | None = None
+    seed: int = 0
+
+
+def run_text(
+    text: str, name: str, settings: IrRun, options: RunOptions, engine: DiagnosticEngine
+) -> tuple[str, RunReport] | None:
+    """Run the kernel in `text`; None, with errors in `engine`, if it is no valid IR."""
+    source = parse_source(make_context(), text, name, engine)
+    if source is None or not verify(source.module, engine):
+        return None
+    module = source.module
+    function = chosen_kernel(module, settings.kernel)
+    kernel = function.sym_name.data
+    formals = formals_of(function)
+    values = _values(formals, settings)
+    unwritten = {name for name, spec in settings.arguments if parse_spec(spec).value == "empty"}
+    arguments = bind(kernel, formals, values, unwritten)
+    arrays = [formal for formal in formals if formal.is_array]
+    before = {formal.name: values[formal.name].copy() for formal in arrays}
+    if settings.grid is None and any(isinstance(op, GetProgramIdOp) for op in function.walk()):
+        sys.stderr.write(f"no --grid: one program of @{kernel} is run\n")
+    compiled = compile_module(module, name=kernel, sources=engine.sources)
+    report = compiled.launch(settings.grid or (1, 1, 1), arguments, options)
+    if settings.output is not None:
+        save(settings.output, {name: values[name] for name in before})
+    else:
+        sys.stdout.write(_changes(arrays, before, values))
+    return kernel, report
+
+
+def chosen_kernel(module: ModuleOp, name: str | None) -> FuncOp:
+    """The kernel called `name`, or the only one."""
+    kernels = [
+        op for op in module.ops if isinstance(op, FuncOp) and op.is_public and not op.is_declaration
+    ]
+    if not kernels:
+        raise ArgumentError("there is no public function (tt.func) with a body to run")
+    names = [kernel.sym_name.data for kernel in kernels]
+    if name is None and len(kernels) > 1:
+        raise ArgumentError(f"there are several kernels, {', '.join(names)}; add --kernel NAME")
+    if name is not None and name not in names:
+        close = closest(name, names)
+        hint = f"did you mean '{close}'?" if close else f"there is {', '.join(names)}"
+        raise ArgumentError(f"no kernel '{name}'; {hint}")
+    return kernels[0 if name is None else names.index(name)]
+
+
+def _values(formals: Sequence[Formal], settings: IrRun) -> dict[str, Any]:
+    by_name = {formal.name: formal for formal in formals}
+    rng = np.random.default_rng(settings.seed)
+    values: dict[str, Any] = {}
+    if settings.arguments_file is not None:
+        for name, array in load(settings.arguments_file).items():
+            values[name] = loaded_value(by_name[name], array) if name in by_name else array
+    for name, text in settings.arguments:
+        spec = parse_spec(text)
+        # A name that the kernel does not have is reported with the names it has.
+        values[name] = value_of(by_name[name], spec, rng) if name in by_name else spec
+    return values
+
+
+def load(file: str) -> dict[str, Array]:
+    """The arrays of an ``.npz`` file by name."""
+    try:
+        with np.load(file) as found:
+            return {name: found[name] for name in found.files}
+    except OSError as error:
+        raise ArgumentError(f"cannot read '{file}': {error.strerror or error}") from None
+    except (AttributeError, BadZipFile, ValueError) as error:
+        raise ArgumentError(f"'{file}' is no .npz file of arrays: {error}") from None
+
+
+def save(file: str, arrays: dict[str, Array]) -> None:
+    """Write `arrays` next to `file` first, so that a full disk does not cost what was there."""
+    draft = Path(f"{file}.part")
+    try:
+        with draft.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ArgumentError(f"cannot write '{file}': {error.strerror}") from None
+
+
+def _changes(arrays: Sequence[Formal], before: dict[str, Array], after: dict[str, Array]) -> str:
+    """One line for every array: what it is, how much of it was written, what it holds."""
+    rows = [
+        (
+            formal.name,
+            f"{formal.element.name}[{','.join(map(str, after[formal.name].shape))}]",
+            _change(before[formal.name], after[formal.name]),
+        )
+        for formal in arrays
+    ]
+    names, types = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
+    return "".join(f"{name:{names}}  {type:{types}}  {change}\n" for name, type, change in rows)
+
+
+def _change(old: Array, new: Array) -> str:
+    bits = np.dtype(f"u{old.itemsize}")
+    changed = int(np.count_nonzero(old.view(bits) != new.view(bits)))
+    if not changed:
+        return "unchanged"
+    numbers = new.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    span = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "nothing finite"
+    odd = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
+    return f"{changed} of {old.size} changed; {span}{odd}"

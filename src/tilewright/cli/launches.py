@@ -1,0 +1,127 @@
+"""What was launched while a script ran, by kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tilewright.ir.diagnostics import Diagnostic
+from tilewright.runtime.compiled import CompiledKernel
+from tilewright.targets.numpy.api import NumpyFault, RunReport
+
+
+@dataclass
+class KernelTotals:
+    """All launches of one kernel."""
+
+    launches: int = 0
+    programs: int = 0
+    batches: int = 0
+    serial_programs: int = 0
+    seconds: float = 0.0
+    reasons: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, report: RunReport) -> None:
+        self.launches += 1
+        self.programs += report.programs
+        self.batches += report.batches
+        self.serial_programs += report.serial_programs
+        self.seconds += report.seconds
+        self.reasons.update(report.serial_reasons)
+
+
+@dataclass
+class LaunchLog:
+    """Every launch so far."""
+
+    kernels: dict[str, KernelTotals] = field(default_factory=dict[str, KernelTotals])
+    warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    fault: NumpyFault | None = None
+    """The first one, whether the script caught it or not."""
+    faulty_kernel: str = ""
+
+    @property
+    def launches(self) -> int:
+        """How many ended without a fault."""
+        return sum(totals.launches for totals in self.kernels.values())
+
+    @property
+    def programs(self) -> int:
+        return sum(totals.programs for totals in self.kernels.values())
+
+    def add(self, kernel: str, report: RunReport) -> None:
+        self.kernels.setdefault(kernel, KernelTotals()).add(report)
+        self.warnings.extend(report.warnings)
+
+    def failed(self, kernel: str, fault: NumpyFault) -> None:
+        if self.fault is None:
+            self.fault, self.faulty_kernel = fault, kernel
+
+    def counts(self) -> str:
+        """``3 launches of 2 kernels, 640 programs``."""
+        kernels = counted(len(self.kernels), "kernel")
+        return (
+            f"{counted(self.launches, 'launch')} of {kernels}, {counted(self.programs, 'program')}"
+        )
+
+    def table(self) -> str:
+        """One line a kernel, and one for every reason to run programs one by one."""
+        rows = [
+            (
+                name,
+                counted(totals.launches, "launch"),
+                counted(totals.programs, "program"),
+                counted(totals.batches, "batch"),
+                f"{totals.seconds:.3f} s",
+            )
+            for name, totals in self.kernels.items()
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines: list[str] = []
+        for row, totals in zip(rows, self.kernels.values(), strict=True):
+            lines.append("  " + _aligned(row, widths))
+            lines.extend(
+                f"    {counted(programs, 'program')} one by one: {reason}"
+                for reason, programs in totals.reasons.items()
+            )
+        return "".join(line + "\n" for line in lines)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """The name to the left, the numbers to the right."""
+    name, *cells = row
+    rest = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+    return "  ".join((name.ljust(widths[0]), *rest))
+
+
+_PLURALS = {"launch": "launches", "batch": "batches"}
+
+
+def counted(number: int, word: str) -> str:
+    """``1 launch``, ``2 launches``."""
+    return f"{number} {word if number == 1 else _PLURALS.get(word, word + 's')}"
+
+
+@contextmanager
+def logged(log: LaunchLog) -> Generator[None]:
+    """Write every launch inside the ``with`` into `log`."""
+    launch = CompiledKernel.launch
+
+    def logging(
+        self: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
+    ) -> RunReport:
+        try:
+            report = launch(self, grid, values)
+        except NumpyFault as fault:
+            log.failed(self.name, fault)
+            raise
+        log.add(self.name, report)
+        return report
+
+    CompiledKernel.launch = logging
+    try:
+        yield
+    finally:
+        CompiledKernel.launch = launch

@@ -1,0 +1,56 @@
+"""``python -m tilewright.compat FILE``: a script for Triton, run on the CPU without a change.
+
+The script sees its own arguments, its own folder on the path and ``__name__ == "__main__"``; its
+exit code is the exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.compat.finder import install
+from tilewright.compat.script import exit_code, run_file, run_module
+
+_PROGRAM = "python -m tilewright.compat"
+_CANNOT_OPEN = 2
+"""The interpreter's own exit code for a file it cannot open, or a command line it cannot read."""
+
+_USAGE = f"""\
+usage: {_PROGRAM} FILE [arguments]
+       {_PROGRAM} -m MODULE [arguments]
+
+Runs a script that imports triton on Tilewright: its kernels are compiled by Tilewright and run on
+the CPU, with every access checked. torch tensors stay in host memory, whatever device they ask for.
+
+examples:
+  {_PROGRAM} vector_add.py --size 1000
+  {_PROGRAM} -m pytest tests/test_kernels.py
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        (sys.stdout if arguments else sys.stderr).write(_USAGE)
+        return 0 if arguments else _CANNOT_OPEN
+    first, *rest = arguments
+    if first == "-m":
+        if not rest:
+            sys.stderr.write(f"{_PROGRAM}: '-m' needs the name of a module\n")
+            return _CANNOT_OPEN
+        install()
+        return exit_code(lambda: run_module(rest[0], rest[1:]))
+    if first.startswith("-"):
+        sys.stderr.write(f"{_PROGRAM}: unknown flag '{first}'; try --help\n")
+        return _CANNOT_OPEN
+    if not Path(first).is_file():
+        sys.stderr.write(f"{_PROGRAM}: cannot open '{first}': no such file\n")
+        return _CANNOT_OPEN
+    install()
+    return exit_code(lambda: run_file(first, rest))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

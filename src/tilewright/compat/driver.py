@@ -1,0 +1,125 @@
+"""The GPU that scripts ask about before they choose block sizes and grids.
+
+There is none; what is described is a Hopper GPU, which is also what kernels are compiled for when
+nothing else is said. Scripts then choose as they would there. Nothing computed depends on it,
+except how many programs share the work.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tilewright.language.tl.options import Target
+
+NAME = "Tilewright on the CPU, described as sm_90"
+CAPABILITY = (9, 0)
+
+# H100 SXM: NVIDIA's Hopper tuning guide (registers, shared memory, threads per multiprocessor) and
+# data sheet (multiprocessors, clocks in kHz, width of the memory bus in bits, L2 and memory size).
+MULTIPROCESSORS = 132
+REGISTERS = 65536
+SHARED_MEMORY_BYTES = 227 * 1024
+SHARED_MEMORY_DEFAULT_BYTES = 48 * 1024
+THREADS_PER_MULTIPROCESSOR = 2048
+CLOCK_KHZ = 1_980_000
+MEMORY_CLOCK_KHZ = 2_619_000
+MEMORY_BUS_BITS = 5120
+L2_BYTES = 50 * 1024 * 1024
+MEMORY_BYTES = 80 * 1024**3
+WARP_SIZE = 32
+
+_CACHE_BYTES = 32 * 1024 * 1024
+"""What a benchmark writes between two runs to find the caches cold."""
+
+
+@dataclass(frozen=True)
+class GPUTarget:
+    """A kind of GPU, as Triton names it."""
+
+    backend: str
+    arch: int | str
+    warp_size: int
+
+
+def device_properties(_device: object = None) -> dict[str, int]:
+    """What Triton's driver tells about a device."""
+    return {
+        "max_shared_mem": SHARED_MEMORY_BYTES,
+        "max_num_regs": REGISTERS,
+        "multiprocessor_count": MULTIPROCESSORS,
+        "warpSize": WARP_SIZE,
+        "sm_clock_rate": CLOCK_KHZ,
+        "mem_clock_rate": MEMORY_CLOCK_KHZ,
+        "mem_bus_width": MEMORY_BUS_BITS,
+    }
+
+
+class CpuDriver:
+    """Triton's driver, as far as scripts talk to it."""
+
+    def __init__(self) -> None:
+        self.utils = SimpleNamespace(get_device_properties=device_properties)
+
+    def get_current_target(self) -> GPUTarget:
+        target = Target()
+        return GPUTarget(target.backend, target.arch, target.warp_size)
+
+    def get_active_torch_device(self) -> Any:
+        """The device to make tensors on; its name is the GPU's, its memory is the host's."""
+        return importlib.import_module("torch").device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        return importlib.import_module("torch").cuda
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        """There is one device only."""
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        return CAPABILITY
+
+    def get_empty_cache_for_benchmark(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        return np.empty(_CACHE_BYTES, np.int8)
+
+    def clear_cache(self, cache: np.ndarray[Any, np.dtype[np.int8]]) -> None:
+        cache.fill(0)
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        from tilewright.compat.testing import do_bench
+
+        return do_bench
+
+
+class Drivers:
+    """``triton.runtime.driver``: which driver is in use."""
+
+    def __init__(self) -> None:
+        self.default = CpuDriver()
+        self.active: Any = self.default
+
+    def set_active(self, driver: object) -> None:
+        self.active = driver
+
+    def reset_active(self) -> None:
+        self.active = self.default
+
+
+driver = Drivers()
+active = driver.default
+set_active = driver.set_active
+reset_active = driver.reset_active
+
+
+def set_allocator(allocator: Callable[[int, int, int | None], object]) -> None:
+    """Accepted: kernels find their scratch memory on the GPU with it, and need none here."""

@@ -1,0 +1,260 @@
+"""``triton.jit`` and what it returns: Tilewright's kernels with what scripts expect of Triton's.
+
+The difference is in the surroundings, not in the kernel: launch options that only a GPU compiler
+understands are dropped, torch tensors that believe to be on a GPU are taken as the host memory that
+they are, and a compiled kernel can be launched by itself and asked for its registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from typing_extensions import override
+
+from tilewright.compat.arguments import MockTensor
+from tilewright.compat.notices import say_once
+from tilewright.compat.torch_devices import addressed_tensors, host_memory
+from tilewright.runtime import autotune as tuning
+from tilewright.runtime import compiled
+from tilewright.runtime import jit as runtime
+from tilewright.runtime.config import Config
+from tilewright.runtime.heuristics import Heuristic
+from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
+from tilewright.runtime.launch import Grid, reachable
+from tilewright.runtime.launchable import Launchable
+
+# Options of Triton's GPU backends that change how code is made, never what it computes.
+_BACKEND_OPTIONS = frozenset(
+    {
+        "allow_flush_denorm",
+        "arch",
+        "backend_name",
+        "clc",
+        "cluster_dims",
+        "ctas_per_cga",
+        "device",
+        "device_type",
+        "extern_libs",
+        "instrumentation_mode",
+        "ir_override",
+        "kpack",
+        "llvm_fn_attrs",
+        "matrix_instr_nonkdim",
+        "maxRegAutoWS",
+        "minRegAutoWS",
+        "min_shared_mem",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "optimize_epilogue",
+        "ptx_options",
+        "ptx_version",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "sched4reg",
+        "schedule_hint",
+        "stream",
+        "warp_size",
+        "waves_per_eu",
+        "wgp_cu_mode",
+    }
+)
+
+_REGISTERS = 32
+_SHARED_BYTES = 1024
+
+
+class CompiledKernel:
+    """A kernel compiled for one kind of arguments, which can be launched without its function."""
+
+    def __init__(self, kernel: JITFunction, inner: compiled.CompiledKernel) -> None:
+        self.kernel = kernel
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def _init_handles(self) -> None:
+        """Loading onto a device is Triton's business; scripts call this before they ask more."""
+
+    @property
+    def metadata(self) -> SimpleNamespace:
+        """How it was compiled, and how much shared memory it takes."""
+        _say_made_up()
+        return SimpleNamespace(**self.inner.metadata, name=self.name, shared=_SHARED_BYTES)
+
+    @property
+    def n_regs(self) -> int:
+        _say_made_up()
+        return _REGISTERS
+
+    @property
+    def n_spills(self) -> int:
+        return 0
+
+    @property
+    def n_max_threads(self) -> int:
+        return 1024
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self._launch(grid, args, kwargs)
+
+    def _launch(self, grid: Grid, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Launch with all arguments, or with those that are not compiled in."""
+        names = self.kernel.arg_names
+        constants = self.inner.constants
+        if len(args) < len(names):
+            names = tuple(name for name in names if name not in constants)
+        # A parameter may have the name of an option; then it is the parameter.
+        given: dict[str, Any] = {**self.inner.metadata, **constants, **kwargs}
+        given.update(zip(names, args, strict=False))
+        return self.kernel.run(grid=grid, **given)
+
+
+def _say_made_up() -> None:
+    say_once(
+        "registers and shared memory of a kernel are not known on the CPU; "
+        f"{_REGISTERS} registers and {_SHARED_BYTES} bytes stand in"
+    )
+
+
+class JITFunction(runtime.JITFunction):
+    """A kernel of a script for Triton."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__(function, **options)
+        self._handles: dict[int, CompiledKernel] = {}
+
+    @override
+    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        *args: Any,
+        grid: Grid,
+        warmup: bool = False,
+        **kwargs: Any,
+    ) -> CompiledKernel:
+        names = self.arg_names
+        dropped = _BACKEND_OPTIONS.difference(names)
+        options = {name: value for name, value in kwargs.items() if name not in dropped}
+        if warmup:
+            args = tuple(_materialised(value) for value in args)
+            options = {name: _materialised(value) for name, value in options.items()}
+        with host_memory(), reachable(*addressed_tensors(args)):
+            inner = super().run(*args, grid=grid, warmup=warmup, **options)
+        handle = self._handles.get(id(inner))
+        if handle is None:
+            handle = self._handles[id(inner)] = CompiledKernel(self, inner)
+        return handle
+
+
+def _materialised(value: Any) -> Any:
+    value = MockTensor.wrap_dtype(value)
+    return value.materialise() if isinstance(value, MockTensor) else value
+
+
+def jit(
+    fn: Callable[..., Any] | None = None,
+    *,
+    version: object = None,
+    repr: object = None,
+    launch_metadata: object = None,
+    do_not_specialize: Collection[str | int] | None = None,
+    do_not_specialize_on_alignment: Collection[str | int] | None = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
+) -> JITFunction | Callable[[Callable[..., Any]], JITFunction]:
+    """Make a kernel of a Python function, or a function that kernels can call."""
+
+    def decorate(function: Callable[..., Any]) -> JITFunction:
+        return JITFunction(
+            function,
+            do_not_specialize=do_not_specialize or (),
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment or (),
+            debug=bool(debug),
+            noinline=bool(noinline),
+        )
+
+    return decorate if fn is None else decorate(fn)
+
+
+class Autotuner(tuning.Autotuner):
+    """A kernel with several configurations."""
+
+    @property
+    def fn(self) -> Launchable:
+        return self.inner
+
+    @property
+    def base_fn(self) -> Launchable:
+        """The kernel itself, below everything that chooses its parameters."""
+        return _innermost(self.inner)
+
+    @override
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        with host_memory():
+            return super().run(*args, grid=grid, warmup=warmup, **kwargs)
+
+
+class Heuristics(RuntimeHeuristics):
+    """A kernel whose named parameters are computed from the other arguments."""
+
+    @property
+    def fn(self) -> Launchable:
+        return self.inner
+
+    @property
+    def base_fn(self) -> Launchable:
+        """The kernel itself, below everything that chooses its parameters."""
+        return _innermost(self.inner)
+
+
+def _innermost(kernel: Launchable) -> Launchable:
+    while isinstance(kernel, (Autotuner, Heuristics)):
+        kernel = kernel.inner
+    return kernel
+
+
+# Of Triton's tuner, without meaning where the first configuration is taken.
+_TUNER_OPTIONS = frozenset({"cache_results", "rep", "use_cuda_graph", "warmup"})
+
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: Callable[..., object] | None = None,
+    post_hook: Callable[..., object] | None = None,
+    **options: Any,
+) -> Callable[[Launchable], Autotuner]:
+    """Choose one of `configs` per combination of the arguments named in `key`."""
+    do_bench = options.pop("do_bench", None)
+    unknown = sorted(options.keys() - _TUNER_OPTIONS)
+    if unknown:
+        raise TypeError(f"autotune has no option {unknown[0]!r}")
+
+    def decorate(kernel: Launchable) -> Autotuner:
+        return Autotuner(
+            kernel,
+            configs,
+            key,
+            reset_to_zero=reset_to_zero or (),
+            restore_value=restore_value or (),
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            do_bench=do_bench,
+        )
+
+    return decorate
+
+
+def heuristics(values: Mapping[str, Heuristic]) -> Callable[[Launchable], Heuristics]:
+    """Compute constexpr parameters from the arguments: ``{"EVEN": lambda args: ...}``."""
+
+    def decorate(kernel: Launchable) -> Heuristics:
+        return Heuristics(kernel, values)
+
+    return decorate

@@ -1,0 +1,118 @@
+"""Which modules and names of Triton there are, and what stands behind each of them.
+
+A row of `MODULES` is one module of Triton. Its `names` say where to find the object of Tilewright
+that takes the place of Triton's, as ``module:name``; modules in `mirrors` lend all their public
+names. Objects are fetched when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+VERSION = "3.9.0"
+"""The release of Triton whose language and interfaces are offered."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one module of Triton consists of here."""
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    mirrors: tuple[str, ...] = ()
+
+
+def _from(module: str, names: str) -> dict[str, str]:
+    return {name: f"{module}:{name}" for name in names.split()}
+
+
+def _joined(*parts: Mapping[str, str]) -> dict[str, str]:
+    return {name: place for part in parts for name, place in part.items()}
+
+
+_KERNELS = "tilewright.compat.kernels"
+_TUNING = _joined(
+    _from(_KERNELS, "Autotuner Heuristics autotune heuristics"),
+    _from("tilewright.runtime.config", "Config"),
+)
+_JIT = _joined(
+    _from(_KERNELS, "JITFunction jit"),
+    _from("tilewright.compat.arguments", "MockTensor reinterpret"),
+    _from("tilewright.language.tl.constexpr", "constexpr_function"),
+    {"KernelInterface": "tilewright.runtime.launchable:Launchable"},
+)
+_DRIVER = _from("tilewright.compat.driver", "driver")
+_RUN_ERRORS = _from("tilewright.compat.errors", "InterpreterError OutOfResources")
+_COMPILE_ERRORS = _from(
+    "tilewright.compat.errors",
+    "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",
+)
+_COMPILED = _from(_KERNELS, "CompiledKernel")
+_TARGET = _from("tilewright.compat.driver", "GPUTarget")
+
+_TL = "tilewright.language.tl"
+_LANGUAGE = Offer(mirrors=(_TL,))
+
+
+def _part(*names: str) -> Offer:
+    return Offer(mirrors=tuple(f"{_TL}.{name}" for name in names))
+
+
+MODULES: Mapping[str, Offer] = {
+    "triton": Offer(
+        _joined(
+            _TUNING,
+            _JIT,
+            _RUN_ERRORS,
+            _from("tilewright.compat.errors", "CompilationError TritonError"),
+            _from("tilewright.compat.driver", "set_allocator"),
+            _from("tilewright.runtime.integers", "cdiv next_power_of_2"),
+        )
+    ),
+    "triton.backends": Offer(),
+    "triton.backends.compiler": Offer(_TARGET),
+    "triton.compiler": Offer(_joined(_from(_KERNELS, "CompiledKernel"), _COMPILE_ERRORS)),
+    "triton.compiler.compiler": Offer(_joined(_COMPILED, _TARGET)),
+    "triton.compiler.errors": Offer(_COMPILE_ERRORS),
+    "triton.errors": Offer(_from("tilewright.compat.errors", "TritonError")),
+    "triton.language": _LANGUAGE,
+    "triton.language.core": _LANGUAGE,
+    "triton.language.extra": Offer(),
+    "triton.language.extra.cuda": _part("extra.cuda"),
+    "triton.language.extra.cuda.libdevice": _part("extra.cuda.libdevice"),
+    "triton.language.extra.hip": _part("extra.hip"),
+    "triton.language.extra.hip.libdevice": _part("extra.hip.libdevice"),
+    "triton.language.extra.libdevice": _part("extra.libdevice"),
+    "triton.language.math": _part("math"),
+    "triton.language.random": _part("random"),
+    "triton.language.standard": _LANGUAGE,
+    "triton.language.target_info": _part("target_info"),
+    "triton.runtime": Offer(_joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
+    "triton.runtime.autotuner": Offer(_joined(_TUNING, _RUN_ERRORS)),
+    "triton.runtime.driver": Offer(
+        _from("tilewright.compat.driver", "active driver reset_active set_active")
+    ),
+    "triton.runtime.errors": Offer(
+        _joined(_RUN_ERRORS, _from("tilewright.compat.errors", "AutotunerError PTXASError"))
+    ),
+    "triton.runtime.jit": Offer(_JIT),
+    "triton.testing": Offer(
+        _joined(
+            _from("tilewright.compat.testing", "assert_close do_bench do_bench_cudagraph"),
+            _from("tilewright.compat.benchmarks", "Benchmark Mark perf_report"),
+        )
+    ),
+    "triton.tools": Offer(),
+    "triton.tools.tensor_descriptor": Offer(
+        _from("tilewright.compat.arguments", "TensorDescriptor")
+    ),
+}
+
+
+def children(module: str) -> Iterable[str]:
+    """The modules directly inside `module`, by their last name."""
+    prefix = f"{module}."
+    for name in MODULES:
+        rest = name.removeprefix(prefix)
+        if rest != name and "." not in rest:
+            yield rest

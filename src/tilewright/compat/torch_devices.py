@@ -1,0 +1,308 @@
+"""torch's device ``cuda`` as host memory.
+
+A script that asks for a tensor on ``cuda`` gets one on the CPU that remembers what was asked. What
+the script can see is as on a GPU: ``.device`` and ``.is_cuda`` answer ``cuda``, results of
+operations on such tensors are such tensors, and moving a tensor between the two devices makes a
+copy, so that writing to one does not change the other.
+
+    x = torch.randn(8)          host memory
+    y = x.to("cuda")            other host memory, remembered as cuda
+    z = y + 1                   cuda, because y is
+    z.cpu()                     a copy, not cuda
+
+torch hands every call to a function mode, which replaces the device before torch sees it. The
+memory of a tensor carries the mark, so views and saved tensors share it. Inside `host_memory` the
+mode is off and tensors are what they are: that is how kernels get at them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+from tilewright.compat.notices import say_once
+
+_MARK = "_tilewright_cuda"
+
+Function = Callable[..., Any]
+Handler = Callable[[Function, tuple[Any, ...], dict[str, Any]], Any]
+
+_addressed: dict[int, weakref.ref[Any]] = {}
+"""Tensors whose address a script asked for, and may have put where a kernel finds it."""
+
+
+def host_memory() -> AbstractContextManager[None]:
+    """Inside the ``with``, tensors are seen as they are: on the CPU."""
+    torch = cast("Any", sys.modules.get("torch"))
+    return nullcontext() if torch is None else torch._C.DisableTorchFunction()
+
+
+def addressed_tensors(arguments: Sequence[Any]) -> list[Any]:
+    """Tensors that a kernel may reach by an address it reads from memory, besides `arguments`."""
+    if not _addressed:
+        return []
+    direct = {id(argument) for argument in arguments}
+    return [
+        tensor
+        for reference in list(_addressed.values())
+        if (tensor := reference()) is not None and id(tensor) not in direct
+    ]
+
+
+def map_cuda_to_cpu(torch: Any) -> None:
+    """Make torch keep everything on the CPU from here on, in this thread."""
+    from tilewright.compat.torch_cuda import replace_cuda_functions
+
+    mapping = _Mapping(torch)
+    base: Any = torch.overrides.TorchFunctionMode
+
+    class CudaOnCpu(base):
+        """Replaces devices in calls before torch sees them."""
+
+        def __torch_function__(
+            self,
+            func: Function,
+            types: object,
+            args: tuple[Any, ...] = (),
+            kwargs: Mapping[str, Any] | None = None,
+        ) -> Any:
+            return mapping.call(func, args, dict(kwargs or {}))
+
+    cast("Any", CudaOnCpu()).__enter__()
+    _keep_in_backward(torch, CudaOnCpu)
+    _replace_default_device(mapping)
+    replace_cuda_functions(torch)
+    _replace_generator(torch)
+    _replace_autocast(torch)
+
+
+class _Mapping:
+    """What becomes of a call of a torch function."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._tensor: type = torch.Tensor
+        self._cuda = torch.device("cuda", 0)
+        self._used = False
+        tensor = torch.Tensor
+        self._handlers: dict[Function, Handler] = {
+            tensor.to: self._to,
+            tensor.cuda: self._to_cuda,
+            tensor.cpu: self._to_cpu,
+            tensor.pin_memory: lambda func, args, kwargs: args[0],
+            tensor.record_stream: lambda func, args, kwargs: None,
+            tensor.get_device: self._index,
+            tensor.data_ptr: self._address,
+            tensor.device.__get__: self._device,
+            tensor.is_cuda.__get__: self._is_cuda,
+        }
+
+    def call(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        handler = self._handlers.get(func)
+        if handler is not None:
+            return handler(func, args, kwargs)
+        kwargs.pop("pin_memory", None)
+        device = kwargs.get("device")
+        if self._names_cuda(device):
+            return self.make(func, args, kwargs)
+        result = func(*args, **kwargs)
+        given = (*args, *kwargs.values())
+        if device is None and self._used and any(map(self._is_marked, self._tensors(given))):
+            self._mark_new(result, given)
+        return result
+
+    def make(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `func` makes on ``cuda``."""
+        self._notice()
+        kwargs["device"] = "cpu"
+        result = func(*args, **kwargs)
+        self._mark_new(result, (*args, *kwargs.values()))
+        return result
+
+    # -- marks ----------------------------------------------------------------------------------
+
+    def _names_cuda(self, device: object) -> bool:
+        """Whether `device` is an NVIDIA GPU, by name, object or number."""
+        if isinstance(device, str):
+            found = device.partition(":")[0] == "cuda"
+        elif isinstance(device, int) and not isinstance(device, bool):
+            found = True
+        else:
+            found = getattr(device, "type", None) == "cuda"
+        if found:
+            self._notice()
+        return found
+
+    def _notice(self) -> None:
+        if not self._used:
+            self._used = True
+            say_once('the device "cuda" is the CPU here: tensors stay in host memory')
+
+    def _tensors(self, values: Sequence[Any]) -> Iterator[Any]:
+        """The tensors among `values`, and in lists and tuples among them."""
+        for value in values:
+            if isinstance(value, self._tensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                items = cast("Sequence[Any]", value)
+                yield from (item for item in items if isinstance(item, self._tensor))
+
+    def _is_marked(self, tensor: Any) -> bool:
+        storage = self._storage(tensor)
+        return storage is not None and hasattr(storage, _MARK)
+
+    def _storage(self, tensor: Any) -> Any:
+        try:
+            return tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):  # sparse tensors and the like have none
+            return None
+
+    def _mark(self, tensor: Any) -> None:
+        storage = self._storage(tensor)
+        if storage is not None:
+            setattr(storage, _MARK, True)
+
+    def _mark_new(self, result: Any, given: Sequence[Any]) -> None:
+        """Mark the tensors of `result`, except those in memory that was `given`."""
+        known = [self._storage(tensor) for tensor in self._tensors(given)]
+        for tensor in self._tensors((result,)):
+            storage = self._storage(tensor)
+            if not any(storage is each for each in known):
+                self._mark(tensor)
+
+    # -- functions that are about devices ---------------------------------------------------------
+
+    def _to(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``to(device, dtype, ...)``, ``to(dtype, ...)`` or ``to(other, ...)``."""
+        tensor, *rest = args
+        names = ("dtype", "non_blocking", "copy")
+        if rest and isinstance(rest[0], self._tensor):
+            kwargs["other"] = rest.pop(0)
+            names = names[1:]
+        elif rest and (rest[0] is None or isinstance(rest[0], (str, int, self._torch.device))):
+            kwargs["device"] = rest.pop(0)
+        kwargs.update(zip(names, rest, strict=False))
+        other = kwargs.pop("other", None)
+        if other is not None:
+            kwargs["dtype"] = other.dtype
+            kwargs["device"] = self._cuda if self._is_marked(other) else "cpu"
+        place = kwargs.pop("device", None)
+        on_cuda = self._is_marked(tensor) if place is None else self._names_cuda(place)
+        if place is not None:
+            kwargs["device"] = "cpu" if on_cuda else place
+        return self._moved(tensor, func(tensor, **kwargs), on_cuda=on_cuda)
+
+    def _to_cuda(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._notice()
+        return self._moved(args[0], args[0], on_cuda=True)
+
+    def _to_cpu(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._moved(args[0], args[0], on_cuda=False)
+
+    def _moved(self, tensor: Any, result: Any, *, on_cuda: bool) -> Any:
+        """`result`, a conversion of `tensor`, as memory of its own if the device changes."""
+        if self._is_marked(tensor) != on_cuda and self._share_memory(tensor, result):
+            result = result.clone()
+        if on_cuda:
+            self._mark(result)
+        return result
+
+    def _share_memory(self, tensor: Any, other: Any) -> bool:
+        first, second = self._storage(tensor), self._storage(other)
+        return first is not None and second is not None and first.data_ptr() == second.data_ptr()
+
+    def _device(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._cuda if self._is_marked(args[0]) else func(*args, **kwargs)
+
+    def _is_cuda(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        return self._is_marked(args[0])
+
+    def _index(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        return 0 if self._is_marked(args[0]) else func(*args, **kwargs)
+
+    def _address(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        tensor = args[0]
+        key = id(tensor)
+        if key not in _addressed:
+            _addressed[key] = weakref.ref(tensor, lambda _: _addressed.pop(key, None))
+        return func(*args, **kwargs)
+
+
+def _keep_in_backward(torch: Any, mode: Callable[[], Any]) -> None:
+    """Gradient functions of a script run inside a call that torch has taken out of the mode."""
+    function = torch.autograd.function.BackwardCFunction
+    original = function.apply
+
+    def apply(self: Any, *args: Any) -> Any:
+        if torch.overrides._get_current_function_mode_stack():
+            return original(self, *args)
+        with mode():
+            return original(self, *args)
+
+    function.apply = apply
+
+
+def _replace_default_device(mapping: _Mapping) -> None:
+    """``torch.set_default_device("cuda")``: a mode of torch's own, which works below ours."""
+    devices = importlib.import_module("torch.utils._device")
+    makers: Callable[[], set[Function]] = devices._device_constructors
+    original = devices.DeviceContext.__torch_function__
+
+    def __torch_function__(
+        self: Any,
+        func: Function,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        given = dict(kwargs or {})
+        if self.device.type == "cuda" and func in makers() and given.get("device") is None:
+            return mapping.make(func, args, given)
+        return original(self, func, types, args, given)
+
+    devices.DeviceContext.__torch_function__ = __torch_function__
+
+
+class _Replacing(type):
+    """A class whose call makes an object of another class; ``isinstance`` knows that one."""
+
+    original: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.original)
+
+
+def _replace_generator(torch: Any) -> None:
+    original = torch.Generator
+
+    class Generator(metaclass=_Replacing):
+        """A source of random numbers, on the CPU."""
+
+        def __new__(cls, device: object = None) -> Any:
+            return original()
+
+    Generator.original = original
+    torch.Generator = Generator
+
+
+def _replace_autocast(torch: Any) -> None:
+    """Lower precision for ``cuda`` means the CPU's, with the type that a GPU would take."""
+    autocast = torch.amp.autocast_mode.autocast
+    initialise = autocast.__init__
+
+    def __init__(
+        self: Any,
+        device_type: str,
+        dtype: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if device_type == "cuda":
+            device_type, dtype = "cpu", dtype or torch.float16
+        initialise(self, device_type, dtype, *args, **kwargs)
+
+    autocast.__init__ = __init__
