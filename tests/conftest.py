@@ -33,6 +33,14 @@ def missing_device() -> str | None:
     return None if count.value else "the CUDA driver sees no device"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write golden files anew instead of comparing with them; look at the diff afterwards",
+    )
+
+
 def pytest_report_header() -> str:
     return f"device tests: {missing_device() or 'will run'}"
 

@@ -1,12 +1,16 @@
 """What the documentation shows is what the tools do."""
 
 import re
+import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tilewright
 from tilewright.cli import opt
 from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.numpy.api import NumpyFault
 
 ROOT = Path(__file__).parents[1]
 
@@ -77,7 +81,11 @@ def test_every_flag_on_the_opt_page_exists(capsys):
 
 def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        # Code is not prose: a launch looks like a link.
+        prose = re.sub(
+            r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.MULTILINE | re.DOTALL
+        )
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -89,3 +97,41 @@ def test_python_page(tmp_path):
     assert "arith.addi" not in scope["optimise"](source, "scale.ttir")
     with pytest.raises(CompileError, match="undeclared SSA value name '%nope'"):
         scope["optimise"](source.replace("%zero :", "%nope :"), "scale.ttir")
+
+
+def test_the_kernel_on_the_triton_page_adds(tmp_path):
+    (code,) = blocks("docs/triton-kernels.md", "python")
+    file = tmp_path / code.splitlines()[0].removeprefix("# ")
+    file.write_text(code)
+    scope = runpy.run_path(str(file))
+    np.testing.assert_array_equal(scope["out"], 2 * np.arange(1000, dtype=np.float32))
+
+
+def test_names_on_the_triton_page_exist():
+    page = (ROOT / "docs" / "triton-kernels.md").read_text()
+    names = set(re.findall(r"\btw\.([A-Za-z_]\w*)", page))
+    assert len(names) > 8
+    assert [name for name in sorted(names) if not hasattr(tilewright, name)] == []
+
+
+def test_the_kernel_in_the_readme_agrees_with_float64(tmp_path):
+    (code,) = blocks("README.md", "python")
+    file = tmp_path / code.splitlines()[0].removeprefix("# ")
+    file.write_text(code)
+    scope = runpy.run_path(str(file))
+    x = scope["x"].astype(np.float64)
+    numerator = np.exp(x - x.max(axis=1, keepdims=True))
+    expected = numerator / numerator.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(scope["out"], expected, atol=1e-6)
+
+
+def test_the_readme_shows_a_real_fault(tmp_path):
+    (code,) = blocks("README.md", "python")
+    (shown,) = [each for each in blocks("README.md", "") if "TW6101" in each]
+    file = tmp_path / "softmax.py"
+    broken = code.replace(', mask=inside, other=-float("inf")', "", 1)
+    assert broken != code
+    file.write_text(broken)
+    with pytest.raises(NumpyFault) as fault:
+        runpy.run_path(str(file))
+    assert str(fault.value).replace(f"{tmp_path}/", "").startswith(shown)

@@ -1,0 +1,111 @@
+"""What a script sees of the device ``cuda`` when it is the CPU."""
+
+import copy
+
+import numpy as np
+import torch
+import triton
+
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+
+
+def check_places():
+    assert torch.device("cuda", 0) == DEVICE
+    host = torch.arange(4.0)
+    assert host.device.type == "cpu" and not host.is_cuda and host.get_device() == -1
+    for made in (
+        torch.zeros(4, device="cuda"),
+        torch.zeros(4, device="cuda:0", pin_memory=False),
+        torch.zeros(4, device=DEVICE),
+        torch.zeros(4, device=0),
+        torch.tensor([1, 2], device="cuda"),
+        torch.empty((2, 3), dtype=torch.bfloat16, device="cuda"),
+        host.cuda(),
+        host.cuda(0),
+        host.to("cuda"),
+        host.to(DEVICE, torch.float16),
+        host.to(device="cuda", dtype=torch.int32, non_blocking=True),
+        host.to(torch.ones(1, device="cuda")),
+        torch.rand(3, device="cuda", generator=torch.Generator(device="cuda").manual_seed(1)),
+    ):
+        assert made.device == DEVICE and made.is_cuda and made.get_device() == 0, made
+        assert torch.empty_like(made).is_cuda
+        assert made.new_empty(2).is_cuda
+        assert (made + 1).is_cuda and made.reshape(-1)[:1].is_cuda and made.reshape(1, -1).T.is_cuda
+        assert torch.cat([made, made]).is_cuda and made.max().is_cuda
+        assert made.max(dim=0)[0].is_cuda
+        assert not made.cpu().is_cuda and not made.to("cpu").is_cuda
+        assert not torch.empty_like(made, device="cpu").is_cuda
+        assert made.to(torch.float64).is_cuda
+        assert torch.zeros(3, device=made.device).is_cuda
+    assert host.to(torch.float64).device.type == "cpu"
+    assert host.to(torch.ones(1, dtype=torch.float64)).dtype == torch.float64
+    assert isinstance(torch.Generator(device="cuda"), torch.Generator)
+
+
+def check_copies():
+    host = torch.arange(4.0)
+    for device in (host.cuda(), host.to("cuda"), host.to(DEVICE), host.to(device="cuda:0")):
+        device += 1
+        assert host.tolist() == [0, 1, 2, 3], "the host copy must not change"
+    device = host.cuda()
+    assert device.cuda() is device and device.to("cuda") is device and device.to(DEVICE) is device
+    back = device.cpu()
+    device.zero_()
+    assert back.tolist() == [0, 1, 2, 3], "the copy on the host must not change"
+    assert host.cpu() is host and host.to("cpu") is host
+    host.copy_(device)
+    assert host.tolist() == [0, 0, 0, 0] and not host.is_cuda, "written to, it stays where it is"
+    assert not torch.ones(1).expand_as(device).is_cuda, "a view stays where its memory is"
+    shared = np.arange(3)
+    moved = torch.from_numpy(shared).cuda()
+    moved += 1
+    assert shared.tolist() == [0, 1, 2]
+    assert copy.deepcopy(moved).is_cuda
+
+
+def check_modules_and_gradients():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 2).cuda()
+    assert layer.weight.is_cuda and torch.nn.Linear(3, 2, device="cuda").bias.is_cuda
+    assert torch.nn.Linear(3, 2).to("cuda", torch.float16).weight.is_cuda
+    x = torch.randn(5, 3, device="cuda", requires_grad=True)
+    layer(x).square().sum().backward()
+    assert x.is_leaf and x.grad.is_cuda and layer.weight.grad.is_cuda
+    (again,) = torch.autograd.grad(layer(x).square().sum(), x)
+    assert again.is_cuda and torch.equal(again, x.grad)
+    torch.optim.SGD(layer.parameters(), lr=0.1).step()
+    torch.testing.assert_close(x.grad, again)
+    with torch.autocast("cuda"):
+        assert torch.mm(x, x.T).dtype == torch.float16
+
+
+def check_cuda_module():
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+    assert torch.cuda.get_device_capability() == (9, 0)
+    assert torch.cuda.get_device_properties(DEVICE).multi_processor_count == 132
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.device(0):
+        torch.cuda.synchronize()
+    end.record()
+    assert start.elapsed_time(end) >= 0
+    assert torch.cuda.current_device() == 0 and torch.cuda.memory_allocated() == 0
+    torch.cuda.manual_seed(3)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+    torch.set_default_device("cuda")
+    assert torch.ones(2).is_cuda
+    assert torch.zeros_like(torch.ones(2)).is_cuda and not torch.ones(2, device="cpu").is_cuda
+    torch.set_default_device("cpu")
+    assert not torch.ones(2).is_cuda
+    with torch.device("cuda"):
+        assert torch.arange(3).is_cuda
+    assert not torch.arange(3).is_cuda
+
+
+check_places()
+check_copies()
+check_modules_and_gradients()
+check_cuda_module()
+print("all good")

@@ -1,0 +1,209 @@
+"""Binding, specialisation and compilation of kernels, without running them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import tl
+from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.launch import launch_grid
+
+
+@tw.jit
+def copy(src, dst, n, scale=2.0, BLOCK: tl.constexpr = 16):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    tl.store(dst + offsets, tl.load(src + offsets, mask=inside) * scale, mask=inside)
+
+
+def _aligned(count, offset=0, dtype=np.float32):
+    """An array whose address is a multiple of 64, plus `offset` bytes."""
+    memory = np.zeros(count * np.dtype(dtype).itemsize + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    return memory[start : start + count * np.dtype(dtype).itemsize].view(dtype)
+
+
+def test_the_signature_tells_what_a_kernel_was_compiled_for():
+    compiled = copy.warmup(_aligned(32), _aligned(32, offset=4), 33)
+    assert compiled.signature == {
+        "src": "*fp32",
+        "dst": "*fp32",
+        "n": "i32",
+        "scale": "fp32",
+        "BLOCK": "constexpr",
+    }
+    assert compiled.constants == {"BLOCK": 16}
+    assert compiled.divisible == ("src",)
+
+
+def test_what_is_known_of_arguments_is_in_the_ir():
+    text = copy.ir(_aligned(32), _aligned(32, offset=4), 48)
+    assert "%src: !tt.ptr<f32> {tt.divisibility = 16 : i32}" in text
+    assert "%dst: !tt.ptr<f32>," in text
+    assert "%n: i32 {tt.divisibility = 16 : i32}" in text
+    assert "%scale: f32)" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, "constexpr"),
+        (2, "i32"),
+        (-1, "i32"),
+        (2**31, "i64"),
+        (2**63, "u64"),
+        (np.int64(5), "i32"),
+        (True, "u1"),
+    ],
+)
+def test_integers_get_the_first_type_that_holds_them(value, expected):
+    x = _aligned(4)
+    assert copy.warmup(x, x, value).signature["n"] == expected
+
+
+def test_an_integer_that_fits_nowhere_is_refused():
+    x = _aligned(4)
+    with pytest.raises(OverflowError, match="does not fit into 64 bits"):
+        copy.warmup(x, x, 2**64)
+
+
+def test_equal_kinds_of_arguments_share_one_compiled_kernel():
+    @tw.jit
+    def scaled(src, n):
+        tl.store(src, tl.load(src) * n)
+
+    x = _aligned(4)
+    assert scaled.warmup(x, 3) is scaled.warmup(x, 5)
+    assert scaled.warmup(x, 3) is not scaled.warmup(x, 16)
+    assert scaled.warmup(x, 3) is not scaled.warmup(x.astype(np.float64), 3)
+    assert scaled.warmup(x, 3) is not scaled.warmup(x, 3, num_warps=8)
+
+
+def test_constants_that_are_equal_but_of_different_types_are_different():
+    @tw.jit
+    def stored(dst, VALUE: tl.constexpr):
+        tl.store(dst, VALUE)
+
+    x = _aligned(4)
+    texts = {stored.ir(x, value) for value in (1, 1.0, True)}
+    assert len(texts) == 3
+
+
+def test_do_not_specialize_keeps_a_value_out_of_the_code():
+    @tw.jit(do_not_specialize=["n"])
+    def stored(dst, n):
+        tl.store(dst, n)
+
+    x = _aligned(4, dtype=np.int32)
+    assert stored.warmup(x, 1) is stored.warmup(x, 16)
+
+
+def test_a_kernel_is_traced_again_when_a_global_changes(monkeypatch):
+    @tw.jit
+    def stored(dst):
+        tl.store(dst, FACTOR)
+
+    x = _aligned(4, dtype=np.int32)
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(3))
+    assert "constant 3" in stored.ir(x)
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(4))
+    assert "constant 4" in stored.ir(x)
+
+
+FACTOR = tl.constexpr(3)
+
+
+def test_tuples_become_several_arguments():
+    @tw.jit
+    def pair(pointers, n):
+        tl.store(pointers[1], tl.load(pointers[0]) + n)
+
+    x = _aligned(4)
+    text = pair.ir((x, x), 3)
+    assert text.count("!tt.ptr<f32> {tt.divisibility") == 2
+
+
+def test_none_is_compiled_in():
+    @tw.jit
+    def maybe(dst, bias):
+        if bias is None:
+            tl.store(dst, 1.0)
+        else:
+            tl.store(dst, tl.load(bias))
+
+    x = _aligned(4)
+    assert "tt.load" not in maybe.ir(x, None)
+    assert "tt.load" in maybe.ir(x, x)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, "called without a value for src, dst, n"),
+        ((1, 2, 3, 4, 5, 6), {}, "takes 5 arguments, 6 were given"),
+        ((1, 2, 3), {"n": 4}, "two values for its parameter 'n'"),
+        ((1, 2, 3), {"BLOK": 4}, r"no option 'BLOK'; parameters are src, .* options are num_warps"),
+    ],
+)
+def test_wrong_calls_are_explained(args, kwargs, message):
+    with pytest.raises(TypeError, match=message):
+        copy.warmup(*args, **kwargs)
+
+
+def test_an_argument_of_no_use_to_a_kernel_is_explained():
+    with pytest.raises(TypeError, match=r"argument 'src': a kernel cannot take a dict.*constexpr"):
+        copy.warmup({}, {}, 1)
+
+
+def test_wrong_kernels_raise_a_compile_error_with_the_line():
+    @tw.jit
+    def wrong(dst):
+        tl.store(dst, missing)  # noqa: F821
+
+    with pytest.raises(CompileError, match=r"test_jit\.py:\d+:\d+: error.*missing"):
+        wrong.warmup(_aligned(4))
+
+
+def test_a_kernel_cannot_be_called_like_a_function():
+    with pytest.raises(RuntimeError, match=r"launch it with copy\[grid\]"):
+        copy(_aligned(4), _aligned(4), 3)
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        (3, (3, 1, 1)),
+        ((3,), (3, 1, 1)),
+        ((3, 4), (3, 4, 1)),
+        ([np.int64(2), 3, 4], (2, 3, 4)),
+        (lambda meta: (meta["n"] // 2,), (5, 1, 1)),
+    ],
+)
+def test_grids_have_one_to_three_axes(grid, expected):
+    assert launch_grid(grid, {"n": 10}, copy) == expected
+
+
+@pytest.mark.parametrize(
+    ("grid", "error", "message"),
+    [
+        ((), ValueError, "has 0 axes"),
+        ((1, 2, 3, 4), ValueError, "has 4 axes"),
+        ((2.5,), TypeError, r"is 2.5; use integers, for instance cdiv\(n, BLOCK\)"),
+        ((-1,), ValueError, "is -1"),
+        ((1, 2**16), ValueError, "GPUs take 0 to 65535"),
+    ],
+)
+def test_wrong_grids_are_explained(grid, error, message):
+    with pytest.raises(error, match=message):
+        launch_grid(grid, {}, copy)
+
+
+def test_stages_can_be_printed():
+    x = _aligned(16)
+    assert "tt.func public @copy" in copy.ir(x, x, 3)
+    assert 'loc("' in copy.ir(x, x, 3, locations=True)
+    assert "tt.func public @copy" in copy.ir(x, x, 3, stage="optimised")
+    with pytest.raises(ValueError, match="no stage 'ptx'; there are ttir, optimised, numpy"):
+        copy.ir(x, x, 3, stage="ptx")
