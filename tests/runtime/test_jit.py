@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy as copying
+import pickle
+
 import numpy as np
 import pytest
 
@@ -179,6 +182,7 @@ def test_a_kernel_cannot_be_called_like_a_function():
         ((3, 4), (3, 4, 1)),
         ([np.int64(2), 3, 4], (2, 3, 4)),
         (lambda meta: (meta["n"] // 2,), (5, 1, 1)),
+        (np.int64(4), (4, 1, 1)),
     ],
 )
 def test_grids_have_one_to_three_axes(grid, expected):
@@ -193,6 +197,9 @@ def test_grids_have_one_to_three_axes(grid, expected):
         ((2.5,), TypeError, r"is 2.5; use integers, for instance cdiv\(n, BLOCK\)"),
         ((-1,), ValueError, "is -1"),
         ((1, 2**16), ValueError, "GPUs take 0 to 65535"),
+        (None, TypeError, "is None; it is one to three integers in a tuple"),
+        ({4}, TypeError, "one to three integers in a tuple"),
+        (lambda meta: None, TypeError, "is None"),
     ],
 )
 def test_wrong_grids_are_explained(grid, error, message):
@@ -207,3 +214,51 @@ def test_stages_can_be_printed():
     assert "tt.func public @copy" in copy.ir(x, x, 3, stage="optimised")
     with pytest.raises(ValueError, match="no stage 'ptx'; there are ttir, optimised, numpy"):
         copy.ir(x, x, 3, stage="ptx")
+
+
+def test_constants_of_numpy_are_numbers():
+    x = _aligned(32)
+    assert copy.warmup(x, x, 3, BLOCK=np.int64(32)) is copy.warmup(x, x, 3, BLOCK=32)
+
+
+def test_a_constant_that_cannot_be_hashed_is_explained():
+    x = _aligned(16)
+    with pytest.raises(TypeError, match=r"argument 'BLOCK': a constexpr is compiled in.*ndarray"):
+        copy.warmup(x, x, 3, BLOCK=np.zeros(3))
+
+
+@pytest.mark.parametrize("warps", [0, 3, "4"])
+def test_warps_come_in_powers_of_two(warps):
+    x = _aligned(16)
+    with pytest.raises(ValueError, match=r"num_warps is .*; it is a power of two"):
+        copy.warmup(x, x, 3, num_warps=warps)
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5])
+def test_a_batch_is_a_number_of_programs(batch):
+    with (
+        pytest.raises(ValueError, match=r"batch is .*; it is the number of programs"),
+        tw.running(batch=batch),
+    ):
+        pass
+
+
+def test_a_batch_in_the_environment_is_checked(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BATCH", "many")
+    x = _aligned(16)
+    with pytest.raises(ValueError, match="TILEWRIGHT_BATCH is 'many'"):
+        copy[(1,)](x, x, 16)
+
+
+def test_a_compiled_kernel_shows_itself_in_one_line():
+    x = _aligned(16)
+    assert repr(copy.warmup(x, x, 3)) == (
+        "<compiled copy(src: *fp32, dst: *fp32, n: i32, scale: fp32, BLOCK: constexpr)>"
+    )
+
+
+def test_kernels_are_pickled_by_name(monkeypatch):
+    monkeypatch.setattr(copy, "__module__", "tilewright.runtime.jit")
+    monkeypatch.setattr("tilewright.runtime.jit.copy", copy, raising=False)
+    assert pickle.loads(pickle.dumps(copy)) is copy
+    assert copying.deepcopy(copy) is copy

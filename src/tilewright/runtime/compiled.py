@@ -35,7 +35,7 @@ STAGES = ("ttir", "optimised", "numpy")
 _CLEAN_UP = "canonicalize,cse,dce"
 
 
-@dataclass
+@dataclass(repr=False)
 class CompiledKernel:
     """One kernel for one kind of arguments, which `signature` and `constants` tell."""
 
@@ -44,6 +44,10 @@ class CompiledKernel:
     traced: Traced
     metadata: Mapping[str, Any]
     last_report: RunReport | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        types = ", ".join(f"{name}: {kind}" for name, kind in self.signature.items())
+        return f"<compiled {self.name}({types})>"
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ compiled kernel up by that. Everything slow happens once per specialisation.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Mapping
 from types import FunctionType
 from typing import Any, overload
@@ -109,7 +110,15 @@ class JITFunction(KernelFunction, Launchable):
         """The text of the kernel for these arguments, as `stage` leaves it."""
         return self.warmup(*args, **kwargs).text(stage, locations=locations)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # By name, as Python does with functions: the decorated object is what the module holds.
+        return _found, (self.__module__, self.__qualname__)
+
     def _compile(self, keys: list[Key], options: Mapping[str, Any]) -> CompiledKernel:
+        warps = options["num_warps"]
+        if not isinstance(warps, int) or warps < 1 or warps & (warps - 1):
+            error = ValueError(f"num_warps is {warps!r}; it is a power of two: 1, 2, 4, 8 or 16")
+            raise at_launch(error, self) from None
         settings = Options(
             debug=bool(options["debug"] or self._debug),
             sanitize_overflow=bool(options["sanitize_overflow"]),
@@ -146,6 +155,13 @@ class JITFunction(KernelFunction, Launchable):
             absent = [name for name in self._arg_names if name not in bound]
             raise TypeError(missing(self, absent))
         return bound, options
+
+
+def _found(module: str, name: str) -> object:
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
 
 
 @overload

@@ -19,7 +19,14 @@ def launch_grid(
 ) -> tuple[int, int, int]:
     """How many programs run along each axis; a callable grid sees the arguments by name."""
     sizes: Any = grid(dict(arguments)) if callable(grid) else grid
-    sizes = (sizes,) if isinstance(sizes, int) else tuple(cast("Sequence[Any]", sizes))
+    if hasattr(sizes, "__index__"):
+        sizes = (sizes,)
+    elif not isinstance(sizes, (tuple, list)):
+        raise TypeError(
+            f"the grid of {kernel.name} is {sizes!r}; it is one to three integers in a tuple, or "
+            "a function of the arguments that returns them"
+        )
+    sizes = tuple(cast("Sequence[Any]", sizes))
     if not 1 <= len(sizes) <= 3:
         raise ValueError(
             f"the grid of {kernel.name} has {len(sizes)} axes; it needs 1, 2 or 3: fold axes into "

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from tilewright.runtime.progress import progress_bar
 from tilewright.targets.numpy.api import Buffer, RunOptions
@@ -15,10 +15,19 @@ from tilewright.targets.numpy.api import Buffer, RunOptions
 _stack: list[RunOptions] = []
 
 
+def _check_batch(batch: object, name: str) -> None:
+    if batch is not None and (not isinstance(batch, int) or batch < 1):
+        raise ValueError(
+            f"{name} is {batch!r}; it is the number of programs run at once, 1 or more"
+        )
+
+
 def _from_environment() -> RunOptions:
-    batch = os.environ.get("TILEWRIGHT_BATCH")
+    given = os.environ.get("TILEWRIGHT_BATCH")
+    batch = int(given) if given and given.isdecimal() else given or None
+    _check_batch(batch, "TILEWRIGHT_BATCH")
     return RunOptions(
-        batch=int(batch) if batch else None,
+        batch=cast("int | None", batch),
         check_races=os.environ.get("TILEWRIGHT_CHECK_RACES", "0") not in ("", "0"),
     )
 
@@ -26,7 +35,9 @@ def _from_environment() -> RunOptions:
 @contextmanager
 def running(**changes: Any) -> Generator[RunOptions]:
     """Run kernels inside the ``with`` with other options, for instance ``check_races=True``."""
-    _stack.append(replace(current_run_options(), **changes))
+    options = replace(current_run_options(), **changes)
+    _check_batch(options.batch, "batch")
+    _stack.append(options)
     try:
         yield _stack[-1]
     finally:

@@ -60,10 +60,25 @@ def _integer_key(value: int, parameter: Parameter) -> Key:
     return (declared or integer_type(value), DIVISIBLE if divisible else "")
 
 
+def plain(value: object) -> object:
+    """Numbers of NumPy as Python's, lists as tuples: what kernels can be compiled for."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list):
+        return tuple(plain(item) for item in cast("list[object]", value))
+    return value
+
+
 def constant_key(value: object) -> Key:
     """The key of a value that is compiled in."""
-    if isinstance(value, list):
-        value = tuple(cast("list[object]", value))
+    value = plain(value)
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"a constexpr is compiled in and must be hashable, which {type(value).__name__} is "
+            "not: pass a number, a string or a tuple, or take `tl.constexpr` off the parameter"
+        ) from None
     # 1, 1.0 and True are equal and hash alike, but compile to different code.
     return (CONSTEXPR, value, type(value))
 
