@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy as copying
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import tilewright as tw
 from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
-from tilewright.runtime.launch import launch_grid
+from tilewright.runtime.launch import launch_grid, reachable_arrays
+from tilewright.runtime.options import current_run_options
 
 
 @tw.jit
@@ -262,3 +264,27 @@ def test_kernels_are_pickled_by_name(monkeypatch):
     monkeypatch.setattr("tilewright.runtime.jit.copy", copy, raising=False)
     assert pickle.loads(pickle.dumps(copy)) is copy
     assert copying.deepcopy(copy) is copy
+
+
+def test_options_of_a_with_stay_in_their_thread():
+    seen = []
+    with tw.running(batch=3), tw.reachable(_aligned(4)):
+        thread = threading.Thread(
+            target=lambda: seen.append((current_run_options().batch, reachable_arrays()))
+        )
+        thread.start()
+        thread.join()
+        assert current_run_options().batch == 3
+        assert len(reachable_arrays()) == 1
+    assert seen == [(None, ())]
+
+
+def test_debugging_keeps_asserts():
+    @tw.jit
+    def positive(n):
+        tl.device_assert(n > 3, "small")
+
+    assert "tt.assert" not in positive.ir(2)
+    with tw.running(debug=True):
+        assert "tt.assert" in positive.ir(2)
+    assert "tt.assert" in positive.ir(2, debug=True)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.compat import install
@@ -125,13 +126,14 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     try:
         line = _parse(arguments)
         batch = _integer(line, "batch", 1)
-        changes = {} if batch is None else {"batch": batch}
+        changes: dict[str, Any] = {} if batch is None else {"batch": batch}
         if checking:
             changes = {
                 **changes,
                 "check_bounds": True,
                 "check_races": True,
                 "check_uninitialised": True,
+                "debug": True,
             }
         with running(**changes), logged(log):
             code = _run_script(line) if line.is_script else _run_text(line, log)

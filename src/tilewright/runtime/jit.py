@@ -35,6 +35,7 @@ from tilewright.runtime.mistakes import (
     two_values,
     unknown_keyword,
 )
+from tilewright.runtime.options import is_debugging
 from tilewright.runtime.parameters import Parameter, parameters_of
 from tilewright.runtime.specialise import Key, key_of
 
@@ -120,7 +121,7 @@ class JITFunction(KernelFunction, Launchable):
             error = ValueError(f"num_warps is {warps!r}; it is a power of two: 1, 2, 4, 8 or 16")
             raise at_launch(error, self) from None
         settings = Options(
-            debug=bool(options["debug"] or self._debug),
+            debug=bool(options["debug"]),
             sanitize_overflow=bool(options["sanitize_overflow"]),
             num_warps=options["num_warps"],
         )
@@ -142,6 +143,8 @@ class JITFunction(KernelFunction, Launchable):
             raise TypeError(too_many(self, len(args)))
         bound = {**self._defaults, **dict(zip(self._arg_names, args, strict=False))}
         options = dict(_COMPILE_OPTIONS)
+        if self._debug or is_debugging():
+            options["debug"] = True
         for name, value in kwargs.items():
             if name in self._known:
                 if name in self._arg_names[: len(args)]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias, cast
 
 from tilewright.runtime.arrays import NumpyArray, host_array
@@ -46,7 +47,7 @@ def launch_grid(
     return x, y, z
 
 
-_reachable: list[tuple[NumpyArray, ...]] = []
+_reachable: ContextVar[tuple[NumpyArray, ...]] = ContextVar("reachable arrays", default=())
 
 
 @contextmanager
@@ -56,12 +57,14 @@ def reachable(*arrays: Any) -> Generator[None]:
     A checked run knows the arrays it is given as arguments. A kernel that loads pointers from
     memory reaches others, and those have to be named here.
     """
-    _reachable.append(tuple(host_array(array).array for array in arrays))
+    before = _reachable.set(
+        (*_reachable.get(), *(host_array(array).array for array in arrays)),
+    )
     try:
         yield
     finally:
-        _reachable.pop()
+        _reachable.reset(before)
 
 
 def reachable_arrays() -> tuple[NumpyArray, ...]:
-    return tuple(array for arrays in _reachable for array in arrays)
+    return _reachable.get()

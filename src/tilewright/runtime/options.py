@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, cast
 
 from tilewright.runtime.progress import progress_bar
 from tilewright.targets.numpy.api import Buffer, RunOptions
 
-_stack: list[RunOptions] = []
+# Per thread and per task: a ``with`` in one of them must not change launches of another.
+_current: ContextVar[RunOptions | None] = ContextVar("run options", default=None)
+_debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
 def _check_batch(batch: object, name: str) -> None:
@@ -33,19 +36,30 @@ def _from_environment() -> RunOptions:
 
 
 @contextmanager
-def running(**changes: Any) -> Generator[RunOptions]:
-    """Run kernels inside the ``with`` with other options, for instance ``check_races=True``."""
+def running(*, debug: bool | None = None, **changes: Any) -> Generator[RunOptions]:
+    """Run kernels inside the ``with`` with other options, for instance ``check_races=True``.
+
+    `debug` compiles them with their ``tl.device_assert`` in force, as ``debug=True`` in each launch
+    would.
+    """
     options = replace(current_run_options(), **changes)
     _check_batch(options.batch, "batch")
-    _stack.append(options)
+    before = _current.set(options)
+    before_debug = _debug.set(is_debugging() if debug is None else debug)
     try:
-        yield _stack[-1]
+        yield options
     finally:
-        _stack.pop()
+        _current.reset(before)
+        _debug.reset(before_debug)
 
 
 def current_run_options() -> RunOptions:
-    return _stack[-1] if _stack else _from_environment()
+    return _current.get() or _from_environment()
+
+
+def is_debugging() -> bool:
+    """Whether kernels are compiled with their asserts."""
+    return _debug.get()
 
 
 def run_options(kernel_name: str, reachable: tuple[Buffer, ...]) -> RunOptions:
