@@ -7,7 +7,7 @@ branches (`branches`), loops (`loops`) and conditions (`logic`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from tilewright.frontend.body import Body
@@ -159,6 +159,11 @@ class Control:
         if self.body is None:
             raise NeedsBody
         return BlockIf(self, condition, names, state, has_else)
+
+    @staticmethod
+    def side(sides: Iterator[bool]) -> bool | None:
+        """The side to execute next; None when the ``if`` is complete."""
+        return next(sides, None)
 
     def for_(
         self,

@@ -5,12 +5,19 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
 
     x = e                   x = $control.bind("x", e)
     if c: A else: B         $if1 = $control.if_(c, names, (x, y))
-                            for $side in $if1:           # both sides, or the one that is known
-                                x, y = $if1.state
-                                if $side: A
-                                else: B
-                                $if1.leave((x, y))
+                            $sides1 = $if1.__iter__()    # both sides, or the one that is known
+                            $side1 = $control.side($sides1)
                             x, y = $if1.state
+                            if $side1:
+                                A
+                                $if1.leave((x, y))
+                                $side1 = $control.side($sides1)
+                                x, y = $if1.state
+                            if $side1 is False:
+                                B
+                                $if1.leave((x, y))
+                                $control.side($sides1)
+                                x, y = $if1.state
     for i in it: A          $for1 = $control.for_(it, names, (x, y))
                             for i in $for1:              # once, or once per item known now
                                 x, y = $for1.state
@@ -31,12 +38,14 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
 Names are those assigned inside. A variable that has no value yet holds an `Undefined`; where that
 is possible, reading it goes through ``$control.load``. Out of a branch that has returned leads
 ``continue``, out of an unrolled loop ``break``, each followed by a test whether anything can still
-go on behind the statement.
+go on behind the statement. A branch that may return is therefore written as a loop over the sides;
+others are not, because Python nests no more than twenty loops, and an ``elif`` is a nested ``if``.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -256,11 +265,52 @@ class _Statements(Expressions):
         otherwise, after_else = self._branch(node.orelse)
         self._around = around
         self.definite = _certain(self.definite, after_then, after_else)
-        side = self.fresh("side")
         facts = (names, bool(node.orelse), returns)
         start = control(
             node, "if_", test, load_all(node, names), *(constant(node, fact) for fact in facts)
         )
+        begin = assign(node, name, start)
+        if not returns:
+            return [begin, *self._sides_in_turn(node, name, names, then, otherwise)]
+        return [begin, *self._loop_over_sides(node, name, names, then, otherwise)]
+
+    def _sides_in_turn(
+        self,
+        node: ast.If,
+        name: str,
+        names: Sequence[str],
+        then: list[ast.stmt],
+        otherwise: list[ast.stmt],
+    ) -> list[ast.stmt]:
+        side, sides = self.fresh("side"), self.fresh("sides")
+        resume = store_all(node, names, attribute(node, name, "state"))
+        leave = evaluate(node, call(node, name, "leave", load_all(node, names)))
+        following = control(node, "side", load(node, sides))
+        is_other = ast.Compare(load(node, side), [ast.Is()], [constant(node, False)])
+        first = [*then, leave, assign(node, side, following), *copy.deepcopy(resume)]
+        second = [
+            *otherwise,
+            copy.deepcopy(leave),
+            evaluate(node, copy.deepcopy(following)),
+            *copy.deepcopy(resume),
+        ]
+        return [
+            assign(node, sides, call(node, name, "__iter__")),
+            assign(node, side, copy.deepcopy(following)),
+            *resume,
+            at(node, ast.If(load(node, side), first, [])),
+            *([at(node, ast.If(at(node, is_other), second, []))] if node.orelse else []),
+        ]
+
+    def _loop_over_sides(
+        self,
+        node: ast.If,
+        name: str,
+        names: Sequence[str],
+        then: list[ast.stmt],
+        otherwise: list[ast.stmt],
+    ) -> list[ast.stmt]:
+        side = self.fresh("side")
         loop = at(
             node,
             ast.For(
@@ -275,9 +325,8 @@ class _Statements(Expressions):
             ),
         )
         return [
-            assign(node, name, start),
             loop,
-            *self._out_if_done(node, returns),
+            *self._out_if_done(node, returns=True),
             *store_all(node, names, attribute(node, name, "state")),
         ]
 
