@@ -288,3 +288,18 @@ def test_debugging_keeps_asserts():
     with tw.running(debug=True):
         assert "tt.assert" in positive.ir(2)
     assert "tt.assert" in positive.ir(2, debug=True)
+
+
+def test_arguments_without_a_name_of_their_own_are_a_tuple():
+    @tw.jit
+    def total(out, *numbers, SCALE: tl.constexpr = 1):
+        result = 0
+        for each in tl.static_range(len(numbers)):
+            result += numbers[each]
+        tl.store(out, result * SCALE)
+
+    out = _aligned(1, dtype=np.int32)
+    total[(1,)](out, 2, 3, 16, SCALE=10)
+    assert out[0] == 210
+    total[(1,)](out)
+    assert out[0] == 0

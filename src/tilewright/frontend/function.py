@@ -136,7 +136,8 @@ class KernelFunction:
         for parameter in self.params:
             name = parameter.name
             if parameter.is_variadic:
-                bound[name], given = tuple(given), []
+                # By name only from `trace`, which has an argument for all of them together.
+                bound[name], given = kwargs.get(name, tuple(given)), []
             elif given and not parameter.is_keyword_only:
                 bound[name] = given.pop(0)
                 if name in kwargs:

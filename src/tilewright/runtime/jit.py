@@ -73,6 +73,9 @@ class JITFunction(KernelFunction, Launchable):
         )
         self._arg_names = tuple(parameter.name for parameter in self.parameters)
         self._known = frozenset(self._arg_names)
+        self._variadic = next(
+            (index for index, each in enumerate(self.parameters) if each.is_variadic), None
+        )
         self._defaults = {
             parameter.name: parameter.default
             for parameter in self.parameters
@@ -139,6 +142,9 @@ class JITFunction(KernelFunction, Launchable):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments by parameter, defaults filled in, and the launch options."""
+        if self._variadic is not None:
+            # One parameter holds what is left, as a tuple; those behind it come by name.
+            args = (*args[: self._variadic], tuple(args[self._variadic :]))
         if len(args) > len(self._arg_names):
             raise TypeError(too_many(self, len(args)))
         bound = {**self._defaults, **dict(zip(self._arg_names, args, strict=False))}

@@ -69,6 +69,7 @@ class Parameter:
     declared_type: str
     specialise: bool
     align: bool
+    is_variadic: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -95,6 +96,7 @@ def _parameter(parameter: inspect.Parameter, *, specialise: bool, align: bool) -
         declared_type=declared,
         specialise=specialise,
         align=align,
+        is_variadic=parameter.kind is inspect.Parameter.VAR_POSITIONAL,
     )
 
 
