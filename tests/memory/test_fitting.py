@@ -161,7 +161,7 @@ def test_nothing_fits_into_nothing(capacity: int):
 
 def test_very_many_stages_are_not_all_tried():
     """20000 buffers: some numbers are planned, and one that fits is named."""
-    start = time.perf_counter()
+    start = time.process_time()
     (text,) = texts([plain_region(buffer("ring", 20_000, 128))], 128 * 1000)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert text == "fits with 967 instead of 20000 buffers of 'ring' (123776 bytes)"

@@ -73,9 +73,9 @@ def test_many_gaps_take_linear_time():
     holes = tuple(Interval(4 * n, 4 * n + 3) for n in range(count))
     pads = tuple(Interval(4 * n + 1, 4 * n + 2) for n in range(count))
     region = RegionMap("r", "", Memory.SMEM, 4 * count, 4 * count, (), (), holes, pads)
-    start = time.perf_counter()
+    start = time.process_time()
     found = geometry.gaps(region)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert found[:4] == (
         ("dead", Interval(0, 1)),
         ("padding", Interval(1, 2)),

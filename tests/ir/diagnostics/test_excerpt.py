@@ -123,9 +123,9 @@ def test_tabs_before_the_mark_survive_the_cut():
 
 def test_a_ten_megabyte_line_costs_one_screen_line():
     line = "x" * 5_000_000 + "HERE" + "y" * 5_000_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = show(line, 5_000_001, 5_000_005)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert found == ("…" + "x" * 79 + "HERE" + "y" * 75 + "…", " " * 80 + "^~~~")
 
 

@@ -277,6 +277,6 @@ def test_braces_without_re_are_literal():
     ids=["plain", "open", "braces", "nested", "prefix", "blanks", "trailing"],
 )
 def test_huge_lines_take_no_long(line: str):
-    begin = time.perf_counter()
+    begin = time.process_time()
     parse_expectations(line, "f")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

@@ -136,9 +136,9 @@ def test_shared_parts_do_not_take_exponential_time(leaf: Attribute):
     location = leaf
     for _ in range(200):
         location = fused(call(location, location), location)
-    begin = time.perf_counter()
+    begin = time.process_time()
     trail = resolve(location)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert trail.primary == (None if leaf is UNKNOWN else A)
     assert len(trail.callers) == (0 if leaf is UNKNOWN else MAX_FRAMES - 1)
 

@@ -98,10 +98,10 @@ def test_not_a_token(text, column, message):
 
 @pytest.mark.parametrize("text", ['"' + "a" * 10_000_000, "x" * 10_000_000, " " * 10_000_000 + "~"])
 def test_ten_megabyte_line_takes_one_pass(text):
-    start = time.perf_counter()
+    start = time.process_time()
     lexer = SourceLexer(Input(text, "t"))
     try:
         lexer.lex()
     except ParseError as error:
         assert error.msg
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0

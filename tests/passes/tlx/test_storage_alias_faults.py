@@ -138,14 +138,14 @@ def test_groups_within_groups_within_groups_end():
         f"({group}, {group}) -> {group}"
         for n in range(1, 60)
     ]
-    start = time.perf_counter()
+    start = time.process_time()
     engine = lower(function("\n".join(lines)), infer_overlap=True)
     assert [d.message for d in engine.diagnostics] == [
         "reuse_group tree contains duplicate elements; "
         "each allocation can only appear once in the tree"
     ]
     assert not lower(function("\n".join(lines))).has_errors
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_an_inferred_group_of_something_else_is_an_error():

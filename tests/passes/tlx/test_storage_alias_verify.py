@@ -152,7 +152,7 @@ def test_a_view_that_lost_its_record_is_a_fault():
 def test_a_count_that_is_made_up_is_not_gone_through():
     module = lowered("arith.addi %i, %c4 : i32")
     text = print_module(module).replace("count = 2 : i64", "count = 1000000000000 : i64")
-    start = time.perf_counter()
+    start = time.process_time()
     faults = verify_module(parse(text)).faults
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert faults[0].message == "'a' has 3 slots, its placement asks for 1999999999999"
