@@ -331,6 +331,10 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
         (["two.ttir", "--kernel=fill", "--arg=x=1"], "@fill has no argument 'x'; it has p, v"),
         (["two.ttir", "--kernel=fill", "--args=no.npz"], "cannot read 'no.npz': No such file or directory"),
         (["two.ttir", "--kernel=fill", "--args=two.ttir"], "'two.ttir' is no .npz file of arrays"),
+        (["two.ttir", "--kernel=fill", "--arg=p=i32[99999999999999]", "--arg=v=1"],
+         "p: an array of shape [99999999999999] takes 399999999999996 bytes, more than there is memory for"),
+        (["two.ttir", "--kernel=fill", "--arg=p=i32[9223372036854775807,8]", "--arg=v=1"],
+         "p: an array of shape [9223372036854775807,8] takes"),
         (["two.ttir", "--kernel=copy", "--arg=p=bf16[1]", "--arg=q=bf16[1]", "--out=no/x.npz"],
          "cannot write 'no/x.npz': No such file or directory"),
     ],
@@ -340,6 +344,16 @@ def test_wrong_command_lines(command, two, arguments, message):
     assert (code, out) == (1, "")
     assert err.startswith(f"tilewright run: {message}")
     assert err.count("\n") == 1
+
+
+def test_a_batch_in_the_environment_that_is_no_number(command, two, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BATCH", "abc")
+    code, out, err = command("run", "two.ttir", "--kernel=fill", "--arg=p=i32[4]", "--arg=v=1")
+    assert (code, out) == (1, "")
+    assert err == (
+        "tilewright run: TILEWRIGHT_BATCH is 'abc'; it is the number of programs run at once, "
+        "1 or more\n"
+    )
 
 
 def test_text_that_is_no_ir(command, tmp_path):
@@ -362,3 +376,13 @@ def test_help_shows_examples(command, name):
     assert out.startswith(f"usage: tilewright {name} [flags] FILE.py")
     assert "examples:\n" in out
     assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_script_that_fails_with_triton_is_told_of_compat(tmp_path):
+    pytest.importorskip("triton", reason="the script imports Triton, which is not installed")
+    file = tmp_path / "tri.py"
+    file.write_text("import triton\nraise RuntimeError('0 active drivers')\n")
+    command = [sys.executable, "-m", "tilewright", "run", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "this script imports triton: --compat" in done.stderr

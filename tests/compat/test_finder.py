@@ -51,6 +51,82 @@ def test_modules_are_made_of_tilewrights_functions(stand_in):
     assert callable(libdevice.tanh)
 
 
+def test_scripts_wrap_kernels_in_classes_of_their_own(stand_in):
+    jit = importlib.import_module("triton.runtime.jit")
+
+    class Counted(jit.KernelInterface[int]):
+        def __init__(self, fn):
+            self.fn = fn
+            self.launches = []
+
+        def run(self, *args, grid, warmup, **kwargs):
+            self.launches.append((args, grid, warmup, kwargs))
+            return len(self.launches)
+
+    def kernel(x):
+        return x
+
+    wrapped = Counted(stand_in.jit(kernel))
+    assert isinstance(wrapped, stand_in.KernelInterface)
+    assert isinstance(wrapped.fn, stand_in.KernelInterface)
+    assert wrapped[(2, 3)](7, BLOCK=8) == 1
+    assert wrapped.warmup(9, grid=(1,)) == 2
+    assert wrapped.launches == [
+        ((7,), (2, 3), False, {"BLOCK": 8}),
+        ((9,), (1,), True, {}),
+    ]
+
+
+def test_wrappers_ask_kernels_about_their_parameters(stand_in):
+    def kernel(x, n, m=3, BLOCK: tw.tl.constexpr = 8):
+        return x
+
+    made = stand_in.jit(kernel, do_not_specialize=["n"], do_not_specialize_on_alignment=["x"])
+    assert [each.num for each in made.params] == [0, 1, 2, 3]
+    assert [each.name for each in made.params if each.do_not_specialize] == ["n"]
+    assert [each.name for each in made.params if each.do_not_specialize_on_alignment] == ["x"]
+    assert [each.name for each in made.params if each.is_constexpr] == ["BLOCK"]
+    assert list(made.signature.parameters) == ["x", "n", "m", "BLOCK"]
+
+
+def test_scripts_derive_tuners_of_their_own(stand_in):
+    tuning = importlib.import_module("triton.runtime.autotuner")
+
+    class Tuner(tuning.Autotuner):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.chosen = self.configs[-1]
+
+    def kernel(x, n, BLOCK):
+        return x
+
+    jitted = stand_in.jit(kernel)
+    configs = [stand_in.Config({"BLOCK": size}) for size in (8, 16)]
+    made = Tuner(jitted, jitted.arg_names, configs, ["n"], ["x"], None, None, None, None, 25, 100)
+    assert made.fn is jitted
+    assert made.chosen.kwargs == {"BLOCK": 16}
+    assert (made.keys, made.reset_to_zero, made.restore_value) == (["n"], ["x"], [])
+    assert not made.user_defined_pre_hook
+    assert (made.early_config_prune, made.perf_model, made.configs_top_k) == (None, None, 1.0)
+
+    prune = {"early_config_prune": len, "top_k": 2}
+    made = Tuner(jitted, (), configs, [], None, None, post_hook=print, prune_configs_by=prune)
+    assert (made.user_defined_pre_hook, made.user_defined_post_hook) == (False, True)
+    assert (made.early_config_prune, made.configs_top_k) == (len, 2)
+
+
+def test_scripts_that_ask_for_a_backend_find_one(stand_in):
+    backends = importlib.import_module("triton.backends").backends
+    assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["nvidia"]
+
+
+def test_private_names_that_kernels_import(stand_in):
+    standard = importlib.import_module("triton.language.standard")
+    assert standard._log2(64) == 6
+    assert standard.zeros_like is tw.tl.zeros_like
+    assert importlib.import_module("triton.language.core").extern is tw.tl.core.extern
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_everything_in_the_table_exists(stand_in, name):
     module = importlib.import_module(name)

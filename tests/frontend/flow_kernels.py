@@ -174,6 +174,39 @@ def memory(x_ptr, n, m, BLOCK: tl.constexpr):
          .to(tl.float32)
          * 2)
     tl.store(x_ptr + offsets, w.to(tl.int32), mask=(offsets < n) & (offsets > m))
+
+
+@jit
+def early_and_late(x_ptr, n, m, BLOCK: tl.constexpr):
+    a = tl.program_id(0)
+    if a < n:
+        b = tl.load(x_ptr + a)
+        if b < m:
+            return
+        if b > n:
+            tl.store(x_ptr + b, a)
+            return
+        tl.store(x_ptr, b)
+        return
+    c = tl.load(x_ptr + n)
+    if c > m:
+        c += a
+        if c == 7:
+            return
+    else:
+        tl.store(x_ptr + c, m)
+        return
+    tl.store(x_ptr + m, c)
 """
 
-KERNELS = ("branches", "loops", "backwards", "whiles", "early", "calls", "tuples", "memory")
+KERNELS = (
+    "branches",
+    "loops",
+    "backwards",
+    "whiles",
+    "early",
+    "early_and_late",
+    "calls",
+    "tuples",
+    "memory",
+)

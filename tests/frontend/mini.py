@@ -216,6 +216,9 @@ class Mini:
             return value
         raise NameError(f"{name} is not a constexpr")
 
+    def type_of(self, value: object) -> object | None:
+        return "constant" if isinstance(value, int) else None
+
     def check(self, condition: Any, message: Any) -> None:
         current().insert(CallOp(f"assert:{message}", [number(condition).handle], []))
 
@@ -247,7 +250,7 @@ def traced(function: KernelFunction, **constants: Any) -> Traced:
     for each in function.params:
         if each.name in constants:
             arguments[each.name] = constants[each.name]
-        elif not each.has_default:
+        elif not each.has_default and not each.is_variadic:
             arguments[each.name] = runtime()
     return trace(function, arguments)
 

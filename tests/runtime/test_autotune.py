@@ -85,8 +85,11 @@ def test_a_performance_model_ranks():
 
 def test_nothing_that_compiles_raises_the_first_error():
     tuned = autotune(CONFIGS, key=["n"])(Recorder(broken=(64, 128, 256)))
-    with pytest.raises(CompileError, match="too big"):
+    with pytest.raises(CompileError, match="too big") as failed:
         tuned[(1,)](np.zeros(1), 1)
+    (note,) = failed.value.__notes__
+    assert note.startswith("none of the 3 configurations of recorder compiles")
+    assert note.count("too big") == 2
 
 
 def test_tuned_parameters_cannot_be_passed():
@@ -112,6 +115,11 @@ def test_heuristics_compute_parameters_from_arguments():
     assert inner.calls == [(16, False)]
 
 
+def test_heuristics_that_look_up_a_missing_argument_say_which_there_are():
+    with pytest.raises(KeyError, match="the launch has no argument 'm'; there are x, n"):
+        heuristics({"BLOCK": lambda args: args["m"]})(Recorder())[(1,)](np.zeros(1), 8)
+
+
 def test_heuristics_for_unknown_parameters_are_refused():
     with pytest.raises(ValueError, match="has no such parameter"):
         heuristics({"EVEN": lambda args: True})(Recorder())
@@ -123,3 +131,15 @@ def test_configurations_compare_by_what_they_set():
     assert str(Config({"BLOCK": 64}, maxnreg=128)) == (
         "BLOCK: 64, num_warps: 4, num_stages: 3, num_ctas: 1, maxnreg: 128"
     )
+
+
+def test_what_timed_runs_added_up_is_cleared_before_the_launch():
+    def do_bench(call, quantiles):
+        call()
+        call()
+        return 1.0
+
+    x = np.zeros(1)
+    tuned = autotune(CONFIGS, key=["n"], reset_to_zero=["x"], do_bench=do_bench)(Recorder())
+    tuned[(1,)](x, 10)
+    assert x[0] == 1

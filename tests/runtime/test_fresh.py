@@ -70,3 +70,10 @@ def test_reading_it_is_a_fault():
     out = np.zeros(32, np.float32)
     with pytest.raises(NumpyFault, match=r"load of x_ptr\[0\], which nobody has written"):
         copy[(1,)](tw.empty(32), out, 32, BLOCK=32)
+
+
+def test_what_the_host_has_written_is_no_longer_fresh():
+    array = tw.empty(4)
+    assert is_fresh(array)
+    array[1] = 3
+    assert not is_fresh(array)

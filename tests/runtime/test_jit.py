@@ -303,3 +303,17 @@ def test_arguments_without_a_name_of_their_own_are_a_tuple():
     assert out[0] == 210
     total[(1,)](out)
     assert out[0] == 0
+
+
+def test_tuned_kernels_have_ir():
+    tuned = tw.autotune([tw.Config({"BLOCK": 32}), tw.Config({"BLOCK": 64})], key=["n"])(copy)
+    x = _aligned(16)
+    assert "end = 32" in tuned.ir(x, x, 3)
+
+
+def test_an_option_of_runs_that_does_not_exist_is_named():
+    with (
+        pytest.raises(TypeError, match="no option 'check_race'; there are debug, batch"),
+        tw.running(check_race=True),
+    ):
+        pass

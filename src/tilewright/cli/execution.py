@@ -116,6 +116,13 @@ def _grid(line: _CommandLine) -> tuple[int, int, int] | None:
     return x, y, z
 
 
+def _check_environment() -> None:
+    try:
+        current_run_options()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
 def execute(arguments: Sequence[str], program: str, usage: str, *, checking: bool) -> int:
     """Do what `arguments` say; returns the exit code."""
     script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
@@ -126,6 +133,7 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     try:
         line = _parse(arguments)
         batch = _integer(line, "batch", 1)
+        _check_environment()
         changes: dict[str, Any] = {} if batch is None else {"batch": batch}
         if checking:
             changes = {
@@ -183,7 +191,13 @@ def _guarded_script(line: _CommandLine) -> None:
             raise
         sys.stdout.flush()
         sys.stderr.write(f"{error}\n")
+        notes: list[str] = getattr(error, "__notes__", [])
+        sys.stderr.writelines(f"{note}\n" for note in notes)
         raise SystemExit(1) from None
+    except Exception as error:
+        if "compat" not in line.switches and "triton" in sys.modules:
+            error.add_note("this script imports triton: --compat runs its kernels on Tilewright")
+        raise
 
 
 def _run_text(line: _CommandLine, log: LaunchLog) -> int:

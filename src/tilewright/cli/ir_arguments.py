@@ -10,7 +10,9 @@ strides that follow it in the signature are filled in.
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +29,8 @@ from tilewright.targets.numpy.dtypes import SCALAR_NAMES, ScalarType, scalar_typ
 
 _FILLS = ("zeros", "ones", "random", "arange", "empty")
 _SPELLINGS = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "i1"}
+_WIDEST = 8
+"""Bytes of the numbers that arrays are filled with before they get their type."""
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _EXAMPLE_SIZE = 1024
 
@@ -116,7 +120,17 @@ def value_of(formal: Formal, spec: Spec, rng: np.random.Generator) -> Array | np
     if formal.is_array:
         if spec.shape is None:
             raise ArgumentError(f"{formal.name} is an array; write for instance {formal.example}")
-        return _filled(formal, element, spec, rng)
+        count = math.prod(spec.shape)
+        try:
+            if count > sys.maxsize // _WIDEST:
+                raise MemoryError
+            return _filled(formal, element, spec, rng)
+        except MemoryError:
+            shape, size = ",".join(map(str, spec.shape)), count * element.itemsize
+            raise ArgumentError(
+                f"{formal.name}: an array of shape [{shape}] takes {size} bytes, more than there "
+                "is memory for; give a smaller shape"
+            ) from None
     if spec.shape is not None or spec.value is None:
         raise ArgumentError(f"{formal.name} is a number; write for instance {formal.example}")
     return _number(formal, spec.value)

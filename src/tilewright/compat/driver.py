@@ -115,6 +115,23 @@ class Drivers:
         self.active = self.default
 
 
+@dataclass(frozen=True)
+class Backend:
+    """A backend of Triton, of which scripts ask only whether it has a device."""
+
+    driver: Any
+
+
+class NvidiaDriver(CpuDriver):
+    """The kind of driver that would be in use on the GPU that is described."""
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
+
+
+backends = {"nvidia": Backend(NvidiaDriver)}
+
 driver = Drivers()
 active = driver.default
 set_active = driver.set_active

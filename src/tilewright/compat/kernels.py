@@ -7,15 +7,20 @@ they are, and a compiled kernel can be launched by itself and asked for its regi
 
 from __future__ import annotations
 
+import inspect
+from abc import ABC
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from typing_extensions import override
 
 from tilewright.compat.arguments import MockTensor
 from tilewright.compat.notices import say_once
 from tilewright.compat.torch_devices import addressed_tensors, host_memory
+from tilewright.frontend.function import Parameter
 from tilewright.runtime import autotune as tuning
 from tilewright.runtime import compiled
 from tilewright.runtime import jit as runtime
@@ -60,6 +65,8 @@ _BACKEND_OPTIONS = frozenset(
         "wgp_cu_mode",
     }
 )
+
+_T = TypeVar("_T")
 
 _REGISTERS = 32
 _SHARED_BYTES = 1024
@@ -119,12 +126,40 @@ def _say_made_up() -> None:
     )
 
 
+@dataclass(frozen=True)
+class KernelParam(Parameter):
+    """A parameter of a kernel, with what wrappers of kernels ask about it."""
+
+    num: int = 0
+    do_not_specialize: bool = False
+    do_not_specialize_on_alignment: bool = False
+
+
 class JITFunction(runtime.JITFunction):
     """A kernel of a script for Triton."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         super().__init__(function, **options)
         self._handles: dict[int, CompiledKernel] = {}
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.fn)
+
+    @cached_property
+    @override
+    def params(self) -> tuple[KernelParam, ...]:
+        return tuple(
+            KernelParam(
+                **vars(plain),
+                num=number,
+                do_not_specialize=not launched.specialise,
+                do_not_specialize_on_alignment=not launched.align,
+            )
+            for number, (plain, launched) in enumerate(
+                zip(super().params, self.parameters, strict=True)
+            )
+        )
 
     @override
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -179,7 +214,51 @@ def jit(
 
 
 class Autotuner(tuning.Autotuner):
-    """A kernel with several configurations."""
+    """A kernel with several configurations; scripts that derive tuners of their own call this."""
+
+    def __init__(
+        self,
+        fn: Launchable,
+        arg_names: Sequence[str],
+        configs: Sequence[Config],
+        key: Sequence[str],
+        reset_to_zero: Sequence[str] | None,
+        restore_value: Sequence[str] | None,
+        pre_hook: Callable[..., object] | None = None,
+        post_hook: Callable[..., object] | None = None,
+        prune_configs_by: Mapping[str, Any] | None = None,
+        warmup: object = None,
+        rep: object = None,
+        use_cuda_graph: bool = False,
+        do_bench: Callable[..., Any] | None = None,
+        cache_results: bool = False,
+    ) -> None:
+        super().__init__(
+            fn,
+            configs,
+            key,
+            reset_to_zero=reset_to_zero or (),
+            restore_value=restore_value or (),
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            do_bench=do_bench,
+        )
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        self.cache_results = cache_results
+
+    @property
+    def early_config_prune(self) -> Callable[..., Any] | None:
+        return self.prune.get("early_config_prune")
+
+    @property
+    def perf_model(self) -> Callable[..., Any] | None:
+        return self.prune.get("perf_model")
+
+    @property
+    def configs_top_k(self) -> float | int:
+        return self.prune.get("top_k", 1.0)
 
     @property
     def fn(self) -> Launchable:
@@ -207,6 +286,26 @@ class Heuristics(RuntimeHeuristics):
     def base_fn(self) -> Launchable:
         """The kernel itself, below everything that chooses its parameters."""
         return _innermost(self.inner)
+
+
+class KernelInterface(ABC, Generic[_T]):
+    """What scripts derive their own wrappers of kernels from: `run`, launched by ``[grid]``."""
+
+    run: _T
+
+    def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
+        """Compile for these arguments and run nothing."""
+        return self._run(*args, grid=grid, warmup=True, **kwargs)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return partial(self._run, grid=grid, warmup=False)
+
+    @property
+    def _run(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", self.run)
+
+
+KernelInterface.register(Launchable)
 
 
 def _innermost(kernel: Launchable) -> Launchable:
@@ -238,13 +337,14 @@ def autotune(
     def decorate(kernel: Launchable) -> Autotuner:
         return Autotuner(
             kernel,
+            kernel.arg_names,
             configs,
             key,
-            reset_to_zero=reset_to_zero or (),
-            restore_value=restore_value or (),
-            pre_hook=pre_hook,
-            post_hook=post_hook,
-            prune_configs_by=prune_configs_by,
+            reset_to_zero,
+            restore_value,
+            pre_hook,
+            post_hook,
+            prune_configs_by,
             do_bench=do_bench,
         )
 

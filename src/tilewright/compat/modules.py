@@ -36,10 +36,10 @@ _TUNING = _joined(
     _from("tilewright.runtime.config", "Config"),
 )
 _JIT = _joined(
-    _from(_KERNELS, "JITFunction jit"),
+    _from(_KERNELS, "JITFunction KernelInterface jit"),
     _from("tilewright.compat.arguments", "MockTensor reinterpret"),
+    _from("tilewright.language.tl.aggregates", "aggregate"),
     _from("tilewright.language.tl.constexpr", "constexpr_function"),
-    {"KernelInterface": "tilewright.runtime.launchable:Launchable"},
 )
 _DRIVER = _from("tilewright.compat.driver", "driver")
 _RUN_ERRORS = _from("tilewright.compat.errors", "InterpreterError OutOfResources")
@@ -69,14 +69,20 @@ MODULES: Mapping[str, Offer] = {
             _from("tilewright.runtime.integers", "cdiv next_power_of_2"),
         )
     ),
-    "triton.backends": Offer(),
+    "triton.backends": Offer(_from("tilewright.compat.driver", "backends")),
     "triton.backends.compiler": Offer(_TARGET),
     "triton.compiler": Offer(_joined(_from(_KERNELS, "CompiledKernel"), _COMPILE_ERRORS)),
     "triton.compiler.compiler": Offer(_joined(_COMPILED, _TARGET)),
     "triton.compiler.errors": Offer(_COMPILE_ERRORS),
     "triton.errors": Offer(_from("tilewright.compat.errors", "TritonError")),
     "triton.language": _LANGUAGE,
-    "triton.language.core": _LANGUAGE,
+    "triton.language.core": Offer(
+        _from(
+            f"{_TL}.core",
+            "CONSTEXPR_0 _aggregate _unwrap_if_constexpr extern extern_elementwise get_int_dtype",
+        ),
+        mirrors=(_TL,),
+    ),
     "triton.language.extra": Offer(),
     "triton.language.extra.cuda": _part("extra.cuda"),
     "triton.language.extra.cuda.libdevice": _part("extra.cuda.libdevice"),
@@ -85,7 +91,9 @@ MODULES: Mapping[str, Offer] = {
     "triton.language.extra.libdevice": _part("extra.libdevice"),
     "triton.language.math": _part("math"),
     "triton.language.random": _part("random"),
-    "triton.language.standard": _LANGUAGE,
+    "triton.language.standard": Offer(
+        _from(f"{_TL}.standard", "_get_int_dtype _is_power_of_two _log2"), mirrors=(_TL,)
+    ),
     "triton.language.target_info": _part("target_info"),
     "triton.runtime": Offer(_joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
     "triton.runtime.autotuner": Offer(_joined(_TUNING, _RUN_ERRORS)),

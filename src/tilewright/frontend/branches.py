@@ -214,10 +214,19 @@ class BlockIf(_DynamicIf):
         yield from self._execute(then, otherwise)
         open_ends = [end for end in self._ends if not end.has_returned]
         if len(open_ends) == 1:
-            builder.block = open_ends[0].block
+            builder.block = self._last_block(open_ends[0].block, location)
             self._take(open_ends[0].state, [], [])
         elif open_ends:
             self._meet(location)
+
+    def _last_block(self, open_end: Block, location: LocationAttr) -> Block:
+        """Where to go on behind a way that has not returned: blocks keep the order of the source,
+        so that it is the last one."""
+        if open_end.next_block is None:
+            return open_end
+        behind = self._control.blocks().new_block()
+        end_block(open_end, BranchOp(behind), last_location(open_end, location))
+        return behind
 
     def _meet(self, location: LocationAttr) -> None:
         """Both sides lead to a block behind the ``if``."""

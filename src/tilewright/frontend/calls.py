@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, i1
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, TensorType, i1
 from xdsl.ir import Attribute
 
 from tilewright.dialects.tt import CallOp, FuncOp
@@ -23,10 +23,10 @@ from tilewright.frontend.body import Body
 from tilewright.frontend.builder import Builder, current, using
 from tilewright.frontend.captures import Capture, Namespace
 from tilewright.frontend.control import Control, NeedsBody
-from tilewright.frontend.errors import RECURSION, FrontendError, Note
+from tilewright.frontend.errors import BAD_CALL, RECURSION, FrontendError, Note
 from tilewright.frontend.locations import Activation, activated, activations
 from tilewright.frontend.merging import discard_ops, labels_of
-from tilewright.frontend.values import handles, kind, rebuild
+from tilewright.frontend.values import Value, handles, kind, rebuild
 from tilewright.frontend.vocabulary import Vocabulary
 from tilewright.ir.text.locations import file_location, name_location
 
@@ -95,6 +95,7 @@ class Session:
         """Call `function` from where the trace is."""
         _refuse_recursion(function, arguments)
         if function.noinline:
+            _refuse_tensors(function, arguments)
             return self._call_compiled(function, arguments)
         builder = current()
         block, last = builder.block, builder.block.last_op
@@ -179,12 +180,13 @@ def function_op(
 ) -> FuncOp:
     """An empty function of the IR for `function`."""
     rewritten = function.rewritten
+    noinline = function.noinline and visibility == "private"  # a kernel is not called
     op = FuncOp(
         name,
         (inputs, ()),
         visibility=visibility,
         arg_attrs=arg_attrs,
-        attributes={"noinline": IntegerAttr(int(function.noinline), i1)},
+        attributes={"noinline": IntegerAttr(int(noinline), i1)},
     )
     op.location = file_location(rewritten.source_map.file, rewritten.line, rewritten.column)
     return op
@@ -195,6 +197,19 @@ def label_arguments(op: FuncOp, arguments: Mapping[str, Any]) -> None:
     labels = [label for name, value in arguments.items() for label in labels_of(name, value)]
     for argument, label in zip(op.body.block.args, labels, strict=True):
         argument.location = name_location(label, op.location)
+
+
+def _refuse_tensors(function: KernelFunction, arguments: Mapping[str, Any]) -> None:
+    """A function of the device takes what fits a register of every thread."""
+    for name, value in arguments.items():
+        if isinstance(value, Value) and any(
+            isinstance(handle.type, TensorType) for handle in value.handles()
+        ):
+            raise FrontendError(
+                f"Function {function.name} is marked noinline, but was called with non-scalar "
+                f"argument {name}:{value}: pass pointers and scalars, or take noinline away",
+                code=BAD_CALL,
+            )
 
 
 def _refuse_recursion(function: KernelFunction, arguments: Mapping[str, Any]) -> None:

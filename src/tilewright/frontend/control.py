@@ -98,11 +98,13 @@ class Control:
         self._define(name)
         return value
 
-    def unpack(self, names: str | Sequence[Any], value: object) -> object:
+    def unpack(
+        self, names: str | Sequence[Any], value: object, constants: Sequence[str] = ()
+    ) -> object:
         """``names = value`` for a target of several names, in the shape of the target."""
         if isinstance(names, str):
             self._define(names)
-            return self.vocabulary.bind(names, value)
+            return value if names in constants else self.vocabulary.bind(names, value)
         values = parts_of(value)
         if values is None:
             raise TypeError("cannot unpack non-iterable value")
@@ -112,7 +114,9 @@ class Control:
             raise ValueError(
                 f"not enough values to unpack (expected {len(names)}, got {len(values)})"
             )
-        return tuple([self.unpack(name, part) for name, part in zip(names, values, strict=True)])
+        return tuple(
+            [self.unpack(name, part, constants) for name, part in zip(names, values, strict=True)]
+        )
 
     def define(self, names: Iterable[str]) -> None:
         """`names` got their values from the construct that is being executed."""
@@ -214,6 +218,11 @@ class Control:
         if isinstance(owner, Value):
             return getattr(owner, "value")  # noqa: B009 - raises as Python would
         return getattr(owner, "value", owner)
+
+    def type_of(self, owner: Any) -> Any:
+        """``owner.type``: constants have one too."""
+        found = None if hasattr(owner, "type") else self.vocabulary.type_of(owner)
+        return owner.type if found is None else found
 
     def formatted(self, value: object) -> object:
         """A part of an f-string."""

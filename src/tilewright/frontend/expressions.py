@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from tilewright.frontend.refusals import Refusal, refusal, span_of
 from tilewright.frontend.scopes import assigned_names, target_names
 from tilewright.frontend.syntax import (
+    Positioned,
     at,
     attribute_of,
     call,
@@ -35,17 +36,22 @@ from tilewright.frontend.syntax import (
     walrus,
 )
 
+_OF_CONSTANTS = {"type": "type_of", "value": "value"}
+"""Attributes that constants have in a kernel, though not in Python, and who knows them."""
+
 
 class Expressions:
     """Rewrites expressions of one function.
 
     `local` are the names the function assigns, `definite` those of them that certainly have a value
-    at the point that is being rewritten.
+    at the point that is being rewritten, `pending` those that are annotated as constants and await
+    their value.
     """
 
     def __init__(self, local: frozenset[str], definite: set[str]) -> None:
         self.local = local
         self.definite = definite
+        self.pending: set[str] = set()
         self.refused: list[Refusal] = []
         self._counter = 0
         self._rules: Mapping[type[ast.expr], Callable[..., ast.expr]] = {
@@ -94,8 +100,8 @@ class Expressions:
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
         owner = self.expr(node.value)
-        if node.attr == "value":  # a constant is its own value
-            return control(node, "value", owner)
+        if node.attr in _OF_CONSTANTS:
+            return control(node, _OF_CONSTANTS[node.attr], owner)
         node.value = owner
         return node
 
@@ -146,10 +152,16 @@ class Expressions:
         return at(node, ast.Tuple([self.expr(item) for item in node.elts], ast.Load()))
 
     def _named(self, node: ast.NamedExpr) -> ast.expr:
-        value = self.expr(node.value)
         name = node.target.id
+        return walrus(node, name, self.bound(node, name, self.expr(node.value)))
+
+    def bound(self, node: Positioned, name: str, value: ast.expr) -> ast.expr:
+        """What ``name = value`` stores."""
         self.definite.add(name)
-        return walrus(node, name, control(node, "bind", constant(node, name), value))
+        if name in self.pending:
+            self.pending.discard(name)
+            return control(node, "constant", constant(node, name), value)
+        return control(node, "bind", constant(node, name), value)
 
     # -- truth -----------------------------------------------------------------------------------
 

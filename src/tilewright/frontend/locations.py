@@ -166,6 +166,16 @@ def current_location() -> LocationAttr:
     return activations[-1].location(currentframe()) if activations else UnknownLoc()
 
 
+def is_made_here(location: LocationAttr) -> bool:
+    """Whether an op at `location` comes from the kernel function being executed: not from one that
+    called it, and not from one that it called."""
+    caller = location.caller if isinstance(location, CallSiteLoc) else None
+    for activation in reversed(_stack.activations):
+        if not activation.source_map.library:
+            return caller == activation.caller
+    return True
+
+
 def activations() -> list[Activation]:
     """The kernel functions being executed in this thread, outermost first."""
     return _stack.activations

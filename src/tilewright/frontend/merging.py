@@ -71,9 +71,11 @@ def agreement(first: object, second: object) -> str:
 
 def labels_of(name: str, value: object) -> list[str]:
     """A name for every SSA value of a variable: `x`, or `x.0`, `x.1` for a tuple."""
+    if isinstance(value, Value):
+        return value.labels(name)
     parts = parts_of(value)
     if parts is None:
-        return [name] * len(handles(value))
+        return []
     fields: Sequence[object] = getattr(value, "_fields", range(len(parts)))
     return [
         label

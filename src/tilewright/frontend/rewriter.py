@@ -146,7 +146,6 @@ class _Statements(Expressions):
         self._assigned = [name for name in assigned if name not in self.definite]
         self._around: Around = "function"
         self._in_with = 0
-        self._pending: set[str] = set()
         self._statements: Mapping[type[ast.stmt], Callable[..., list[ast.stmt]]] = {
             ast.AnnAssign: self._annotated,
             ast.Assert: self._assert,
@@ -181,10 +180,10 @@ class _Statements(Expressions):
 
     def _branch(self, statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], set[str] | None]:
         """A piece of code that may not run, and what is certain behind it, if there is a behind."""
-        definite, pending = set(self.definite), set(self._pending)
+        definite, pending = set(self.definite), set(self.pending)
         block = self._block(statements)
         after = None if statements and isinstance(statements[-1], ast.Return) else self.definite
-        self.definite, self._pending = definite, pending
+        self.definite, self.pending = definite, pending
         return block, after
 
     # -- assignment --------------------------------------------------------------------------
@@ -201,20 +200,16 @@ class _Statements(Expressions):
 
     def _store(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
-            return [assign(node, target.id, self._bound(node, target.id, value))]
+            return [assign(node, target.id, self.bound(node, target.id, value))]
         names = self._structure(target)
         if names is None:
             return [evaluate(node, self._refuse_target(target))]
-        self.definite |= set(target_names(target))
-        unpacked = control(node, "unpack", constant(node, names), value)
+        bound = set(target_names(target))
+        constants = tuple(sorted(bound & self.pending))
+        self.definite |= bound
+        self.pending -= bound
+        unpacked = control(node, "unpack", constant(node, names), value, constant(node, constants))
         return [at(node, ast.Assign([target], unpacked))]
-
-    def _bound(self, node: ast.stmt, name: str, value: ast.expr) -> ast.expr:
-        self.definite.add(name)
-        if name in self._pending:
-            self._pending.discard(name)
-            return control(node, "constant", constant(node, name), value)
-        return control(node, "bind", constant(node, name), value)
 
     def _structure(self, target: ast.expr) -> str | tuple[object, ...] | None:
         """Names of a target as nested tuples; None if it holds something else than names."""
@@ -242,7 +237,7 @@ class _Statements(Expressions):
         is_constant = "constexpr" in ast.unparse(node.annotation)
         name = node.target.id
         if node.value is None:
-            self._pending |= {name} if is_constant else set()
+            self.pending |= {name} if is_constant else set()
             return []
         value = self.expr(node.value)
         if not is_constant:

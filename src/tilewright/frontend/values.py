@@ -37,6 +37,10 @@ class Value(ABC):
     def kind(self) -> object:
         """What must be equal where two values meet; its `str()` is shown in errors."""
 
+    def labels(self, name: str) -> list[str]:
+        """How the SSA values inside are called when a variable `name` holds them."""
+        return [name] * len(self.handles())
+
     def agreement(self, other: Value) -> str:
         """What to write so that `other`, of another kind, can meet this value."""
         return "convert one of them, or use two names"

@@ -89,6 +89,10 @@ class Vocabulary(Protocol):
         """What a kernel sees for a name of the surrounding module; raises if it may not."""
         ...
 
+    def type_of(self, value: object) -> object | None:
+        """What ``value.type`` is for a constant or a tuple; None if it has no type."""
+        ...
+
     def check(self, condition: object, message: object) -> None:
         """``assert condition, message``."""
         ...

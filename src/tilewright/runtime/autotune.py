@@ -109,7 +109,13 @@ class Autotuner(Launchable):
         key += tuple(str(_dtype(value)) for value in known.values() if is_array(value))
         if key not in self.cache:
             self.cache[key] = self._search(self._pruned(known, kwargs), args, kwargs, known, grid)
+            # What the timed runs added up is not part of the launch that was asked for.
+            self._reset(known)
         return self.cache[key]
+
+    def _reset(self, known: dict[str, Any]) -> None:
+        for name in self.reset_to_zero:
+            host_array(known[name]).array[...] = 0
 
     def _pruned(self, known: dict[str, Any], kwargs: dict[str, Any]) -> list[Config]:
         configs = self.configs
@@ -146,7 +152,14 @@ class Autotuner(Launchable):
                 failures.append((config, error))
         if self.configs_timings:
             return min(self.configs_timings, key=lambda config: self.configs_timings[config])
-        raise failures[0][1]
+        first = failures[0][1]
+        if len(failures) > 1:
+            others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
+            first.add_note(
+                f"none of the {len(failures)} configurations of {self.name} compiles; the above is "
+                f"for {failures[0][0]}, then:\n{others}"
+            )
+        raise first
 
     def _time(
         self,
@@ -159,8 +172,7 @@ class Autotuner(Launchable):
         saved = {name: host_array(known[name]).array.copy() for name in self.restore_value}
 
         def call() -> None:
-            for name in self.reset_to_zero:
-                host_array(known[name]).array[...] = 0
+            self._reset(known)
             if self.pre_hook is not None:
                 self.pre_hook(known)
             self._launch(config, args, kwargs, known, grid)
@@ -184,6 +196,10 @@ class Autotuner(Launchable):
             call()
             times.append(time.perf_counter() - start)
         return sorted(times)[len(times) // 2]
+
+
+def _headline(error: CompileError) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _dtype(value: object) -> object:

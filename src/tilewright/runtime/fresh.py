@@ -4,8 +4,9 @@
     kernel[(7,)](x, out, BLOCK=128)
 
 A kernel that reads such an array before it is written is stopped. One that only writes it, but not
-all of it, gets a warning: most often its grid was too small. After that launch the array is like
-any other. What has not been written holds bits that are easy to see: NaN, or -1.
+all of it, gets a warning: most often its grid was too small. After that launch, or once the host
+has written any of it, the array is like any other. What has not been written holds bits that are
+easy to see: NaN, or -1.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import numpy.typing as npt
 
 from tilewright.runtime.arrays import NumpyArray
 
+_FILL = 0xFF
+
 _fresh: dict[int, weakref.ref[NumpyArray]] = {}
 
 
 def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> NumpyArray:
     """An array that a kernel has to fill; its first launch checks that."""
     array: np.ndarray[Any, np.dtype[Any]] = np.empty(shape, dtype)
-    array.reshape(-1).view(np.uint8).fill(0xFF)
+    array.reshape(-1).view(np.uint8).fill(_FILL)
     key = id(array)
     _fresh[key] = weakref.ref(array, lambda _: _fresh.pop(key, None))
     return array
@@ -35,7 +38,12 @@ def is_fresh(array: NumpyArray) -> bool:
     if not _fresh:
         return False
     known = _fresh.get(id(array))
-    return known is not None and known() is array
+    if known is None or known() is not array:
+        return False
+    if (array.reshape(-1).view(np.uint8) != _FILL).any():
+        touch(array)  # the host has written to it, and which elements is not known
+        return False
+    return True
 
 
 def touch(array: NumpyArray) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.mistakes import GridArguments
 
 Heuristic = Callable[[dict[str, Any]], Any]
 
@@ -32,7 +33,7 @@ class Heuristics(Launchable):
         return self.inner.arg_names
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        known = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        known = GridArguments({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
         for name, heuristic in self.values.items():
             kwargs[name] = known[name] = heuristic(known)
         return self.inner.run(*args, grid=grid, warmup=warmup, **kwargs)

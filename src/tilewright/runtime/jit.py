@@ -110,10 +110,6 @@ class JITFunction(KernelFunction, Launchable):
             compiled.launch(self._sizes(grid, bound), values)
         return compiled
 
-    def ir(self, *args: Any, stage: str = "ttir", locations: bool = False, **kwargs: Any) -> str:
-        """The text of the kernel for these arguments, as `stage` leaves it."""
-        return self.warmup(*args, **kwargs).text(stage, locations=locations)
-
     def __reduce__(self) -> tuple[object, ...]:
         # By name, as Python does with functions: the decorated object is what the module holds.
         return _found, (self.__module__, self.__qualname__)

@@ -25,6 +25,10 @@ class Launchable(ABC):
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Compile for these arguments and, unless this is a `warmup`, run on `grid`."""
 
+    def ir(self, *args: Any, stage: str = "ttir", locations: bool = False, **kwargs: Any) -> str:
+        """The text of the kernel for these arguments, as `stage` leaves it."""
+        return self.warmup(*args, **kwargs).text(stage, locations=locations)
+
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
         """Compile for these arguments and run nothing."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)

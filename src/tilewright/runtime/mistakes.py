@@ -47,7 +47,7 @@ class MissingArgument(KeyError):
 
 
 class GridArguments(dict[str, Any]):
-    """The arguments of a launch by name, as a callable grid sees them."""
+    """The arguments of a launch by name, as a callable grid or a heuristic sees them."""
 
     def __missing__(self, name: str) -> NoReturn:
         near = nearest(name, self)

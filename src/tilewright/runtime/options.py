@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from tilewright.runtime.progress import progress_bar
@@ -42,6 +42,12 @@ def running(*, debug: bool | None = None, **changes: Any) -> Generator[RunOption
     `debug` compiles them with their ``tl.device_assert`` in force, as ``debug=True`` in each launch
     would.
     """
+    known = [each.name for each in fields(RunOptions)]
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise TypeError(
+            f"running() has no option {unknown[0]!r}; there are debug, {', '.join(known)}"
+        )
     options = replace(current_run_options(), **changes)
     _check_batch(options.batch, "batch")
     before = _current.set(options)

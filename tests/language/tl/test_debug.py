@@ -70,6 +70,29 @@ def test_a_hint_about_a_parameter_leaves_no_trace() -> None:
     check(_kernel('tl.device_print("n", tl.multiple_of(n, 16))'), SIGNATURE, dict(N=16))
 
 
+HINTS_ACROSS_CALLS = """
+@jit
+def place(start, N: tl.constexpr):
+    start = tl.multiple_of(start, N)
+    own = tl.max_contiguous(start + tl.arange(0, N), N)
+    return own
+
+@jit
+def kernel(x, n, N: tl.constexpr):
+    start = tl.program_id(0) * N
+    offsets = tl.multiple_of(place(start, N), N)
+    tl.store(x + offsets, start)
+    row = tl.multiple_of(tl.program_id(0) * N, N)
+    tl.store(x + row, n)
+"""
+
+
+def test_hints_on_arguments_and_results_of_calls_are_lost_as_in_triton() -> None:
+    text = check(HINTS_ACROSS_CALLS, {"x": "*i32", "n": "i32"}, {"N": 16})
+    assert text.count("tt.divisibility") == 1
+    assert text.count("tt.contiguity") == 1
+
+
 def test_printing_while_compiling(capsys: pytest.CaptureFixture[str]) -> None:
     source = _kernel(
         'tl.static_print("N =", N, v.dtype, sep=" ", end="!\\n")', "tl.static_print(v.shape)"

@@ -33,6 +33,7 @@ def test_sums_of_fp8_are_imprecise_on_hopper(arch: int) -> None:
         'input_precision="bf16x6"',
         "allow_tf32=True",
         "allow_tf32=False",
+        "allow_tf32=None",
         "out_dtype=tl.float32",
     ],
 )
@@ -156,6 +157,7 @@ def test_packed_pairs(call: str, variables: dict[str, str]) -> None:
         ("tl.dot(a, b, out_dtype=tl.bfloat16)", "out_dtype=bfloat16 is unsupported"),
         ("tl.dot(a, b, input_precision='fp32')", "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6 on cuda:90. Got fp32"),
         ("tl.dot(a, b, input_precision='ieee', allow_tf32=True)", "Only one of input_precision and allow_tf32 can be specified"),
+        ("tl.dot(a, b, input_precision='ieee', allow_tf32=None)", "Only one of input_precision and allow_tf32 can be specified"),
         ("tl.dot(tl.sum(a), b)", "dot operands must be block tensors (not scalars), got fp16[]"),
         ("tl.dot(tl.sum(a, 0), b)", "input and other must have equal ranks >= 2, got shapes [32] and [32, 16]"),
         ("tl.dot(tl.full((16, 8), 0, tl.float16), tl.full((8, 16), 0, tl.float16))", "Input shapes should have M >= 1, N >= 1 and K >= 16: got M = 16, N = 16, K = 8"),

@@ -27,6 +27,32 @@ def kernel(a, N: tl.constexpr):
     i: tl.int32 = 7
     big = 4294967296
 """
+ANNOTATED_FIRST = """
+@jit
+def kernel(a, b, c, N: tl.constexpr):
+    p: tl.constexpr
+    q: tl.constexpr
+    r: tl.constexpr
+    p, x = N, N
+    (y, q), z = (N, (N, 3)), 5
+    if (r := N * 2) == 8:
+        x += a
+    else:
+        tl.static_assert(False)
+    tl.static_assert(p + r + q[1] == 15)
+    tl.static_assert(x.dtype == tl.int32 and y.dtype == tl.int32)
+    p = a + 1
+    w = (v := N) + r
+"""
+TYPES = """
+@jit
+def kernel(a, b, c, N: tl.constexpr):
+    t = (a, b)
+    tl.static_assert(t.type == tl.tuple_type([tl.int32, tl.int64]))
+    tl.static_assert(N.type == tl.constexpr_type(4))
+    tl.static_assert(a.type == tl.int32)
+    u = a + 1 if N.type == b.type else a + 2
+"""
 COUNTED = """
 @jit
 def kernel(a, b, c, N: tl.constexpr):
@@ -53,6 +79,13 @@ def kernel(a, b, c, N: tl.constexpr):
         acc += 1
     while acc:
         acc -= 1
+"""
+HINTED_BY_MISTAKE = """
+@jit
+def kernel(a, b, c, N: tl.constexpr):
+    acc = 0
+    for k in range(a, b, num_stages=3, warp_specialize=True):
+        acc += 1
 """
 DOWNWARDS = """
 @jit
@@ -128,22 +161,32 @@ def test_same_as_triton(name: str) -> None:
 
 SHIFTED = """
 @jit
-def kernel(a):
+def kernel(a, N: tl.constexpr):
     x = a + 1
     y = x << 40
     z = x >> 3
 """
 
 
-def test_a_warning_points_at_the_authors_line() -> None:
-    """The harness puts one line in front of the source."""
+def only_warning(source: str, parameters: dict[str, str]) -> warnings.WarningMessage:
+    """What the author of `source` is told; the harness puts one line in front of it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(warnings, "simplefilter", lambda *_: None)
-            our_module(SHIFTED, {"a": "i32"}, {})
+            our_module(source, parameters, {"N": 4})
     (found,) = caught
-    assert "Value 40 exceeds the maximum bitwidth (32)" in str(found.message)
-    assert found.filename.endswith(".py")
     assert "kernel_of_ours" in found.filename
+    return found
+
+
+def test_a_warning_points_at_the_authors_line() -> None:
+    found = only_warning(SHIFTED, {"a": "i32"})
+    assert "Value 40 exceeds the maximum bitwidth (32)" in str(found.message)
+    assert found.lineno == 6
+
+
+def test_hints_that_only_tl_range_takes_are_told() -> None:
+    found = only_warning(HINTED_BY_MISTAKE, {"a": "i32", "b": "i64", "c": "u32"})
+    assert "leaves out num_stages, warp_specialize" in str(found.message)
     assert found.lineno == 6

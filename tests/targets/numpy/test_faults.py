@@ -362,3 +362,9 @@ def test_a_mask_that_leaves_out_too_much():
     assert (
         warning.notes[-1].message == "check the grid, the mask of the store and the strides passed"
     )
+
+
+def test_a_lane_keeps_its_number_where_the_mask_crops_the_block():
+    lane = np.arange(4096)[None]
+    fault = block_load(2500, 4096, 1, mask=((lane >= 100) & (lane < 3000),))
+    assert (fault.lane, fault.index, fault.lanes) == (2500, (2500,), 500)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import builtins
 
-from tilewright.language.tl import extra, math, target_info
+from tilewright.language.tl import core, extra, math, target_info
+from tilewright.language.tl.aggregates import aggregate_replace
 from tilewright.language.tl.arithmetic import abs, add, fma, mul, sub, umulhi
 from tilewright.language.tl.atomics import (
     atomic_add,
@@ -152,6 +153,7 @@ __all__ = [
     "abs",
     "add",
     "advance",
+    "aggregate_replace",
     "arange",
     "argmax",
     "argmin",
@@ -183,6 +185,7 @@ __all__ = [
     "const",
     "constexpr",
     "constexpr_type",
+    "core",
     "cos",
     "cumprod",
     "cumsum",

@@ -174,7 +174,11 @@ class ConstexprFunction:
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         """A function that is part of a class is called like a method."""
-        return self if instance is None else partial(self, instance)
+        return self if instance is None else partial(self._of, instance)
+
+    def _of(self, instance: object, *args: object, **kwargs: object) -> Any:
+        """Whatever else the instance holds, its methods may use what is known of it."""
+        return ConstexprFunction(partial(self._function, instance))(*args, **kwargs)
 
 
 def constexpr_function(function: Callable[..., Any]) -> ConstexprFunction:

@@ -29,7 +29,8 @@ from tilewright.language.tl.shape import reshape_value
 from tilewright.language.tl.tensor import emit, tensor
 
 _UNSAID = "unsaid"
-"""Stands for a precision that the author did not mention; None is one that was mentioned."""
+"""Stands for a precision that the author did not mention; None is one that was mentioned, and for
+Triton no permission to use tf32."""
 
 _OPERANDS = (int8, uint8, float16, bfloat16, float32, float64)
 
@@ -39,7 +40,7 @@ def dot(
     other: tensor,
     acc: tensor | None = None,
     input_precision: str | None = _UNSAID,
-    allow_tf32: bool | None = None,
+    allow_tf32: bool | str | None = _UNSAID,
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
 ) -> tensor:
@@ -47,7 +48,7 @@ def dot(
 
     input_precision: how fp32 operands go through tensor cores: "tf32" (the default where there
         is such a thing), "tf32x3", "ieee", "bf16x3" or "bf16x6"; None is up to the target.
-        `allow_tf32` is its predecessor.
+        `allow_tf32` is its predecessor; None, written out, is False.
     max_num_imprecise_acc: how many products of 8-bit floats may be summed in fewer bits.
     out_dtype: the type of the result, that of `acc` or `float32` by default.
     """
@@ -73,12 +74,12 @@ def check_block(operand: tensor) -> tensor:
     return operand
 
 
-def _input_precision(precision: str | None, allow_tf32: bool | None) -> str:
+def _input_precision(precision: str | None, allow_tf32: bool | str | None) -> str:
     target = current_options().target
     if precision == _UNSAID:
-        wants_tf32 = allow_tf32 is None or allow_tf32
-        return "tf32" if wants_tf32 and "tf32" in target.dot_precisions else "ieee"
-    if allow_tf32 is not None:
+        # The mark for nothing said is true as well.
+        return "tf32" if allow_tf32 and "tf32" in target.dot_precisions else "ieee"
+    if allow_tf32 != _UNSAID:
         raise ValueError("Only one of input_precision and allow_tf32 can be specified")
     if precision is None:
         return target.default_dot_precision

@@ -512,6 +512,9 @@ class tuple_type:
     types: Sequence[object]
     fields: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "types", tuple(self.types))
+
     @property
     def name(self) -> str:
         names = [""] * len(self.types) if self.fields is None else [f"{f}:" for f in self.fields]

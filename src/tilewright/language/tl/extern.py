@@ -2,11 +2,16 @@
 
 A library has one symbol for each list of argument types. Arguments are broadcast to one shape but
 never converted: which precision is meant is up to the author.
+
+Authors bring functions of their own libraries as Python functions marked ``@tl.core.extern``. Those
+take and pass on a parameter ``_semantic``, which means nothing here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
 
 from tilewright.dialects.tt import ExternElementwiseOp
 from tilewright.language.tl.broadcast import broadcast_values
@@ -24,6 +29,7 @@ def extern_elementwise(
     args: Sequence[Operand],
     arg_type_symbol_dict: Symbols,
     is_pure: bool,
+    _semantic: object = None,
 ) -> tensor:
     """The function for the types of `args`, called for each element."""
     values = [to_tensor(value) for value in args]
@@ -50,6 +56,17 @@ def extern_elementwise(
         pure=is_pure,
     )
     return emit(op, result)
+
+
+class ExternFunction:
+    """A Python function that calls a library, for kernels to call."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        return self._function(*args, **kwargs)
 
 
 def _text(types: Sequence[dtype]) -> str:

@@ -2,7 +2,10 @@
 
 `multiple_of`, `max_contiguous` and `max_constancy` are notes on the op that made a value, read when
 it is decided how many elements an access can take at once. Arguments have no such op: a parameter
-of a kernel gets its notes from the launch, and what a loop carries gets none.
+of a kernel gets its notes from the launch, and what a loop carries gets none. Nor have arguments of
+a kernel function that another one calls, although here such a function is executed in its caller:
+Triton, for which it is a function of its own until it is inlined, loses these notes, and an op with
+a note is not the same as one without.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from tilewright.dialects.folding.constants import from_numbers
 from tilewright.dialects.llvm import AssumeOp
 from tilewright.dialects.type_utils import tensor_of
 from tilewright.frontend.builder import current
+from tilewright.frontend.locations import is_made_here
 from tilewright.language.tl.constants import to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.tensor import Operand, tensor
@@ -40,7 +44,7 @@ def _note(input: tensor, values: Sequence[int] | int, function: str, attribute: 
             f"{rank} dimensions, {len(numbers)} values are given"
         )
     owner = input.handle.owner
-    if isinstance(owner, Operation):
+    if isinstance(owner, Operation) and is_made_here(owner.location):
         note = from_numbers(numbers, tensor_of(i32, [len(numbers)]))
         owner.attributes[attribute] = cast("Attribute", note)
     return input

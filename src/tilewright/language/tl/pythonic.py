@@ -92,6 +92,14 @@ def _isinstance(value: object, kinds: type | UnionType | tuple[type, ...]) -> bo
     return isinstance(unwrap(value), classes)
 
 
+def _range(*args: Any, **hints: object) -> range:
+    """Python's own `range` knows no hints, and what is compiled must not depend on the spelling."""
+    if hints:
+        names = ", ".join(hints)
+        warn(f"range() of a kernel leaves out {names}: only tl.range() takes hints about the loop")
+    return range(*args)
+
+
 BUILTINS: Mapping[str, object] = {
     "abs": _abs,
     "bool": _known_only("bool", bool, "compare with 0, or convert with .to(tl.int1)"),
@@ -106,7 +114,7 @@ BUILTINS: Mapping[str, object] = {
     "max": _extremum("max", max, maximum),
     "min": _extremum("min", min, minimum),
     "print": device_print,
-    "range": range,
+    "range": _range,
     "reversed": reversed,
     "str": _known_only("str", str, "print it with tl.device_print"),
     "tuple": _known_only("tuple", tuple, "a tensor has no elements to list"),

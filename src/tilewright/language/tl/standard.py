@@ -1,12 +1,14 @@
-"""Small functions made of the others."""
+"""Small functions made of the others, and what Triton has in its module of the same name."""
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any, cast, overload
 
 from tilewright.language.tl.comparison import minimum
 from tilewright.language.tl.constants import to_tensor
+from tilewright.language.tl.dtypes import get_int_dtype, is_power_of_two
 from tilewright.language.tl.math import exp, fdiv
 from tilewright.language.tl.reductions import max, sum
 from tilewright.language.tl.tensor import Operand, tensor, tensor_method
@@ -70,3 +72,18 @@ def swizzle2d(
     rows = minimum(size_i - first_row, size_g)
     linear = linear % group_size
     return first_row + linear % rows, linear // rows
+
+
+# Names without which kernels that bring their own sort cannot do.
+
+
+def _log2(i: int) -> int:  # pyright: ignore[reportUnusedFunction]
+    return i.bit_length() - 1
+
+
+_is_power_of_two = is_power_of_two
+_get_int_dtype = get_int_dtype
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(importlib.import_module("tilewright.language.tl"), name)

@@ -23,11 +23,13 @@ from tilewright.language.tl.constexpr import ConstexprFunction, constexpr, const
 from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.debug import device_assert
 from tilewright.language.tl.dtypes import dtype, int1
+from tilewright.language.tl.extern import ExternFunction
 from tilewright.language.tl.promotion import operand
 from tilewright.language.tl.pythonic import BUILTINS
 from tilewright.language.tl.ranges import condition, range, static_range
 from tilewright.language.tl.shape import item
 from tilewright.language.tl.tensor import tensor
+from tilewright.language.tl.type_of import type_of
 
 _UNROLLED = (tuple, list, static_range, zip, enumerate, reversed)
 _CONDITIONS = (bool, int, type(None))
@@ -109,6 +111,9 @@ class TlVocabulary:
             + _fix(name, value)
         )
 
+    def type_of(self, value: object) -> object | None:
+        return type_of(value)
+
     def check(self, condition: object, message: object) -> None:
         device_assert(operand(condition), str(message))
 
@@ -125,7 +130,7 @@ class TlVocabulary:
         return text
 
 
-_CAPTURED = (ModuleType, KernelFunction, ConstexprFunction, dtype, type)
+_CAPTURED = (ModuleType, KernelFunction, ConstexprFunction, ExternFunction, dtype, type)
 
 
 def _is_of_language(value: object) -> bool:

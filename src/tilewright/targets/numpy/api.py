@@ -154,6 +154,9 @@ class Memory(Protocol):
     active: Array | None
     """(P,) bool; the generated code sets it around divergent control flow."""
 
+    is_tracked: bool
+    """Whether programs may depend on each other, so that batches are watched for it."""
+
     serial_reason: str | None
     """Why this kernel must run one by one whatever the batch size, or None."""
 

@@ -40,8 +40,16 @@ class Region:
         self.name = name
         self.array = array
         self.initialised = initialised
-        self.base: int = array.ctypes.data
+        self.base: int = array.__array_interface__["data"][0]
         """Address of the first element, which a pointer argument holds."""
+        self.block = Block((self,))
+        self._slots: dict[int, Slots] = {}
+        self.low, self.size = self.base, array.nbytes
+        if not array.flags.c_contiguous:
+            self._measure(array)
+
+    def _measure(self, array: Array) -> None:
+        """Where a view begins and how far it reaches."""
         reach = [
             stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)
         ]
@@ -49,8 +57,6 @@ class Region:
         above = sum(step for step in reach if step > 0)
         self.low = self.base - below
         self.size = below + above + array.itemsize if array.size else 0
-        self.block = Block((self,))
-        self._slots: dict[int, Slots] = {}
 
     @property
     def writeable(self) -> bool:
@@ -81,6 +87,10 @@ class Region:
         return found
 
     def _make_slots(self, itemsize: int) -> Slots:
+        array = self.array
+        if itemsize == array.itemsize and array.flags.c_contiguous and not self.low % itemsize:
+            bits = array.reshape(-1).view(BITS[itemsize])
+            return Slots(self, itemsize, self.low, array.size, bits, None)
         skipped = min(-self.low % itemsize, self.size)
         count = (self.size - skipped) // itemsize
         return Slots(
@@ -93,8 +103,6 @@ class Region:
         )
 
     def _bits(self, itemsize: int, skipped: int, count: int) -> Array:
-        if itemsize == self.array.itemsize and self.array.flags.c_contiguous and not skipped:
-            return self.array.reshape(-1).view(BITS[itemsize])
         raw = bytes_at(self.low, self.size)
         return raw[skipped : skipped + count * itemsize].view(BITS[itemsize])
 
@@ -204,11 +212,15 @@ class Block:
 
     @property
     def low(self) -> int:
-        return min(region.low for region in self.regions)
+        regions = self.regions
+        return regions[0].low if len(regions) == 1 else min(region.low for region in regions)
 
     @property
     def size(self) -> int:
-        return max(region.low + region.size for region in self.regions) - self.low
+        regions = self.regions
+        if len(regions) == 1:
+            return regions[0].size
+        return max(region.low + region.size for region in regions) - self.low
 
     @property
     def name(self) -> str:
@@ -248,7 +260,6 @@ class AddressSpace:
     def __init__(self, regions: Iterable[Region]) -> None:
         self.blocks = _group(regions)
         self._lows = [block.low for block in self.blocks]
-        self._low_array = np.array(self._lows, np.int64)
 
     def at(self, address: int) -> Region | None:
         """The memory that `address` lies in."""
@@ -264,7 +275,7 @@ class AddressSpace:
 
     def split(self, addresses: Array) -> list[tuple[Region | None, Array]]:
         """Which of `addresses` belong to which memory, as positions; None for nobody's."""
-        places = np.searchsorted(self._low_array, addresses, side="right") - 1
+        places = np.searchsorted(np.array(self._lows, np.int64), addresses, side="right") - 1
         ends = np.array([block.low + block.size for block in self.blocks], np.int64)
         if len(ends):
             places[addresses >= ends[places]] = -1

@@ -33,13 +33,18 @@ from tilewright.targets.numpy.values import (
     Phi,
     Piece,
     Scope,
+    Shadow,
     Shadows,
     Tensor,
     Value,
     axis_bit,
+    by_origin,
     shadows_of,
     union,
 )
+
+_MAX_SHADOWS = 4
+"""Shadows of one origin that a value may have: a mask has about as many terms as axes."""
 
 Rule: TypeAlias = Callable[["Emitter", Operation], None]
 """Writes the code of an op."""
@@ -52,6 +57,10 @@ class Unit:
     functions: Mapping[str, FuncOp]
     rules: Mapping[str, Rule]
     sources: SourceManager | None = None
+    keeps_terms: bool = True
+    """Whether sums of integers are also kept as their terms, for addresses."""
+    has_sums: bool = False
+    """Whether it was done for one that would wrap around."""
     constants: Scope = field(default_factory=Scope)
     hints: dict[int, str] = field(default_factory=dict[int, str])
     """The name each symbol would like to have."""
@@ -345,7 +354,23 @@ class Emitter:
 
     def shadows(self, *operands: SSAValue) -> Shadows:
         """The shadows of something computed from `operands` element by element."""
-        return shadows_of(*[self.values[operand] for operand in operands])
+        return self.joined(shadows_of(*[self.values[operand] for operand in operands]))
+
+    def joined(self, shadows: Shadows) -> Shadows:
+        """`shadows`, one for each origin that has too many.
+
+        A value may descend from the same load in many ways, through a network of exchanges for
+        example; each way has a shadow of its own.
+        """
+        if len(shadows) <= _MAX_SHADOWS:
+            return shadows
+        found: list[Shadow] = []
+        for group in by_origin(shadows).values():
+            if len(group) > _MAX_SHADOWS:
+                piece = self.conjunction([each.piece for each in group])
+                group = [group[0].on(piece)]
+            found += group
+        return tuple(found)
 
 
 _TERMINATORS = frozenset(

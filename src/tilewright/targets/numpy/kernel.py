@@ -7,7 +7,9 @@
 The IR is cleaned up first (canonicalize, cse, dce), on a copy. A launch runs batches in order. A
 batch in which something went wrong, or whose programs turn out to depend on each other, is undone
 and run again one by one: the result, and the program that a fault names, are those of running all
-programs one after another.
+programs one after another. Two things cannot be undone: atomic updates of elements that nobody
+reads, and what a single program did. A fault behind such updates is reported as the batch finds it:
+it names the first program that has it, but one of a smaller program further on may come before.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,7 @@ from tilewright.targets.numpy.batching import batch_size, batches
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Unit, spell
 from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.faults import CODES
 from tilewright.targets.numpy.memory import open_memory
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops import RULES
@@ -60,6 +63,10 @@ from tilewright.targets.numpy.support.batch import Batch, Place
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
 
+_MAX_OFFSET = (1 << 31) - 1
+_ADDRESS_FAULTS = frozenset(
+    (CODES["out of bounds"], CODES["misaligned"], CODES["unknown address"], CODES["null pointer"])
+)
 _numbers = iter(range(1 << 62))
 
 
@@ -86,11 +93,19 @@ class NumpyKernel:
     filename: str
     sources: SourceManager | None = None
     open_memory: OpenMemory = field(default=open_memory)
+    recompile: Callable[[], NumpyKernel] | None = None
+    """Makes the same kernel with every sum of 32 bits wrapped around, where this keeps terms."""
 
     @cached_property
     def has_products(self) -> bool:
         """Whether it multiplies matrices."""
         return "support.products import" in self.generated.text
+
+    @cached_property
+    def wrapping(self) -> NumpyKernel:
+        """The kernel for memory that offsets of 32 bits do not reach all of."""
+        assert self.recompile is not None
+        return self.recompile()
 
     @property
     def source(self) -> str:
@@ -104,6 +119,8 @@ class NumpyKernel:
         options: RunOptions | None = None,
     ) -> RunReport:
         """Run all programs of the grid; arguments come in the order of the function's."""
+        if self.recompile is not None and _is_vast(arguments):
+            return self.wrapping.launch(grid, arguments, options)
         options = RunOptions(sources=self.sources) if options is None else options
         shape = _grid(grid)
         report = RunReport(programs=shape[0] * shape[1] * shape[2])
@@ -137,6 +154,13 @@ def _grid(grid: Sequence[int]) -> Grid:
     if not 1 <= len(grid) <= 3 or min(padded[:3]) < 0:
         raise ValueError(f"a grid has one to three extents that are not negative, got {grid}")
     return padded[0], padded[1], padded[2]
+
+
+def _is_vast(arguments: Sequence[Argument]) -> bool:
+    """Whether the sum of two offsets of 32 bits can be an element though it wraps around."""
+    return any(
+        isinstance(argument, Buffer) and argument.array.size > _MAX_OFFSET for argument in arguments
+    )
 
 
 def _descriptor_values(address: np.int64, descriptor: Descriptor, scalar: ScalarType) -> list[Any]:
@@ -177,6 +201,8 @@ class _Launch:
         self._values = values
         self._options = options
         self._report = report
+        self._fault: NumpyFault | None = None
+        """What went wrong in a batch that is run again one by one."""
 
     def run(self) -> None:
         options, report = self._options, self._report
@@ -200,8 +226,13 @@ class _Launch:
         reasons = self._report.serial_reasons
         reasons[reason] = reasons.get(reason, 0) + len(programs)
         self._report.serial_programs += len(programs)
+        fault, self._fault = self._fault, None
         for index in range(len(programs)):
-            self._together(programs[index : index + 1])
+            try:
+                self._together(programs[index : index + 1])
+            except NumpyFault as first:
+                # What the batch said of it also counts the programs behind.
+                raise fault if fault is not None and _is_same(fault, first) else first from None
 
     def _together(self, programs: Array) -> str | None:
         """Run a batch; a reason means that it was undone and must run one by one."""
@@ -215,21 +246,44 @@ class _Launch:
             kernel.function(batch, *self._values)
             reason = memory.finish()
         except OrderConflict as conflict:
-            memory.rollback()
+            is_undone = memory.rollback()
+            assert is_undone, "only a batch that is tracked is given up"
             return conflict.reason
-        except NumpyFault:
-            if is_alone or not memory.rollback():
+        except NumpyFault as fault:
+            wraps = kernel.recompile is not None and fault.diagnostic.code in _ADDRESS_FAULTS
+            if (is_alone and not wraps) or not memory.rollback():
+                self._print(batch, self._position(fault, programs))
                 raise
+            if wraps:
+                # The address may be one that a sum of 32 bits reaches by wrapping around.
+                self._kernel = kernel.wrapping
+            if is_alone:
+                return self._together(programs)
+            # What the batch saw is what each program sees only if they are independent.
+            self._fault = None if memory.is_tracked else fault
             return "something is wrong; running one by one to find the first"
         except Exception as error:
+            self._print(batch)
             raise self._mapped(error) from error
-        if reason is None and batch.printed:
+        if reason is None:
             self._print(batch)
         return reason
 
-    def _print(self, batch: Batch) -> None:
-        """Lines in the order of programs; `sort` keeps those of one program in theirs."""
-        for _, line in sorted(batch.printed, key=lambda entry: entry[0]):
+    def _position(self, fault: NumpyFault, programs: Array) -> int | None:
+        """Where in a batch the program of a fault is."""
+        if fault.program is None:
+            return None
+        (x, y, z), grid = fault.program, self._grid
+        return int(np.searchsorted(programs, x + grid[0] * (y + grid[1] * z)))
+
+    def _print(self, batch: Batch, last: int | None = None) -> None:
+        """Lines in the order of programs, up to those of `last`.
+
+        `sort` keeps lines of one program in their order.
+        """
+        for position, line in sorted(batch.printed, key=lambda entry: entry[0]):
+            if last is not None and position > last:
+                break
             if self._options.output is not None:
                 self._options.output(line)
             else:
@@ -248,6 +302,12 @@ class _Launch:
         return NumpyFault(diagnostic, None, self._options.sources)
 
 
+def _is_same(one: NumpyFault, other: NumpyFault) -> bool:
+    """Whether two faults are of the same program at the same place."""
+    a, b = one.diagnostic, other.diagnostic
+    return one.program == other.program and a.code == b.code and a.location == b.location
+
+
 # Compilation.
 
 
@@ -257,10 +317,12 @@ def compile_module(
     name: str | None = None,
     sources: SourceManager | None = None,
     is_clean: bool = False,
+    keeps_terms: bool = True,
 ) -> NumpyKernel:
     """The kernel in `module`, or the one called `name`.
 
     `is_clean` says that the passes have been run already; the module is not changed either way.
+    `keeps_terms` allows offsets to stay sums of small arrays, see `values.py`.
     """
     if not is_clean:
         module = module.clone()
@@ -270,7 +332,7 @@ def compile_module(
         eliminate_dead_code(module, rewriter)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     kernel = _kernel_of(functions, name, sources)
-    unit = Unit(functions, RULES, sources)
+    unit = Unit(functions, RULES, sources, keeps_terms)
     unit.calls.append(kernel.sym_name.data)
     parameters = _write_kernel(unit, kernel)
     docstring = f"NumPy code of the kernel `{kernel.sym_name.data}`."
@@ -287,6 +349,11 @@ def compile_module(
         function,
         filename,
         sources,
+        recompile=partial(
+            compile_module, module, name=name, sources=sources, is_clean=True, keeps_terms=False
+        )
+        if unit.has_sums
+        else None,
     )
 
 

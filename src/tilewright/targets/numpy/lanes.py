@@ -8,6 +8,7 @@ order in which a launch would carry them out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,15 @@ class Lanes:
         return Lanes(self.addresses[chosen], self.programs[chosen], self.places[chosen])
 
 
-def name_lanes(site: Site, address: Parts, mask: Parts, programs: Array) -> Lanes:
-    """All lanes whose mask is true. `mask` includes who is active."""
-    shape = (len(programs), *site.shape)
+def name_lanes(
+    site: Site, address: Parts, mask: Parts, programs: Array, window: tuple[slice, ...] = ()
+) -> Lanes:
+    """All lanes whose mask is true. `mask` includes who is active.
+
+    Only the lanes in `window` of each program's block are given.
+    """
+    places = np.arange(prod(site.shape)).reshape(site.shape)[window]
+    shape = (len(programs), *places.shape)
     rank = len(shape)
     addresses = np.broadcast_to(np.asarray(byte_offsets(address, 0)), shape).reshape(-1)
     taking_part: Array = np.ones(shape, np.bool_)
@@ -46,7 +53,7 @@ def name_lanes(site: Site, address: Parts, mask: Parts, programs: Array) -> Lane
     return Lanes(
         addresses[chosen],
         np.broadcast_to(column, shape).reshape(-1)[chosen],
-        chosen % (taking_part.size // len(programs)),
+        np.broadcast_to(places, shape).reshape(-1)[chosen],
     )
 
 

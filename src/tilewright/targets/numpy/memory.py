@@ -47,7 +47,7 @@ from tilewright.targets.numpy.races import Ordering, Races
 from tilewright.targets.numpy.requests import Access, Picked, Request
 from tilewright.targets.numpy.selections import Elements, Selection, Windows
 from tilewright.targets.numpy.support.select import pick
-from tilewright.targets.numpy.terms import FEW_LANES, Parts
+from tilewright.targets.numpy.terms import FEW_LANES, Parts, shape_of
 from tilewright.targets.numpy.watchers import Numbers, Touch, Watcher
 from tilewright.targets.numpy.witness import Witness
 
@@ -94,10 +94,11 @@ class LaunchMemory:
         self._accesses = [self._access(site) for site in sites]
         self._programs = np.zeros(1, np.int64)
         self._undo: list[tuple[Array, Selection, Array]] | None = None
+        self._has_updated = False
         self._conflicts = 0
         self._watched = self._watch(sites)
-        self._is_tracked = any(watched.owners for watched in self._watched)
-        if options.check_races and self._is_tracked:
+        self.is_tracked = any(watched.owners for watched in self._watched)
+        if options.check_races and self.is_tracked:
             # What a batch did that is undone later must not count as a race.
             self.serial_reason = "races are looked for and programs may share elements"
 
@@ -115,13 +116,16 @@ class LaunchMemory:
             mine = [site for site in sites if self._may_touch(site, block.regions)]
             if not mine:
                 continue
+            is_free = is_ordered(mine)
+            if is_free and not self._options.check_races and block.is_initialised:
+                continue
             block.fit({site.dtype.itemsize for site in mine})
             always: list[Watcher] = []
             if self._options.check_uninitialised and not block.is_initialised:
                 always.append(Initialised(block, self._record, self._witness.uninitialised))
             if self._options.check_races:
                 always.append(Races(block, sites, ordering, self._witness.race))
-            owners = () if is_ordered(mine) else (Owners(block),)
+            owners = () if is_free else (Owners(block),)
             if always or owners:
                 watched.append(_Watched(block, mine, tuple(always), owners))
         return watched
@@ -141,7 +145,8 @@ class LaunchMemory:
         self._programs = programs
         # One program alone is in order.
         is_batch = len(programs) > 1
-        self._undo = [] if self._is_tracked and is_batch else None
+        self._undo = [] if self.is_tracked and is_batch else None
+        self._has_updated = False
         for watched in self._watched:
             watched.block.watchers = watched.always + (watched.owners if is_batch else ())
             for watcher in watched.block.watchers:
@@ -155,7 +160,8 @@ class LaunchMemory:
 
     def rollback(self) -> bool:
         if self._undo is None:
-            return False
+            # What is not tracked is either read or written, by one store: it can be done again.
+            return not self.is_tracked and not self._has_updated
         for table, selection, before in reversed(self._undo):
             selection.put(table, before)
         self._undo = None
@@ -183,15 +189,18 @@ class LaunchMemory:
     def load(self, site: int, address: Terms, mask: Terms, other: Value | None) -> Any:
         access = self._accesses[site]
         address = cast("Parts", address)
-        live = self._live(mask, access, everyone=not _differs((*address, *cast("Parts", mask))))
+        everyone = self.active is not None and not _differs((*address, *cast("Parts", mask)))
+        live = self._live(mask, access, everyone=everyone)
         slots = access.slots or self._guess(access, address)
         if slots is not None and not live and not slots.region.block.watchers:
             selection = access.recent.find(slots, address)
             if selection is not None:
-                return access.values(selection.take(slots.bits))
+                values = access.values(selection.take(slots.bits))
+                return _spread(values, address, cast("Parts", mask), other) if mask else values
         request = Request(access, address, live, self._programs, bool(mask))
         background = np.zeros((), access.bits) if other is None else _bits(other, access)
-        return access.values(self._load(request, slots, background))
+        values = access.values(self._load(request, slots, background))
+        return _spread(values, address, cast("Parts", mask), other) if mask else values
 
     def _load(self, request: Request, slots: Slots | None, other: Array) -> Array:
         if slots is None:
@@ -339,6 +348,7 @@ class LaunchMemory:
         return request.pick((len(self._programs), *access.site.shape))
 
     def _updatable_parts(self, picked: Picked) -> Iterator[Part]:
+        self._has_updated = True
         for slots, lanes, selection in self._writable_parts(picked):
             if slots.region.block.watchers:
                 self._tell_lanes("update", picked, slots, lanes, selection)
@@ -501,3 +511,16 @@ def open_memory(
     """The memory of a launch of a kernel with these accesses."""
     _keep_freed_memory()
     return LaunchMemory(sites, arguments, grid, options, report)
+
+
+def _spread(values: Array, address: Parts, mask: Parts, other: Value | None) -> Array:
+    """`values` along every axis that addresses, mask or `other` have.
+
+    A mask that is true everywhere, or false everywhere, is not looked at again, but the code behind
+    the load was written for lanes along its axes.
+    """
+    filling = () if other is None else (np.asarray(other),)
+    wanted = shape_of((*address, *mask, *filling))
+    if len(values.shape) > len(wanted) or values.shape == wanted:
+        return values
+    return np.broadcast_to(values, np.broadcast_shapes(values.shape, wanted))

@@ -24,7 +24,7 @@ class Access:
         self.rank = len(site.shape) + 1
         self.itemsize = site.dtype.itemsize
         self.bits: np.dtype[Any] = BITS[self.itemsize]
-        self._is_truth = site.dtype == np.bool_
+        self._is_truth = site.dtype.kind == "b"
         self.recent = Recent()
 
     def values(self, bits: Array) -> Array:
@@ -43,13 +43,16 @@ class Request:
     programs: Array
     masked: bool
     """Whether the op has a mask, for reports."""
+    window: Box = ()
+    """Which part of each program's block it is; nothing for all of it."""
 
     def shape(self, *others: Array) -> tuple[int, ...]:
         """What addresses, masks and `others` broadcast to."""
         return shape_of((*self.address, *self.live, *others))
 
     def cropped(self, box: Box, live: Parts) -> Request:
-        return replace(self, address=tuple([inside(term, box) for term in self.address]), live=live)
+        address = tuple([inside(term, box) for term in self.address])
+        return replace(self, address=address, live=live, window=_within(self.window, box[1:]))
 
     def part(self, programs: slice, *, masked: bool) -> Request:
         """Some of the programs; without the mask where that is true for all their lanes."""
@@ -72,6 +75,19 @@ class Request:
             return Picked(self, shape, addresses.reshape(-1), None)
         mask = np.broadcast_to(np.asarray(conjunction(self.live)), shape)
         return Picked(self, shape, addresses[mask], mask)
+
+
+def _within(outer: Box, inner: Box) -> Box:
+    """A part of a part."""
+    if not outer:
+        return inner
+    return tuple([_slice_within(a, b) for a, b in zip(outer, inner, strict=True)])
+
+
+def _slice_within(outer: slice, inner: slice) -> slice:
+    if outer == slice(None) or inner == slice(None):
+        return inner if outer == slice(None) else outer
+    return slice(outer.start + inner.start, outer.start + inner.stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ def mark(scopes: Iterable[Scope]) -> None:
             continue
         line.is_needed = True
         pending.extend(line.deps)
+        if isinstance(line, Nest):
+            pending.extend(_roots(line.scope))
         if isinstance(line, Phi):
             pending.extend(line.sources)
             if line.alias is not None and line.alias.line is not None:
@@ -67,11 +69,7 @@ def mark(scopes: Iterable[Scope]) -> None:
 
 
 def _roots(scope: Scope) -> Iterator[Line]:
-    for line in scope.lines:
-        if line.is_effect:
-            yield line
-        if isinstance(line, Nest):
-            yield from _roots(line.scope)
+    return (line for line in scope.lines if line.is_effect)
 
 
 @dataclass
@@ -102,7 +100,7 @@ class _Writer:
         for line in scope.lines:
             if isinstance(line, Nest) and not line.text:
                 self.scope(line.scope, depth)
-            elif isinstance(line, Nest):
+            elif isinstance(line, Nest) and line.is_needed:
                 is_function = depth == 0
                 self.lines += ["", ""] if is_function else []
                 self.add(depth, self.spelled(line.text), line.location)

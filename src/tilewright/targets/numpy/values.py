@@ -15,7 +15,8 @@ are not used in the end are not written.
 
 A *shadow* says where a value is defined: a masked load without `other` leaves lanes undefined, and
 whatever is computed from them is undefined too. Shadows cost nothing until a value is stored,
-branched on or printed under a mask that does not imply them.
+branched on or printed under a mask that does not imply them. A value has few shadows for each
+origin; where more come together they are joined, so that code grows with the number of ops.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ NO_OTHER = (
     "it comes from lanes where the mask of this is false, and there is no `other`: "
     "give one (0.0 for a sum, -float('inf') for a maximum), or mask the use"
 )
+NO_QUOTIENT = "it comes from a division by zero here: choose another divisor there, or mask the use"
 NO_RESULT = "it comes from lanes where the mask of this is false: mask the use"
 
 
@@ -176,6 +178,14 @@ class Block:
 
 
 Value: TypeAlias = Tensor | Pointer | Block
+
+
+def by_origin(shadows: Iterable[Shadow]) -> dict[object, list[Shadow]]:
+    """Shadows by the op that they come from."""
+    groups: dict[object, list[Shadow]] = {}
+    for shadow in shadows:
+        groups.setdefault((id(shadow.origin), shadow.why), []).append(shadow)
+    return groups
 
 
 def shadows_of(*values: Value) -> Shadows:

@@ -94,4 +94,5 @@ class Witness:
 
 
 def _named(request: Request) -> Lanes:
-    return name_lanes(request.access.site, request.address, request.live, request.programs)
+    site = request.access.site
+    return name_lanes(site, request.address, request.live, request.programs, request.window)

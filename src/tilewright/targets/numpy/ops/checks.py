@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.ops.arith.integer import implied
@@ -15,9 +15,22 @@ def tuple_text(start: int, count: int) -> str:
     return f"({items[0]},)" if count == 1 else f"({', '.join(items)})"
 
 
-def require_defined(emitter: Emitter, value: Value, what: str, mask: Sequence[Piece]) -> None:
-    """Check that `value` is defined wherever `mask` holds, unless the mask says so itself."""
-    shadows = [each for each in shadows_of(value) if not implied(each, tuple(mask))]
+def require_defined(
+    emitter: Emitter,
+    value: Value,
+    what: str,
+    mask: Sequence[Piece],
+    ignored: Collection[str] = (),
+) -> None:
+    """Check that `value` is defined wherever `mask` holds, unless the mask says so itself.
+
+    What is undefined for one of the `ignored` reasons is let pass.
+    """
+    shadows = [
+        each
+        for each in shadows_of(value)
+        if each.why not in ignored and not implied(each, tuple(mask))
+    ]
     if not shadows:
         return
     place = emitter.unit.place(emitter.location)

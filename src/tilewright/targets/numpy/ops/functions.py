@@ -158,12 +158,12 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Piece:
     parameters = ", ".join(spell(symbol) for symbol in symbols)
     header = f"def {spell(function)}({parameters}):"
     deps = tuple(piece.line for piece in lifted if piece.line is not None)
-    nest = Nest(header, (), deps, emitter.location, is_effect=True, scope=scope)
+    nest = Nest(header, (), deps, emitter.location, scope=scope)
     emitter.scopes[depth].lines.append(nest)
     axes = 0
     for piece in lifted:
         axes |= piece.axes
-    return Piece(spell(function), axes, 0, depth)
+    return Piece(spell(function), axes, 0, depth, nest)
 
 
 def _captured(region: Region, ops: Sequence[Operation]) -> list[SSAValue]:

@@ -41,7 +41,7 @@ _FLOAT: Mapping[str, str] = {
     "math.log10": "np.log10({0})",
     "math.log1p": "np.log1p({0})",
     "math.log2": "np.log2({0})",
-    "math.powf": "np.power({0}, {1})",
+    "math.powf": "powf({0}, {1})",
     "math.round": "round_away({0})",
     "math.roundeven": "np.rint({0})",
     "math.sin": "np.sin({0})",
@@ -77,11 +77,9 @@ def _rsqrt(emitter: Emitter, op: Operation) -> None:
 def _fpowi(emitter: Emitter, op: Operation) -> None:
     type = emitter.scalar_type(op.results[0])
     if is_narrow(type):
-        elementwise(
-            emitter, op, f"narrow(np.power(to_single({{0}}), {{1}}.astype(f32)), {type.name})"
-        )
+        elementwise(emitter, op, f"narrow(powf(to_single({{0}}), {{1}}.astype(f32)), {type.name})")
     else:
-        elementwise(emitter, op, f"np.power({{0}}, {{1}}.astype({type.name}))")
+        elementwise(emitter, op, f"powf({{0}}, {{1}}.astype({type.name}))")
 
 
 def _isnormal(emitter: Emitter, op: Operation) -> None:

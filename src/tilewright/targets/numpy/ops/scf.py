@@ -15,14 +15,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt.atomics import AtomicRMWOp
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.literals import SplatElementsAttr
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.carry import Packing, join, widened
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.names import hint_of_value
+from tilewright.targets.numpy.ops.arith.integer import is_positive
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.ops.regions import Carried, packings_of, same, values_of
 from tilewright.targets.numpy.values import Nest, Piece, Scope, Tensor, union
@@ -45,11 +49,21 @@ def _joined(
     return [join(old, new) for old, new in zip(packings, found, strict=True)]
 
 
+def _both(before: _Known | None, start: _Known) -> _Known:
+    """What holds for an earlier attempt of the loop around, and for this one."""
+    if before is None:
+        return start
+    packings = [
+        join(one, other) for one, other in zip(before.packings, start.packings, strict=True)
+    ]
+    return _Known(packings, before.differ or start.differ)
+
+
 def _until_settled(
     emitter: Emitter, op: Operation, start: _Known, attempt: Callable[[_Known], _Known | None]
 ) -> None:
     """Write a loop, again with what was learned until nothing new is."""
-    known = cast("_Known | None", emitter.carried.get(op)) or start
+    known: _Known | None = _both(cast("_Known | None", emitter.carried.get(op)), start)
     while known is not None:
         emitter.carried[op] = known
         sites, places = len(emitter.unit.sites), len(emitter.unit.places)
@@ -77,6 +91,9 @@ def _for(emitter: Emitter, op: Operation) -> None:
     differ = union(*pieces) != 0
     inits = values_of(emitter, op.init_args)
     packings = packings_of(emitter, inits, differ=differ)
+    if not is_positive(bounds[2].piece):
+        place = emitter.unit.place(op.location)
+        emitter.effect(f"{{0}}.advance({place}, {{1}}, {{2}}, {{3}})", emitter.control, *pieces)
     emitter.loops += 1
     _until_settled(
         emitter, op, _Known(packings, differ), lambda known: _try_for(emitter, op, pieces, known)
@@ -135,6 +152,9 @@ def _for_header(
         turns = loop.text
     else:
         dtype = type.name if op.unsigned is None else type.unsigned
+        if not is_positive(emitter.piece(op.operands[2])):
+            # What `advance` lets pass does not turn, whatever the step.
+            step = f"max({step}, 1)"
         turns = f"np.arange({low}, {high}, {step}, dtype={dtype})"
     header = f"for {counter.text} in {turns}:"
     if op.unsigned is not None:
@@ -220,16 +240,30 @@ _LOOKS = frozenset(("tt.load", "tt.atomic_load", "tt.atomic_cas"))
 
 
 def _spins(op: WhileOp) -> bool:
-    """Whether a loop does nothing but look at memory, or exchange what is there."""
+    """Whether a loop does nothing but look at memory, or put there what is there."""
     before, after = op.before_region.block, op.after_region.block
     if op.inits or any(each is not after.last_op for each in after.ops):
         return False
     touching = [each for each in before.ops if each.name.startswith(("tt.load", "tt.atomic"))]
-    return all(each.name in _LOOKS or _exchanges(each) for each in touching)
+    return all(each.name in _LOOKS or _settles(each) for each in touching)
 
 
-def _exchanges(op: Operation) -> bool:
-    return isinstance(op, AtomicRMWOp) and op.kind == "exch"
+_ONCE = frozenset(("exch", "and", "or", "max", "umax", "min", "umin"))
+"""Updates that change nothing if they are made again."""
+
+
+def _settles(op: Operation) -> bool:
+    """Whether an update leaves memory as it is from the second time on."""
+    if not isinstance(op, AtomicRMWOp):
+        return False
+    return op.kind in _ONCE or (op.kind in ("add", "fadd", "xor") and _is_zero(op.val))
+
+
+def _is_zero(value: SSAValue) -> bool:
+    found = constant_value(value)
+    if isinstance(found, SplatElementsAttr):
+        found = found.scalar
+    return isinstance(found, IntegerAttr | FloatAttr) and found.value.data == 0
 
 
 def _reads_memory(block: Block) -> bool:

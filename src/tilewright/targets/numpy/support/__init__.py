@@ -13,9 +13,8 @@ from tilewright.targets.numpy.dtypes import SCALAR_NAMES
 _PACKAGE = "tilewright.targets.numpy.support"
 _BY_MODULE = {
     "control": "Control",
-    "floats": (
-        "clampf clampf_nan fma fptosi fptoui int_to_float narrow narrow_rtz round_away to_single"
-    ),
+    "extrema": "clampf clampf_nan maximumf maxnumf minimumf minnumf",
+    "floats": "fma fptosi fptoui int_to_float narrow narrow_rtz round_away to_single",
     "integers": (
         "arange ceildivsi ceildivui ctlz ctpop cttz divsi divui floordivsi ipowi less_unsigned "
         "maxui minui mulhisi mulhiui remsi remui shrui"
@@ -24,7 +23,7 @@ _BY_MODULE = {
     "reductions": "arg_reduce fold fold_by scan scan_by total",
     "select": "pick",
     "shapes": "cat gather grow histogram join map_packs only within",
-    "special": "erf erfc",
+    "special": "erf erfc powf",
 }
 
 HELPERS: Mapping[str, str] = {

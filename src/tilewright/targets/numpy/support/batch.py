@@ -15,10 +15,25 @@ from xdsl.ir import Attribute
 
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.api import Grid, Memory, NumpyFault, RunOptions, Terms
+from tilewright.targets.numpy.descriptors import ALIGNMENT, CODE
 from tilewright.targets.numpy.owners import OrderConflict
 from tilewright.targets.numpy.support.control import Control
 
 _MAX_PRINTED = 1024
+
+_ENDLESS = "a step must be positive: on a GPU this loop does not end"
+_BACKWARDS = (
+    "on a GPU this loop does not turn at all: only a step that is a constant (`tl.constexpr`) may "
+    "be negative; count up, and compute the index from the end"
+)
+_ROWS = (
+    f"pad the rows to a multiple of {ALIGNMENT} bytes, or load with pointers and a mask: the "
+    "hardware takes no other strides"
+)
+_START = (
+    f"let the tensor begin at a multiple of {ALIGNMENT} bytes, and add the rest to the offsets of "
+    "the loads: the hardware takes no other address"
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,14 @@ class UndefinedFault(NumpyFault):
 
 class WaitFault(NumpyFault):
     """A program that waits for one that comes after it, or for nobody."""
+
+
+class StepFault(NumpyFault):
+    """A loop that does not count up."""
+
+
+class DescriptorFault(NumpyFault):
+    """A descriptor, made by a program, that the hardware does not take."""
 
 
 class Batch(Control):
@@ -122,14 +145,22 @@ class Batch(Control):
         if not seen.all() and (failed := self._first(~seen)) is not None:
             self._wait_for_ever(place, failed[0])
 
-    def endless(self, place: int, spins: bool) -> None:
+    def endless(self, place: int, spins: bool, left: Any) -> None:
         if spins:
-            self._wait_for_ever(place, 0)
-        elif len(self.programs) > 1:
+            failed = self._first(left)
+            self._wait_for_ever(place, 0 if failed is None else failed[0])
+        elif self._may_wait():
             raise OrderConflict("a loop turns so often that programs may wait for each other")
 
+    def _may_wait(self) -> bool:
+        """Whether a program may wait for another one of the batch.
+
+        If it may, they share elements, and then the batch can be undone.
+        """
+        return len(self.programs) > 1 and self.mem.is_tracked
+
     def _wait_for_ever(self, place: int, position: int) -> None:
-        if len(self.programs) > 1:
+        if self._may_wait():
             raise OrderConflict("programs wait for each other")
         where = self.coordinates(position)
         text = (
@@ -137,6 +168,39 @@ class Batch(Control):
             "programs run one after another here: one can wait only for those before it"
         )
         self._raise(WaitFault, "TW6012", place, text, where, ())
+
+    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+        """Stop at a loop that does not count up: a GPU compares with the end as if it did."""
+        if (step > 0).all():
+            return
+        low, high, step = (np.atleast_1d(bound) for bound in (low, high, step))
+        failed = self._first((step < 1) & (low != high) & ((step != 0) | (low < high)))
+        if failed is None:
+            return
+        position, _ = failed
+        where = self.coordinates(position)
+        start, end, by = (int(_of_program(bound, position)) for bound in (low, high, step))
+        text = f"the step of a loop is {by} in program {where}: it counts from {start} to {end}"
+        advice = _ENDLESS if start < end else _BACKWARDS
+        self._raise(StepFault, "TW6013", place, text, where, (), advice)
+
+    def describe(self, place: int, base: Any, strides: tuple[Any, ...], itemsize: int) -> None:
+        """Stop at a descriptor that the hardware does not take; the last stride is 1."""
+        if not self.options.check_bounds:
+            return
+        given = [("its address", base), *((f"stride {i}", s) for i, s in enumerate(strides))]
+        for number, (what, value) in enumerate(given):
+            in_bytes = value if number == 0 else value.astype(np.int64) * itemsize
+            failed = self._first(in_bytes % ALIGNMENT != 0)
+            if failed is None:
+                continue
+            position, _ = failed
+            where = self.coordinates(position)
+            found = int(_of_program(in_bytes, position))
+            excess = f"{found % ALIGNMENT} bytes past" if number == 0 else f"{found} bytes, not"
+            text = f"descriptor in program {where}: {what} is {excess} a multiple of {ALIGNMENT}"
+            advice = _ROWS if number else _START
+            self._raise(DescriptorFault, CODE, place, text, where, (), advice)
 
     def need(
         self, place: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
@@ -167,10 +231,13 @@ class Batch(Control):
         text: str,
         where: Grid,
         origins: tuple[int, ...],
+        advice: str | None = None,
     ) -> None:
         diagnostic = Diagnostic(Severity.ERROR, text, self.places[place].location, code)
         for origin in (self.places[number] for number in origins):
             diagnostic.notes.append(Diagnostic(Severity.NOTE, origin.why, origin.location))
+        if advice is not None:
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, advice))
         raise fault(diagnostic, where, self.options.sources)
 
     def _first(self, wrong: Any) -> tuple[int, tuple[int, ...]] | None:

@@ -58,8 +58,14 @@ class Control:
     def turns(self, place: int, spins: bool) -> Turns:
         return Turns(self, place, spins)
 
-    def endless(self, place: int, spins: bool) -> None:
-        """Told of loops that turn very often, or turn again without having changed anything."""
+    def endless(self, place: int, spins: bool, left: Any) -> None:
+        """Told of loops that turn very often, or turn again without having changed anything.
+
+        `left` says who is still in the loop.
+        """
+
+    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+        """Told of the bounds of a loop whose step may be less than 1."""
 
     def blocks(self, count: int) -> Blocks:
         return Blocks(self, count)
@@ -128,9 +134,10 @@ class Loop:
 
 
 def trip_counts(low: Any, high: Any, step: Any) -> Any:
-    """How often a loop turns."""
+    """How often a loop turns; never, with a step that is not positive (`Batch.advance` tells)."""
     low, high, step = (x.astype(np.int64) for x in (low, high, step))
-    return np.maximum(-((low - high) // step), 0)
+    counts = np.maximum(-((low - high) // np.maximum(step, 1)), 0)
+    return np.where(step > 0, counts, 0)
 
 
 class Turns:
@@ -148,13 +155,13 @@ class Turns:
     def over(self, cond: Any) -> bool:
         """Take the programs out whose condition fails; whether none is left."""
         self._count += 1
-        if self._count == (SPINS if self._spins else SUSPICIOUS_TURNS):
-            self._control.endless(self._place, self._spins)
         active = self._control.active
         left = cond if active is None else cond & active
         if not left.any():
             self._control.switch(self._outer)
             return True
+        if self._count == (SPINS if self._spins else SUSPICIOUS_TURNS):
+            self._control.endless(self._place, self._spins, left)
         if not left.all():
             self._mask = left
             self._control.switch(left)

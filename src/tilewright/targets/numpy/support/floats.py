@@ -10,7 +10,8 @@ Half precision is converted by integer arithmetic on whole arrays, some times fa
 element-wise loop behind `astype`; the results are the same bits.
 
 Too large a number becomes the greatest finite one in the 8-bit formats (`cvt.satfinite`), and an
-infinity elsewhere. Floats out of range become the nearest integer, NaN becomes 0, as `cvt` does.
+infinity elsewhere. Cutting off makes nothing infinite, and keeps what is. Floats out of range
+become the nearest integer, as `cvt` makes them; see `_nan_as` for NaN.
 """
 
 from __future__ import annotations
@@ -28,8 +29,13 @@ _SMALL = 2048
 
 _SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
 _HALF = np.dtype(np.float16)
+_FP8E5 = np.dtype(ml_dtypes.float8_e5m2)
+"""The 8-bit format that has infinities."""
 _FINFO: Callable[[Any], Any] = ml_dtypes.finfo
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SIGNED: dict[int, Any] = {1: np.int16, 2: np.int16, 4: np.int32, 8: np.int64}
+_UNSIGNED: dict[int, Any] = {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+"""What floats become first on their way to integers of so many bytes."""
 
 _HALF_BITS = np.int32(-0x70002000)  # 0x8fffe000: sign and magnitude of a half in a single
 _HALF_SCALE = np.float32(2.0**112)
@@ -116,7 +122,10 @@ def _odd_single(x: Any) -> Any:
 def narrow_rtz(x: Any, scalar: Any) -> Any:
     """`x` in the float type `scalar`, what does not fit cut off."""
     rounded = np.asarray(narrow(x, scalar))
-    return _toward_zero(rounded, x).view(rounded.dtype)[()]
+    cut = _toward_zero(rounded, x).view(rounded.dtype)
+    if rounded.dtype == _FP8E5:
+        cut = where(np.isinf(x), x.astype(rounded.dtype), cut)
+    return cut[()]
 
 
 def int_to_float(x: Any, scalar: Any) -> Any:
@@ -124,22 +133,23 @@ def int_to_float(x: Any, scalar: Any) -> Any:
     dtype = np.dtype(scalar)
     if dtype in _SINGLES or dtype == _HALF:
         return x.astype(dtype)
+    wide = x.astype(np.float64)
     if x.dtype.itemsize == 8:
-        ten = x.dtype.type(10)
+        # Rounded to odd as well: 53 bits of the number, the last one set if more were.
         lost = (x & x.dtype.type(0x3FF)) != 0
-        return narrow(((x >> ten) | lost.astype(x.dtype)).astype(np.float64) * 1024.0, scalar)
-    return narrow(x.astype(np.float64), scalar)
+        odd = ((x >> x.dtype.type(10)) | lost.astype(x.dtype)).astype(np.float64) * 1024.0
+        wide = where(np.abs(wide) < 2.0**53, wide, odd)
+    return narrow(wide, scalar)
 
 
 def fptosi(x: Any, scalar: Any) -> Any:
-    """Floats as signed integers, the fraction cut off; 8 and 16 bits are the low ones of 32."""
-    return _to_integer(to_single(x), np.int64 if scalar is np.int64 else np.int32).astype(scalar)
+    """Floats as signed integers, the fraction cut off; 8 bits are the low ones of 16."""
+    return _to_integer(to_single(x), _SIGNED[np.dtype(scalar).itemsize]).astype(scalar)
 
 
 def fptoui(x: Any, scalar: Any) -> Any:
     """Floats as unsigned integers, the fraction cut off; returned as the signed type `scalar`."""
-    wide = np.uint64 if scalar is np.int64 else np.uint32
-    return _to_integer(to_single(x), wide).astype(scalar)
+    return _to_integer(to_single(x), _UNSIGNED[np.dtype(scalar).itemsize]).astype(scalar)
 
 
 def _to_integer(x: Any, scalar: Any) -> Any:
@@ -150,8 +160,16 @@ def _to_integer(x: Any, scalar: Any) -> Any:
     if not inside.all():
         result = where(x >= high, scalar(limits.max), result)
         result = where(x <= low, scalar(limits.min), result)
-        result = where(x != x, scalar(0), result)
+        result = where(x != x, _nan_as(scalar, x.dtype), result)
     return result[()]
+
+
+def _nan_as(scalar: Any, source: np.dtype[Any]) -> Any:
+    """What `cvt` makes of NaN: 0, or the top bit alone where 64 bits take part."""
+    bits = 8 * np.dtype(scalar).itemsize
+    if max(bits, 8 * source.itemsize) < 64:
+        return scalar(0)
+    return np.left_shift(scalar(1), scalar(bits - 1))
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -202,16 +220,6 @@ def _fma_double(a: Any, b: Any, c: Any) -> Any:
     result = total + _odd_double(*_two_sum(rest, error))
     # Splitting overflows for huge operands; there the plain result has the same value or none.
     return where(np.isfinite(result), result, a * b + c)[()]
-
-
-def clampf(x: Any, low: Any, high: Any) -> Any:
-    """`x` limited to a range; NaN becomes `low`."""
-    return np.fmin(np.fmax(x, low), high)
-
-
-def clampf_nan(x: Any, low: Any, high: Any) -> Any:
-    """`x` limited to a range; NaN stays."""
-    return np.minimum(np.maximum(x, low), high)
 
 
 def round_away(x: Any) -> Any:

@@ -5,8 +5,10 @@ integers, and unsigned ops look at the same bits. Addition, multiplication and b
 around in both worlds and need no help. Shifts by the width or more give 0, or copies of the sign
 bit for `shrsi`: NumPy and NVIDIA's hardware agree on that.
 
-Division truncates (C), NumPy's rounds down (Python). Division by zero has no meaning; what comes
-out here is -1 for quotients and the dividend for remainders, as on NVIDIA hardware.
+Division truncates (C), NumPy's rounds down (Python). Division by zero has no meaning: using such a
+quotient is reported (`ops/arith/integer.py`), but not in an address. What comes out here leads far
+out of bounds there, by whatever stride it is multiplied, while the hardware's answers (-1, and the
+dividend for a remainder) could well be the offset of an element.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tilewright.targets.numpy.support.select import where
 
 _UNSIGNED: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _DOUBLE: dict[int, Any] = {1: np.uint16, 2: np.uint32, 4: np.uint64}
+_FAR: dict[int, int] = {1: -0x55, 2: -0x5555, 4: -0x55555555, 8: -0x5555555555}
 _MASK32 = np.uint64(0xFFFFFFFF)
 _SHIFT32 = np.uint64(32)
 
@@ -32,44 +35,46 @@ def _has_zero(x: Any) -> bool:
     return not x.all()
 
 
+def _unless_by_zero(result: Any, divisor: Any) -> Any:
+    """A quotient or remainder; a number far off where there is none."""
+    if not _has_zero(divisor):
+        return result
+    return where(divisor == 0, result.dtype.type(_FAR[result.dtype.itemsize]), result)[()]
+
+
 def divsi(a: Any, b: Any) -> Any:
     """The signed quotient, truncated."""
     if b.ndim == 0 and b > 0 and a.size and a.min() >= 0:
         return a // b  # one pass; rounding down and truncating agree
-    quotient = (a - np.fmod(a, b)) // b
-    if _has_zero(b):
-        return where(b == 0, a.dtype.type(-1), quotient)
-    return quotient
+    return _unless_by_zero((a - np.fmod(a, b)) // b, b)
 
 
 def remsi(a: Any, b: Any) -> Any:
     """The remainder of the truncated quotient; it has the sign of the dividend."""
     if b.ndim == 0 and b > 0 and a.size and a.min() >= 0:
         return a - a // b * b  # dividing by one number is vectorised, remainders are not
-    remainder = np.fmod(a, b)
-    return where(b == 0, a, remainder) if _has_zero(b) else remainder
+    return _unless_by_zero(np.fmod(a, b), b)
 
 
 def divui(a: Any, b: Any) -> Any:
     """The unsigned quotient."""
-    quotient = (unsigned(a) // unsigned(b)).view(a.dtype)
-    return where(b == 0, a.dtype.type(-1), quotient) if _has_zero(b) else quotient
+    return _unless_by_zero((unsigned(a) // unsigned(b)).view(a.dtype), b)
 
 
 def remui(a: Any, b: Any) -> Any:
     """The unsigned remainder."""
-    remainder = (unsigned(a) % unsigned(b)).view(a.dtype)
-    return where(b == 0, a, remainder) if _has_zero(b) else remainder
+    return _unless_by_zero((unsigned(a) % unsigned(b)).view(a.dtype), b)
 
 
 def ceildivsi(a: Any, b: Any) -> Any:
     """The signed quotient, rounded up."""
-    return -((-a) // b) if not _has_zero(b) else where(b == 0, a.dtype.type(-1), -((-a) // b))
+    quotient = a // b
+    return _unless_by_zero(quotient + (quotient * b != a).astype(a.dtype), b)
 
 
 def floordivsi(a: Any, b: Any) -> Any:
     """The signed quotient, rounded down."""
-    return a // b if not _has_zero(b) else where(b == 0, a.dtype.type(-1), a // b)
+    return _unless_by_zero(a // b, b)
 
 
 def ceildivui(a: Any, b: Any) -> Any:

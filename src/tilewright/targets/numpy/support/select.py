@@ -29,7 +29,7 @@ def pick(mask: Any, a: Any, b: Any) -> Any:
         return a if mask else b
     if max(mask.size, a.size, b.size) < _SMALL:
         return where(mask, a, b)
-    if a.dtype == np.bool_:
+    if a.dtype.kind == "b":
         return (mask & a) | (~mask & b)
     bits = _BITS[a.dtype.itemsize]
     ones = np.negative(mask.view(np.int8)).astype(bits)

@@ -93,5 +93,17 @@ def _in_double(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return rounded
 
 
+def powf(a: Any, b: Any) -> Any:
+    """A power of floats.
+
+    NumPy computes x**2, x**0.5 and some others in another way where one exponent is used for all
+    elements, which an array of one element looks like. The result must not depend on how many
+    programs run at once, so such an array is given a second element.
+    """
+    if a.ndim and b.ndim and a.size == b.size == 1:
+        return np.power(np.append(a, a), np.append(b, b))[:1].reshape(a.shape)
+    return np.power(a, b)
+
+
 erf = _in_double(_erf64)
 erfc = _in_double(_erfc64)

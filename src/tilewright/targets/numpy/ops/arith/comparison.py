@@ -21,7 +21,7 @@ from tilewright.targets.numpy.ops.elementwise import (
     to_rank,
     widened,
 )
-from tilewright.targets.numpy.values import Piece, Pointer, Shadows, Tensor
+from tilewright.targets.numpy.values import Piece, Pointer, Shadows, Tensor, by_origin
 
 _SIGNS: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE: Mapping[str, str] = {"lt": ">", "le": ">=", "gt": "<", "ge": "<="}
@@ -111,17 +111,35 @@ def _select_pointers(emitter: Emitter, op: Operation, cond: Piece) -> None:
 
 
 def _chosen_shadows(emitter: Emitter, op: Operation, cond: Piece) -> Shadows:
-    """A lane is defined if the way that was chosen is."""
+    """A lane is defined if the condition and the way that was chosen are."""
     condition = emitter.tensor(op.operands[0])
-    rank = rank_of(op.results[0].type)
+    rank, shape = rank_of(op.results[0].type), shape_of(op.results[0].type)
     a, b = (emitter.shadows(operand) for operand in op.operands[1:])
-    found = [each.on(to_rank(emitter, each.piece, rank)) for each in condition.shadows]
-    for shadow in a:
-        if not implied(shadow, condition.mask_terms):
-            found.append(shadow.on(emitter.pure("{0} | ~{1}", shadow.piece, cond)))
-    for shadow in b:
-        found.append(shadow.on(emitter.pure("{0} | {1}", shadow.piece, cond)))
-    return tuple(found)
+    found = {
+        each.piece.text: each
+        for each in (each.on(to_rank(emitter, each.piece, rank)) for each in condition.shadows)
+    }
+    # What both ways need is needed whichever is chosen.
+    others = {each.piece.text for each in b}
+    found.update({each.piece.text: each for each in a if each.piece.text in others})
+    left = by_origin(
+        each
+        for each in a
+        if each.piece.text not in found and not implied(each, condition.mask_terms)
+    )
+    right = by_origin(each for each in b if each.piece.text not in found)
+    shadows = list(found.values())
+    for origin in dict.fromkeys((*left, *right)):
+        ways = left.get(origin, []), right.get(origin, [])
+        one, other = (emitter.conjunction([each.piece for each in way]) for way in ways)
+        if ways[0] and ways[1]:
+            piece = chosen(emitter, cond, one, other, shape)
+        elif ways[0]:
+            piece = emitter.pure("{0} | ~{1}", one, cond)
+        else:
+            piece = emitter.pure("{0} | {1}", other, cond)
+        shadows.append((ways[0] or ways[1])[0].on(piece))
+    return emitter.joined(tuple(shadows))
 
 
 RULES: dict[str, Rule] = {

@@ -57,6 +57,8 @@ def _wrapped(value: int, bits: int) -> int:
 def _digits(value: float, type: ScalarType) -> str:
     """The shortest digits that stand for `value` in `type`."""
     short = str(type.dtype.type(value))
+    if short == "-0":
+        return "-0.0"  # an integer to Python otherwise, which has no such zero
     same = type.dtype.type(float(short)) == type.dtype.type(value)
     return (
         short if same and math.copysign(1, float(short)) == math.copysign(1, value) else repr(value)

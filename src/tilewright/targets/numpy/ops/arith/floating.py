@@ -13,8 +13,8 @@ RULES: dict[str, Rule] = {
     "arith.divf": float_rule("{0} / {1}"),
     "arith.remf": float_rule("np.fmod({0}, {1})"),
     "arith.negf": plain_rule("-{0}"),
-    "arith.maximumf": plain_rule("np.maximum({0}, {1})"),
-    "arith.minimumf": plain_rule("np.minimum({0}, {1})"),
-    "arith.maxnumf": plain_rule("np.fmax({0}, {1})"),
-    "arith.minnumf": plain_rule("np.fmin({0}, {1})"),
+    "arith.maximumf": plain_rule("maximumf({0}, {1})"),
+    "arith.minimumf": plain_rule("minimumf({0}, {1})"),
+    "arith.maxnumf": plain_rule("maxnumf({0}, {1})"),
+    "arith.minnumf": plain_rule("minnumf({0}, {1})"),
 }

@@ -2,12 +2,15 @@
 
 Sums of integers that spread over axes (`rows[:, None] + cols[None, :]`) keep their terms besides,
 for addresses. A sum of 32-bit terms that overflows is then not wrapped around; `kernel.py` runs
-code without terms where memory is so large that this could matter.
+code without terms where memory is so large that this could matter, and again where an address that
+was made so is wrong.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from xdsl.ir import Operation
 
@@ -15,6 +18,7 @@ from tilewright.dialects.type_utils import rank_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import elementwise, pieces_of
 from tilewright.targets.numpy.values import (
+    NO_QUOTIENT,
     PROGRAM,
     Piece,
     Shadow,
@@ -61,6 +65,13 @@ _BOOL: Mapping[str, str] = {
 }
 
 
+_DIVISIONS = frozenset(
+    f"arith.{name}"
+    for name in ("divsi", "divui", "ceildivsi", "ceildivui", "floordivsi", "remsi", "remui")
+)
+_NUMBER = re.compile(r"i\d+\((-?\d+)\)")
+
+
 def _is_bool(emitter: Emitter, op: Operation) -> bool:
     return emitter.scalar_type(op.results[0]).kind == "b"
 
@@ -71,6 +82,35 @@ def _rule(emitter: Emitter, op: Operation) -> None:
     if template is None:
         raise emitter.unsupported(f"'{op.name}' is not defined for i1")
     elementwise(emitter, op, template)
+
+
+def _division(emitter: Emitter, op: Operation) -> None:
+    """Where the divisor is zero, the result is not defined."""
+    _rule(emitter, op)
+    result = op.results[0]
+    divisor = emitter.piece(op.operands[1])
+    if _is_nonzero(divisor):
+        return
+    value = emitter.tensor(result)
+    defined = emitter.pure("{0} != 0", divisor, hint="divisible")
+    shadow = Shadow(defined, op.location, NO_QUOTIENT)
+    emitter.define(result, replace(value, shadows=(*value.shadows, shadow)))
+
+
+def _constant(piece: Piece) -> int | None:
+    match = None if piece.line is None else _NUMBER.fullmatch(piece.line.text)
+    return None if match is None else int(match[1])
+
+
+def _is_nonzero(piece: Piece) -> bool:
+    """Whether a piece is a constant other than zero."""
+    return bool(_constant(piece))
+
+
+def is_positive(piece: Piece) -> bool:
+    """Whether a piece is a constant greater than zero."""
+    found = _constant(piece)
+    return found is not None and found > 0
 
 
 # Terms.
@@ -120,7 +160,7 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
     sign = {"arith.addi": "+", "arith.subi": "-", "arith.muli": "*"}[op.name]
     piece = emitter.pure(f"{{0}} {sign} {{1}}", a, b)
     terms: tuple[Piece, ...] = ()
-    if rank and type.bits >= _MIN_TERM_BITS:
+    if rank and type.bits >= _MIN_TERM_BITS and emitter.unit.keeps_terms:
         if op.name == "arith.muli":
             terms = _scale_terms(emitter, lhs, b) or _scale_terms(emitter, rhs, a)
         else:
@@ -128,6 +168,7 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
                 negated = [emitter.pure("-{0}", term) for term in _terms_of(rhs, b)]
                 rhs, b = Tensor(b, tuple(negated)), negated[0]
             terms = _add_terms(emitter, lhs, rhs, a, b)
+        emitter.unit.has_sums |= bool(terms) and type.bits == _MIN_TERM_BITS
     shadows = emitter.shadows(*op.operands)
     emitter.define(op.results[0], Tensor(piece, terms, shadows=shadows))
 
@@ -143,7 +184,7 @@ def implied(shadow: Shadow, terms: tuple[Piece, ...]) -> bool:
 def _decided(emitter: Emitter, lhs: Tensor, rhs: Tensor, by: str) -> Shadows:
     """Shadows of `&` or `|`: a defined operand that decides the result makes it defined."""
     if lhs.shadows and rhs.shadows:
-        return shadows_of(lhs, rhs)
+        return emitter.joined(shadows_of(lhs, rhs))
     other, shadowed = (lhs, rhs) if rhs.shadows else (rhs, lhs)
     return tuple(
         each.on(emitter.pure(by, each.piece, other.piece))
@@ -192,6 +233,7 @@ def _pair(template: str) -> Rule:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_PLAIN, _rule),
+    **dict.fromkeys(_DIVISIONS, _division),
     **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli"), _arithmetic),
     "arith.andi": _and,
     "arith.ori": _or,

@@ -29,7 +29,7 @@ from tilewright.targets.numpy.ops.blocks import (
     lanes,
     within,
 )
-from tilewright.targets.numpy.ops.checks import require_defined
+from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.tt.atomics import write_rmw
 from tilewright.targets.numpy.ops.tt.memory import new_site, write_load, write_store
@@ -51,12 +51,18 @@ def _make(emitter: Emitter, op: Operation) -> None:
     type = scalar_type(element)
     assert type is not None
     nan = PADDING.word(op.padding) == "nan"
+    strides = tuple(emitter.piece(stride) for stride in op.strides)
+    address = emitter.total(base.terms)
+    rows = tuple_text(2, len(strides) - 1)
+    place, size = emitter.unit.place(op.location), type.dtype.itemsize
+    text = f"{{0}}.describe({place}, {{1}}, {rows}, {size})"
+    emitter.effect(text, emitter.runtime, address, *strides[:-1])
     emitter.define(
         op.result,
         Block(
             base,
             tuple(emitter.piece(extent) for extent in op.shape),
-            tuple(emitter.piece(stride) for stride in op.strides),
+            strides,
             (),
             descriptor.shape,
             number(emitter, float("nan") if nan else 0, type, element),

@@ -16,6 +16,7 @@ from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.blocks import Access, block_access
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.values import (
+    NO_QUOTIENT,
     Block,
     Piece,
     Pointer,
@@ -84,9 +85,11 @@ def pointer_access(emitter: Emitter, ptr: SSAValue, mask: SSAValue | None) -> Ac
 
 def check_access(emitter: Emitter, access: Access, mask: SSAValue | None, what: str) -> None:
     """Address and mask must be defined where the access takes place."""
-    require_defined(emitter, access.pointer, f"the address of {what}", access.mask)
+    # Quotients are in most addresses; a wrong one leads out of bounds, which memory reports.
+    address, ignored = f"the address of {what}", (NO_QUOTIENT,)
+    require_defined(emitter, access.pointer, address, access.mask, ignored)
     if mask is not None:
-        require_defined(emitter, emitter.tensor(mask), f"the mask of {what}", ())
+        require_defined(emitter, emitter.tensor(mask), f"the mask of {what}", (), ignored)
 
 
 def write_load(

@@ -49,7 +49,9 @@ def _addptr(emitter: Emitter, op: Operation) -> None:
     rank = rank_of(op.result.type)
     moves = [in_bytes(emitter, to_rank(emitter, term, rank), type, size) for term in _terms(offset)]
     terms = merged(emitter, (*pointer.terms, *moves))
-    emitter.define(op.result, Pointer(terms, pointer.root, shadows_of(pointer, offset)))
+    emitter.define(
+        op.result, Pointer(terms, pointer.root, emitter.joined(shadows_of(pointer, offset)))
+    )
 
 
 def _terms(offset: Tensor) -> tuple[Piece, ...]:
