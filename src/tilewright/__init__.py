@@ -13,8 +13,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilewright.ir.diagnostics import CompileError as CompileError
     from tilewright.language import tl as tl
+    from tilewright.language.tl.aggregates import aggregate as aggregate
     from tilewright.language.tl.constexpr import constexpr_function as constexpr_function
+    from tilewright.runtime.addresses import analyze as analyze
     from tilewright.runtime.autotune import autotune as autotune
     from tilewright.runtime.config import Config as Config
     from tilewright.runtime.descriptors import TensorDescriptor as TensorDescriptor
@@ -26,13 +29,18 @@ if TYPE_CHECKING:
     from tilewright.runtime.jit import jit as jit
     from tilewright.runtime.launch import reachable as reachable
     from tilewright.runtime.options import running as running
+    from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
 __version__ = "0.1.0.dev0"
 
 _WHERE = {
+    "CompileError": "tilewright.ir.diagnostics",
     "Config": "tilewright.runtime.config",
     "JITFunction": "tilewright.runtime.jit",
+    "NumpyFault": "tilewright.targets.numpy.api",
     "TensorDescriptor": "tilewright.runtime.descriptors",
+    "aggregate": "tilewright.language.tl.aggregates",
+    "analyze": "tilewright.runtime.addresses",
     "autotune": "tilewright.runtime.autotune",
     "cdiv": "tilewright.runtime.integers",
     "constexpr_function": "tilewright.language.tl.constexpr",
@@ -46,10 +54,14 @@ _WHERE = {
 }
 
 __all__ = [
+    "CompileError",
     "Config",
     "JITFunction",
+    "NumpyFault",
     "TensorDescriptor",
     "__version__",
+    "aggregate",
+    "analyze",
     "autotune",
     "cdiv",
     "constexpr_function",

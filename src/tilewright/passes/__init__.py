@@ -26,6 +26,8 @@ PASSES: PassRegistry = {
     "dce": _lazy("dce", "Dce"),
     "symbol-dce": _lazy("symbol_dce", "SymbolDce"),
     "loop-invariant-code-motion": _lazy("loop_invariant_code_motion", "LoopInvariantCodeMotion"),
+    "axis-info": _lazy("axis_info", "AxisInfoPass"),
+    "pid-address": _lazy("pid_address", "PidAddress"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),

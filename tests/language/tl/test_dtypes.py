@@ -1,5 +1,8 @@
 """Types: what they know and how they are written, the same as Triton's."""
 
+import copy
+import pickle
+
 import pytest
 from xdsl.dialects.builtin import Float32Type, IntegerType
 
@@ -111,6 +114,17 @@ def test_equal_types_are_equal_and_hash_alike() -> None:
         tl.block_type(tl.int32, [4]),
     }
     assert len(different) == 3
+
+
+def test_there_is_one_object_for_each_scalar() -> None:
+    assert tl.dtype("fp32") is tl.float32
+    assert tl.dtype(name="int8") is tl.int8
+    assert named_dtype("bf16") is tl.bfloat16
+    assert tl.pointer_type(tl.dtype("fp16")).element_ty is tl.float16
+    assert copy.deepcopy(tl.uint16) is tl.uint16
+    assert pickle.loads(pickle.dumps(tl.float8e5)) is tl.float8e5
+    block = tl.block_type(tl.int64, [4])
+    assert pickle.loads(pickle.dumps(block)) == block
 
 
 def test_made_of_others() -> None:

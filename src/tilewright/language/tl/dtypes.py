@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -98,11 +98,34 @@ _SCALARS: Mapping[str, _Scalar] = {
 _VOID = "void"
 
 
-class dtype:
+_T = TypeVar("_T")
+
+
+class _OneEach(type):
+    """There is one object for each scalar type: kernels compare them with ``is``."""
+
+    made: ClassVar[dict[object, Any]] = {}
+
+    def __call__(cls: type[_T], *args: Any, **kwargs: Any) -> _T:
+        if cls is not dtype:
+            return type.__call__(cls, *args, **kwargs)
+        name = unwrap(args[0] if args else kwargs.get("name"))
+        if name not in _OneEach.made:
+            _OneEach.made[name] = type.__call__(cls, name)
+        return _OneEach.made[name]
+
+
+class dtype(metaclass=_OneEach):
     """A scalar type, and the base of the types made of scalars."""
 
     SIGNEDNESS: TypeAlias = Signedness
     KIND: TypeAlias = Kind
+
+    @override
+    def __reduce__(self) -> Any:
+        if type(self) is dtype:
+            return dtype, (self.name,)
+        return object.__new__, (type(self),), self.__dict__
 
     def __init__(self, name: str) -> None:
         name = unwrap(name)

@@ -1,0 +1,1 @@
+"""Answers about IR, never a change to it."""

@@ -1,0 +1,109 @@
+"""Polynomials as a reader expects them: remainders and selections as atoms.
+
+The ring form spells a remainder `X - D*fdiv(X, D)` and a selection `Q + [F]*(P - Q)`. The view
+looks for these patterns and puts `mod(X, D)`, `trem(X, D)` and `sel(F, P, Q)` back (rule S3 read
+from right to left). Each term of the cofactor of a quotient is turned on its own, and only if the
+sum gets shorter, or stays as long and the remainder enters with a positive sign. The choice is
+made from the canonical ring form alone, so equal values have equal views.
+
+    4*x - 32*fdiv(x, 8)                     4*mod(x, 8)
+    fdiv(x, 4) - 2*fdiv(x, 8)               mod(fdiv(x, 4), 2)
+    8*s*fdiv(x, 8) + mod(x, 8)              stays: another stride than the remainder's
+
+A view is for reading: arithmetic on it is exact, but no longer canonical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+
+from tilewright.analysis.affine.division import divide
+from tilewright.analysis.affine.poly import Poly
+from tilewright.analysis.affine.symbols import Atom, Kind
+
+_REMAINDER_OF = {Kind.FDIV: Kind.MOD, Kind.TDIV: Kind.TREM}
+
+
+def view_of(poly: Poly) -> Poly:
+    return _with_selections(with_remainders(poly))
+
+
+def with_remainders(poly: Poly) -> Poly:
+    """The same value with `mod` and `trem` where they shorten it."""
+    for atom in reversed(poly.atoms()):
+        if atom.kind in _REMAINDER_OF:
+            poly = _turn_quotient(poly, atom)
+    return poly
+
+
+def _turn_quotient(poly: Poly, quotient: Atom) -> Poly:
+    cofactor, _, _ = poly.split(quotient)
+    for step, (value, divisor) in _turnable(cofactor, quotient):
+        turned = _turned(poly, quotient, step, value, divisor)
+        gain = len(poly.terms) - len(turned.terms)
+        negative = next(iter(step.terms.values())) < 0
+        if gain > 0 or (gain == 0 and negative):
+            poly = turned
+    return poly
+
+
+def _turned(poly: Poly, quotient: Atom, step: Poly, value: Poly, divisor: Poly) -> Poly:
+    """`step*divisor*q` replaced by `step*(value - value mod divisor)`."""
+    space = poly.space
+    kind = _REMAINDER_OF[quotient.kind]
+    dividend = value if kind is Kind.TREM else reduced(value, divisor)
+    remainder = space.of_atom(space.derived(kind, (dividend, divisor)))
+    return poly - step * divisor * space.of_atom(quotient) + step * (value - remainder)
+
+
+def reduced(value: Poly, divisor: Poly) -> Poly:
+    """The value without multiples of the divisor (rule S2); a constant ends in [0, divisor)."""
+    rest = divide(value, divisor)[1]
+    constant = divisor.constant
+    if constant is None or constant < 0:
+        return rest
+    return rest - rest.constant_term + rest.constant_term % constant
+
+
+def _turnable(cofactor: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly, Poly]]]:
+    """(step, (value, divisor)) such that `step*divisor` is part of the quotient's cofactor and
+    `divisor*q = value - value mod divisor`."""
+    value, divisor = quotient.args
+    whole, rest = divide(cofactor, divisor)
+    for monomial in sorted(whole.terms):
+        step = Poly(cofactor.space, {monomial: whole.terms[monomial]})
+        yield step, (value, divisor)
+    constant = divisor.constant
+    if constant is None or constant <= 1 or quotient.kind is not Kind.FDIV:
+        return
+    for monomial in sorted(rest.terms):
+        coefficient = rest.terms[monomial]
+        common = gcd(coefficient, constant)
+        if common == 1:
+            continue
+        # c*fdiv(P, a) = c*fdiv(fdiv(P, a/c), c) for c dividing a
+        inner = cofactor.space.root.fdiv(value, constant // common)
+        step = Poly(cofactor.space, {monomial: coefficient // common})
+        yield step, (inner, cofactor.space.const(common))
+
+
+def _with_selections(poly: Poly) -> Poly:
+    """`[F]*R` collected as `sel(F, R, 0)`, conditions made last outermost."""
+    for atom in reversed(poly.atoms()):
+        if atom.kind is not Kind.INDICATOR:
+            continue
+        formula = atom.formula
+        assert formula is not None
+        chosen, rest, _ = poly.split(atom)
+        if not chosen.terms:
+            continue
+        space = poly.space
+        if chosen.constant is not None:
+            factor, chosen = chosen, space.one
+        else:
+            factor = space.const(chosen.content)
+            chosen = chosen.exact_quotient(chosen.content)
+        selection = space.select_view(formula, chosen, space.zero)
+        poly = rest + factor * space.of_atom(selection)
+    return poly

@@ -1,0 +1,65 @@
+"""Addresses as functions of the program id: every load and store explained.
+
+``analyze`` evaluates the integer code of a kernel symbolically and reports, for each memory access
+and call path, the exact offset, how it depends on the program id, and what follows for coalescing
+and vector width. See ``report`` for what it answers, ``docs/addresses.md`` for how to read it.
+
+    values  atoms       abstract values and the symbols in them
+    scope               where an evaluation stands, and what it found
+    transfer/           what ops do to values
+    control/            what control flow does: choices, graphs, loops, calls
+    reader              text of kernels, sketches included
+    launch  conditions  arguments, grid and facts to start from
+    classify            how an offset depends on program ids
+    lanes  runs         how it depends on lanes
+    axis                contiguity, divisibility and constancy of every value
+    analysis            all of it together
+"""
+
+from tilewright.analysis.pid_address.analysis import analyze
+from tilewright.analysis.pid_address.axis import axis_facts
+from tilewright.analysis.pid_address.errors import AnalysisError
+from tilewright.analysis.pid_address.reader import read_kernels
+from tilewright.analysis.pid_address.report import (
+    Access,
+    AccessKind,
+    AddressReport,
+    Assumption,
+    AssumptionKind,
+    Bound,
+    Box,
+    Domain,
+    Facts,
+    Loop,
+    LoopStride,
+    Param,
+    Pattern,
+    Reason,
+    ValueInfo,
+    VectorLimits,
+    Virtual,
+)
+
+__all__ = [
+    "Access",
+    "AccessKind",
+    "AddressReport",
+    "AnalysisError",
+    "Assumption",
+    "AssumptionKind",
+    "Bound",
+    "Box",
+    "Domain",
+    "Facts",
+    "Loop",
+    "LoopStride",
+    "Param",
+    "Pattern",
+    "Reason",
+    "ValueInfo",
+    "VectorLimits",
+    "Virtual",
+    "analyze",
+    "axis_facts",
+    "read_kernels",
+]

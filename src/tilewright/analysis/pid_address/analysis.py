@@ -1,0 +1,291 @@
+"""The address analysis: a kernel in, everything known about its accesses out.
+
+    evaluate   the kernel's integer code, symbolically, on every call path
+    describe   each access that was met: class, lane facts, domain, assumptions
+    order      accesses and the values behind them, as the text reads
+
+The result is an ``AddressReport``, a value; nothing in the IR is changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Operation
+
+from tilewright.analysis.affine import Interval
+from tilewright.analysis.axis_info import AxisFacts, has_hints, solve_axis_info
+from tilewright.analysis.pid_address.classify import classify, stride_of, virtual_of
+from tilewright.analysis.pid_address.control import CONTROL, UNKNOWN, run_region
+from tilewright.analysis.pid_address.domains import domain_of
+from tilewright.analysis.pid_address.errors import AnalysisError
+from tilewright.analysis.pid_address.lanes import (
+    LaneFacts,
+    Place,
+    alignment,
+    lane_facts,
+    mask_constancy,
+    vector_limits,
+)
+from tilewright.analysis.pid_address.launch import Start, kernel_of, start
+from tilewright.analysis.pid_address.lines import report_lines
+from tilewright.analysis.pid_address.report import (
+    Access,
+    AddressReport,
+    Assumption,
+    AssumptionKind,
+    Box,
+    Facts,
+    LoopStride,
+    Pattern,
+)
+from tilewright.analysis.pid_address.scope import Machine, Premise, Scope, Site
+from tilewright.analysis.pid_address.slices import backward_slice
+from tilewright.analysis.pid_address.transfer import ACCESS_OPS
+from tilewright.analysis.pid_address.types import BITS_PER_BYTE
+from tilewright.analysis.pid_address.values import Integer
+from tilewright.dialects.tt import FuncOp
+from tilewright.ir.diagnostics import resolve
+from tilewright.ir.text.names import ValueNames
+from tilewright.ir.traversal import walk
+
+_TRUNCATING = frozenset(("arith.divsi", "arith.remsi"))
+
+
+def analyze(
+    root: Operation, facts: Facts | None = None, *, function: str | None = None
+) -> AddressReport:
+    """Analyse a kernel: a function, or the public one (or `function`) of a module.
+
+    Raises ``AnalysisError`` if there is no such function or the facts cannot hold.
+    """
+    facts = facts or Facts()
+    kernel = kernel_of(root, function)
+    if kernel.is_declaration:
+        raise AnalysisError(f"the function '{kernel.sym_name.data}' has no body to analyse")
+    top = kernel.parent_op() or kernel
+    names = ValueNames(top, names_from_locations=False, use_hints=True)
+    begin = start(kernel, names, facts)
+    machine = evaluate(kernel, top, names, begin, facts)
+    return _Describer(machine, begin, kernel, top, facts).report()
+
+
+def evaluate(
+    kernel: FuncOp, top: Operation, names: ValueNames, begin: Start, facts: Facts
+) -> Machine:
+    """Evaluate a kernel on all its paths; the findings are in the machine."""
+    machine = Machine(
+        begin.space,
+        begin.atoms,
+        names,
+        {op: number for number, op in enumerate(walk(top))},
+        CONTROL,
+        UNKNOWN,
+        facts.strict_overflow,
+    )
+    env = machine.environments.setdefault((), {})
+    scope = Scope(machine, (), env, begin.ctx, begin.space.true, begin.conditions)
+    machine.calling.append(kernel)
+    run_region(scope, kernel.body, begin.arguments)
+    return machine
+
+
+class _Describer:
+    """From what the evaluation met to what the report says."""
+
+    def __init__(
+        self, machine: Machine, begin: Start, kernel: FuncOp, top: Operation, facts: Facts
+    ) -> None:
+        self._machine = machine
+        self._begin = begin
+        self._kernel = kernel
+        self._facts = facts
+        numbered = [op for op in machine.positions if op.name in ACCESS_OPS]
+        self._indices = {op: index for index, op in enumerate(numbered)}
+        self._paths = {path: at for at, path in enumerate(machine.environments)}
+        self._axis: AxisFacts | None = None
+        if any(has_hints(op) for op in machine.positions):
+            self._axis = solve_axis_info(top)
+
+    def report(self) -> AddressReport:
+        sites = sorted(self._machine.sites.values(), key=self._place_of_site)
+        lanes = [self._lane_facts(site) for site in sites]
+        signs = [
+            self._assume_signs(site) if facts.assumes_signs else 0
+            for site, (_, facts) in zip(sites, lanes, strict=True)
+        ]
+        premises = self._premises()
+        numbers = {premise.number: index for index, premise in enumerate(premises)}
+        accesses = [
+            self._access(site, place, facts, bits, numbers)
+            for site, (place, facts), bits in zip(sites, lanes, signs, strict=True)
+        ]
+        described = list(zip(sites, accesses, strict=True))
+        values, lines = report_lines(self._machine, self._paths, described)
+        return AddressReport(
+            self._kernel.sym_name.data,
+            self._begin.params,
+            self._begin.grid,
+            tuple(accesses),
+            tuple(values),
+            tuple(lines),
+            tuple(self._assumption(premise) for premise in premises),
+            self._facts,
+            self._begin.notes,
+            self._kernel,
+        )
+
+    def _place_of_site(self, site: Site) -> tuple[int, int]:
+        return self._indices[site.operation], self._paths[site.path]
+
+    # Assumptions.
+
+    def _assume_signs(self, site: Site) -> int:
+        """Premises for the divisions on which the runs of an access rest."""
+        bits = 0
+        for path, value in backward_slice(self._machine, site):
+            op = value.owner
+            if not isinstance(op, Operation) or op.name not in _TRUNCATING:
+                continue
+            known = self._machine.environments[path].get(op.operands[0])
+            if not isinstance(known, Integer) or not self._is_open(site.scope, known):
+                continue
+            here = replace(site.scope, path=path)
+            bits |= here.premise(AssumptionKind.NON_NEGATIVE, op, known.expr, Interval(0, None))
+        return bits
+
+    def _is_open(self, scope: Scope, dividend: Integer) -> bool:
+        mask = dividend.expr.deps_mask
+        return bool(mask & scope.atoms.any_lane) and not scope.ctx.is_nonneg(dividend.expr)
+
+    def _premises(self) -> list[Premise]:
+        return sorted(
+            self._machine.premises.values(),
+            key=lambda one: (
+                self._machine.position(one.operation),
+                self._paths[one.scope.path],
+                one.kind,
+            ),
+        )
+
+    def _assumption(self, premise: Premise) -> Assumption:
+        scope = premise.scope
+        low, high = premise.limits.lo, premise.limits.hi
+        assert low is not None
+        return Assumption(
+            premise.kind,
+            self._machine.name(premise.value),
+            str(premise.value.type),
+            location(premise.operation),
+            premise.operation.name,
+            scope.path,
+            premise.expr,
+            low,
+            high,
+            scope.guard,
+            domain_of(scope.atoms, (premise.expr, scope.guard, *scope.facts), scope.loops),
+            premise.operation,
+        )
+
+    # Accesses.
+
+    def _lane_facts(self, site: Site) -> tuple[Place, LaneFacts]:
+        hints = None
+        if self._axis is not None and site.box is None:
+            hints = self._axis[site.address]
+        place = Place(
+            site.scope.ctx,
+            site.offset.expr,
+            site.elem_bytes,
+            site.shape,
+            site.scope.atoms.lane_atoms(site.shape),
+            site.base.divisibility,
+            site.base.deps,
+            hints,
+        )
+        return place, lane_facts(place)
+
+    def _access(
+        self, site: Site, place: Place, lanes: LaneFacts, signs: int, numbers: dict[int, int]
+    ) -> Access:
+        scope, machine, op = site.scope, self._machine, site.operation
+        atoms = machine.atoms
+        offset, base = site.offset.expr, site.base
+        found = classify(atoms, site.offset, base)
+        virtual = None
+        if found.pattern is Pattern.NONLINEAR:
+            virtual = virtual_of(atoms, site.offset.virtual)
+        steady = mask_constancy(place, lanes, site.mask)
+        limits = None if site.is_descriptor else vector_limits(place, lanes, steady)
+        aligned = None if site.is_descriptor_argument else alignment(place, lanes)
+        basis = site.offset.basis | site.mask_basis | scope.basis | signs
+        own = [numbers[bit] for bit in _bits(basis) if bit in numbers]
+        box = site.box
+        return Access(
+            self._indices[op],
+            op.name,
+            site.kind,
+            machine.name(op.results[0]) if op.results else None,
+            machine.name(site.address),
+            site.path,
+            location(op),
+            base.name,
+            base.divisibility,
+            site.elem_bytes,
+            site.shape,
+            offset,
+            found.pattern,
+            found.reason,
+            found.axes,
+            atoms.axes(scope.guard.deps_mask),
+            found.strides,
+            lanes.strides,
+            self._loop_strides(site),
+            lanes.block_size,
+            lanes.coalesced,
+            lanes.order,
+            lanes.contiguity,
+            aligned,
+            None if limits is None else BITS_PER_BYTE * site.elem_bytes * limits.elements,
+            limits,
+            site.mask is not None,
+            site.mask,
+            steady,
+            scope.guard,
+            virtual,
+            tuple(sorted(own)),
+            domain_of(atoms, (offset, site.mask, scope.guard, *scope.facts), scope.loops),
+            scope.facts,
+            place.lanes,
+            None
+            if box is None
+            else Box(box.offset, box.shape, box.strides, box.block, box.indices),
+            op,
+        )
+
+    def _loop_strides(self, site: Site) -> tuple[LoopStride, ...]:
+        atoms = self._machine.atoms
+        varying = atoms.any_lane | atoms.any_counter
+        return tuple(
+            LoopStride(
+                loop,
+                None
+                if site.base.deps & loop.counter.deps_mask or site.base.is_top
+                else stride_of(site.offset.expr, loop.counter, varying),
+            )
+            for loop in site.scope.loops
+        )
+
+
+def _bits(mask: int) -> list[int]:
+    """The numbers of the bits that are set; as text, because there may be thousands."""
+    return [number for number, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
+
+
+def location(op: Operation) -> str | None:
+    """``file:line:column`` of an op, if its text says."""
+    position = resolve(op.location).primary
+    return None if position is None else str(position)
+
+
+__all__ = ["analyze", "evaluate", "location"]

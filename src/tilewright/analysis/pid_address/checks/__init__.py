@@ -1,0 +1,88 @@
+"""Checks of a kernel: coalescing, vector width, bounds, races, overflow, prefetching.
+
+``run_checks`` takes the report of ``analyze`` and answers each check with findings: proved, refuted
+with a witness, or unknown with the reason.
+
+    findings  settings     what is answered, what may be asked for
+    regions  questions     executions of an access, and formulas to be solved over them
+    launches               a report under examination
+    intervals              P0: ranges, congruences, bounds by elimination
+    mixed_radix            P1: digits with symbolic strides
+    presburger             P2: integer sets, by isl
+    smt                    P3: products of unknowns, by z3 if it is installed
+    enumeration ownership  P4: every program, iteration and lane of a given launch
+    contents               loaded integers, where memory is given
+    coalescing vector bounds overlap overflow prefetch    the checks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tilewright.analysis.pid_address.checks import (
+    bounds,
+    coalescing,
+    overflow,
+    overlap,
+    prefetch,
+    vector,
+)
+from tilewright.analysis.pid_address.checks.findings import (
+    Check,
+    Finding,
+    Hint,
+    Method,
+    Point,
+    Verdict,
+    Witness,
+)
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.checks.settings import Settings
+from tilewright.analysis.pid_address.report import AddressReport
+
+__all__ = [
+    "ALL_CHECKS",
+    "Check",
+    "Finding",
+    "Hint",
+    "Method",
+    "Point",
+    "Settings",
+    "Verdict",
+    "Witness",
+    "run_checks",
+]
+
+_CHECKS: dict[Check, Callable[[Launch], list[Finding]]] = {
+    Check.COALESCE: coalescing.check,
+    Check.VECTOR: vector.check,
+    Check.BOUNDS: bounds.check,
+    Check.RACE: overlap.check,
+    Check.OVERFLOW: overflow.check,
+    Check.PREFETCH: prefetch.check,
+}
+
+ALL_CHECKS: tuple[Check, ...] = tuple(_CHECKS)
+
+
+def run_checks(
+    report: AddressReport,
+    checks: Iterable[Check | str] = ALL_CHECKS,
+    settings: Settings | None = None,
+) -> tuple[Finding, ...]:
+    """The findings of the given checks, check by check, accesses in the report's order.
+
+    An unknown name raises ValueError.
+    """
+    chosen = [_CHECKS[_known(name)] for name in dict.fromkeys(checks)]
+    if not report.accesses:
+        return ()
+    launch = Launch(report, settings or Settings())
+    return tuple(finding for check in chosen for finding in check(launch))
+
+
+def _known(name: Check | str) -> Check:
+    if name not in {check.value for check in ALL_CHECKS}:
+        known = ", ".join(check.value for check in ALL_CHECKS)
+        raise ValueError(f"no check named {name}; there are {known}")
+    return Check(name)

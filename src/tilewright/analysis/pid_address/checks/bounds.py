@@ -1,0 +1,171 @@
+"""Does an access stay inside its buffer?
+
+Claim: wherever it executes, ``0 <= offset`` and ``offset + e <= size``. Without a size the answer
+is what the buffer has to hold. A descriptor's mask is its own box, so its accesses follow the same
+rule.
+"""
+
+from __future__ import annotations
+
+from tilewright.analysis.affine import Poly, evaluate
+from tilewright.analysis.affine.formula import compare
+from tilewright.analysis.pid_address.checks import intervals, presburger
+from tilewright.analysis.pid_address.checks.enumeration import NotEnumerable
+from tilewright.analysis.pid_address.checks.findings import (
+    Check,
+    Finding,
+    Method,
+    Verdict,
+    Witness,
+)
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
+from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.report import Access
+
+
+def check(launch: Launch) -> list[Finding]:
+    return [_finding(launch, access) for access in launch.report.accesses]
+
+
+def _finding(launch: Launch, access: Access) -> Finding:
+    if not access.base.startswith("%"):
+        return _unknown(access, f"nothing is known about the buffer behind {access.base}")
+    size = launch.report.facts.buffers.get(access.base.removeprefix("%"))
+    return _of_any_size(launch, access) if size is None else _of_size(launch, access, size)
+
+
+def _of_size(launch: Launch, access: Access, size: int) -> Finding:
+    region = launch.region(access)
+    context = region.context()
+    last = intervals.upper_bound(region, region.offset)
+    if last is not None and context.is_nonneg(access.offset):
+        need = last + access.elem_bytes
+        if context.is_nonneg(size - need):
+            return _safe(access, Method.INTERVALS, f"{need} of {size} bytes")
+    question = leaves(launch, access, region.space.const(size))
+    answer = ask(question, launch.effort, SYMBOLIC)
+    if answer.possible is None:
+        answer = _enumerate(launch, access, size, answer)
+    if answer.possible is False:
+        return _safe(access, answer.method, f"{size} bytes")
+    if answer.values is None:
+        return _unknown(access, answer.reason, answer.method)
+    return _outside(launch, access, question, answer, size)
+
+
+def _of_any_size(launch: Launch, access: Access) -> Finding:
+    """What the buffer has to hold; more than the access needs would be no news."""
+    limit = required(launch, access)
+    if limit is None:
+        return _below(launch, access) or _unknown(
+            access, f"the size of {access.base} is not given and no bound was found"
+        )
+    context = launch.region(access).context()
+    for sign in limit.signs:
+        context = context.assume(compare(">=", sign, 0))
+    if not context.is_nonneg(access.offset):
+        return _below(launch, access) or _unknown(
+            access, f"offsets below {access.base} are not excluded"
+        )
+    answer = presburger.decide(leaves(launch, access, limit.value), launch.effort)
+    method = Method.PRESBURGER if answer.possible is False else Method.INTERVALS
+    held = _in_elements(limit.value, access.elem_bytes)
+    conditions = [f"{access.base} holds at least {held}"]
+    conditions += [f"{sign} >= 0" for sign in limit.signs]
+    condition = " and ".join(conditions)
+    message = f"{access.name} stays inside {access.base} if {condition}"
+    return Finding(Check.BOUNDS, Verdict.PROVED, (access.index,), None, method, message, condition)
+
+
+def required(launch: Launch, access: Access) -> intervals.Limit | None:
+    """A size in bytes that suffices, in arguments and grid."""
+    region = launch.region(access)
+    limit = intervals.upper_limit(region, region.offset)
+    if limit is None:
+        return None
+    return intervals.Limit(limit.value + access.elem_bytes, limit.signs)
+
+
+def _below(launch: Launch, access: Access) -> Finding | None:
+    """An execution in front of the buffer, whatever its size."""
+    region = launch.region(access)
+    low = compare("<", region.offset, 0)
+    question = Question(region.where & low, region.symbols, region.complete, (region.offset,))
+    answer = ask(question, launch.effort, SYMBOLIC)
+    if answer.values is None:
+        return None
+    return _outside(launch, access, question, answer, None)
+
+
+def leaves(launch: Launch, access: Access, size: Poly) -> Question:
+    region = launch.region(access)
+    low = compare("<", region.offset, 0)
+    high = compare(">", region.offset + access.elem_bytes, size)
+    return Question(region.where & (low | high), region.symbols, region.complete, (region.offset,))
+
+
+def _enumerate(launch: Launch, access: Access, size: int, before: Answer) -> Answer:
+    """By visiting all points or, if they are too many, by finding a witness among some."""
+    try:
+        points = launch.sample(access)
+        values = points.first_where(
+            lambda chunk: (chunk.offset < 0) | (chunk.offset + access.elem_bytes > size)
+        )
+    except NotEnumerable as error:
+        return Answer(None, before.method, reason=before.reason or str(error))
+    if values is None and points.step > 1:
+        reason = f"one in {points.step} of its {points.points} points was looked at"
+        return Answer(None, Method.ENUMERATION, reason=reason)
+    return Answer(values is not None, Method.ENUMERATION, values)
+
+
+# Findings.
+
+
+def _outside(
+    launch: Launch, access: Access, question: Question, answer: Answer, size: int | None
+) -> Finding:
+    values = answer.values or {}
+    point = launch.region(access).point(values)
+    address = _address(launch, access, values)
+    given = launch.given(question, values)
+    message = (
+        f"{access.name} leaves {access.base}: {point} touches bytes {address} to "
+        f"{address + access.elem_bytes - 1}" + ("" if size is None else f" of {size}")
+    )
+    condition = presburger.condition(question, launch.effort) if given else None
+    if given:
+        message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
+    if condition is not None:
+        message += f"; safe if {condition}"
+    witness = Witness((point,), address, args=given)
+    return Finding(
+        Check.BOUNDS,
+        Verdict.REFUTED,
+        (access.index,),
+        witness,
+        answer.method,
+        message,
+        condition,
+    )
+
+
+def _address(launch: Launch, access: Access, values: dict[str, int]) -> int:
+    return evaluate(access.offset, {**launch.contents.scalars(), **values})
+
+
+def _safe(access: Access, method: Method, what: str) -> Finding:
+    message = f"{access.name} stays inside {access.base} ({what})"
+    return Finding(Check.BOUNDS, Verdict.PROVED, (access.index,), None, method, message)
+
+
+def _unknown(access: Access, reason: str, method: Method = Method.NONE) -> Finding:
+    message = f"{access.name} may leave {access.base}: {reason}"
+    return Finding(Check.BOUNDS, Verdict.UNKNOWN, (access.index,), None, method, message)
+
+
+def _in_elements(need: Poly, elem_bytes: int) -> str:
+    if elem_bytes > 1 and need.content % elem_bytes == 0:
+        return f"{need.exact_quotient(elem_bytes)} elements of {elem_bytes} bytes"
+    return f"{need} bytes"

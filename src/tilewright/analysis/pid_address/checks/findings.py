@@ -1,0 +1,134 @@
+"""What a check answers: a verdict, how it was reached, and a counterexample where there is one.
+
+A verdict is one of three. ``proved`` holds for every point of the domain, under ``condition`` if
+there is one; ``refuted`` comes with a witness that anybody can put into the formulas; ``unknown``
+says what was missing and never means safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+class Check(StrEnum):
+    """The names of ``--check``, and notes that come with them and are no defects."""
+
+    COALESCE = "coalesce"
+    VECTOR = "vector"
+    BOUNDS = "bounds"
+    RACE = "race"
+    OVERFLOW = "overflow"
+    PREFETCH = "prefetch"
+    LANES = "lanes"
+    """With ``race``: lanes of one program write one address."""
+    ORDER = "order"
+    """With ``coalesce``: a load and a store want different lane orders."""
+    ALIGNMENT = "alignment"
+    """With ``coalesce``: long runs that start anywhere."""
+
+
+class Method(StrEnum):
+    """Which procedure answered."""
+
+    INTERVALS = "intervals"
+    MIXED_RADIX = "mixed_radix"
+    PRESBURGER = "presburger"
+    SMT = "smt"
+    ENUMERATION = "enumeration"
+    LANE_FACTS = "lane_facts"
+    NONE = "none"
+
+
+VIOLATIONS = frozenset({Check.BOUNDS, Check.RACE, Check.OVERFLOW})
+"""Checks whose refutation is a defect of the kernel; the others are about speed."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One execution of one lane of one access."""
+
+    access: int | None
+    """Index of the access; None for a value on the way to one."""
+    program: tuple[int, int, int]
+    counters: tuple[tuple[str, int], ...]
+    """Iterations of the enclosing loops, outermost first."""
+    lanes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        parts = [f"program {_program(self.program)}"]
+        parts += [f"iteration {count} of {loop}" for loop, count in self.counters]
+        if self.lanes:
+            parts.append(f"lane {', '.join(map(str, self.lanes))}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Where a claim fails: the point or the two points, the address or value met there."""
+
+    points: tuple[Point, ...]
+    address: int | None
+    """Byte offset from the base, of the first common byte for two points."""
+    value: int | None = None
+    """Of an integer that leaves its type."""
+    args: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Arguments and grid, where the caller had left them open."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """Facts for a prefetch of one load in one loop."""
+
+    loop: str
+    bytes_per_iteration: int
+    stride: str | None
+    disjoint: bool | None
+    """Whether different iterations touch different memory."""
+    ahead: bool
+    """Whether the address needs nothing that the loop itself computes from memory."""
+    tma: bool
+    neighbours: bool | None
+    """Whether the next program reads the block that follows."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: Check
+    verdict: Verdict
+    accesses: tuple[int, ...]
+    witness: Witness | None
+    method: Method
+    message: str
+    condition: str | None = None
+    """What the caller has to make sure of, for a proof to hold."""
+    hint: Hint | None = None
+    assumption: int | None = None
+    """Index of the assumption that an overflow finding is about."""
+
+    @property
+    def is_violation(self) -> bool:
+        """Whether this is a defect of the kernel in the launch that was described. A value that
+        overflows for arguments nobody gave is a condition, not a defect."""
+        if self.verdict is not Verdict.REFUTED or self.check not in VIOLATIONS:
+            return False
+        is_open = self.witness is not None and bool(self.witness.args)
+        return not (self.check is Check.OVERFLOW and is_open)
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.verdict} ({self.method}): {self.message}"
+
+
+def _program(program: Sequence[int]) -> str:
+    """Program ids without axes that were not needed."""
+    shown = list(program)
+    while len(shown) > 1 and shown[-1] == 0:
+        shown.pop()
+    return str(shown[0]) if len(shown) == 1 else f"({', '.join(map(str, shown))})"

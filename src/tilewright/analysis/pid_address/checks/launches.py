@@ -1,0 +1,107 @@
+"""One report under examination: regions, enumerations and settings, made once and shared."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from xdsl.ir import Operation
+
+from tilewright.analysis.affine import Formula, Space, Substitution
+from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.pid_address.checks.contents import Contents
+from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
+from tilewright.analysis.pid_address.checks.questions import Question
+from tilewright.analysis.pid_address.checks.regions import VARYING, Region, domain_of, region_of
+from tilewright.analysis.pid_address.checks.settings import Effort, Settings
+from tilewright.analysis.pid_address.report import Access, AddressReport
+from tilewright.dialects.tt import GetNumProgramsOp, GetProgramIdOp
+
+
+class Launch:
+    """What all checks of one report share."""
+
+    def __init__(self, report: AddressReport, settings: Settings) -> None:
+        self.report = report
+        self.settings = settings
+        self.effort = Effort(settings)
+        self._regions: dict[int, Region] = {}
+        self._primings: dict[int, Substitution] = {}
+        self._primed: dict[int, Region] = {}
+        self._enumerations: dict[tuple[int, bool], Enumeration | NotEnumerable] = {}
+
+    @cached_property
+    def grid(self) -> tuple[int | None, ...]:
+        """The grid of the report; axes that the kernel never asks for have one program."""
+        asked = _axes(self.report.function)
+        pairs = enumerate(self.report.grid)
+        return tuple(1 if count is None and axis not in asked else count for axis, count in pairs)
+
+    @cached_property
+    def contents(self) -> Contents:
+        return Contents(self.report, self.settings.memory)
+
+    def space(self) -> Space:
+        return self.report.accesses[0].offset.space
+
+    def at(self, access: Access) -> int:
+        """The place of an access in the report: its index alone may repeat on call paths."""
+        return next(i for i, other in enumerate(self.report.accesses) if other is access)
+
+    def region(self, access: Access) -> Region:
+        key = self.at(access)
+        if key not in self._regions:
+            self._regions[key] = region_of(access, self.grid)
+        return self._regions[key]
+
+    def priming(self, access: Access) -> Substitution:
+        key = self.at(access)
+        if key not in self._primings:
+            self._primings[key] = self.region(access).priming()
+        return self._primings[key]
+
+    def primed(self, access: Access) -> Region:
+        key = self.at(access)
+        if key not in self._primed:
+            self._primed[key] = self.region(access).primed(self.priming(access))
+        return self._primed[key]
+
+    def domain(self, access: Access) -> Formula:
+        return domain_of(self.region(access), self.grid)
+
+    def enumeration(self, access: Access, every_program: bool = False) -> Enumeration:
+        """Raises NotEnumerable, the same each time."""
+        key = (self.at(access), every_program)
+        if key not in self._enumerations:
+            try:
+                self._enumerations[key] = Enumeration(
+                    self.region(access),
+                    self.grid,
+                    self.settings,
+                    self.contents,
+                    every_program,
+                )
+            except NotEnumerable as error:
+                self._enumerations[key] = error
+        found = self._enumerations[key]
+        if isinstance(found, NotEnumerable):
+            raise found
+        return found
+
+    def sample(self, access: Access) -> Enumeration:
+        """Some of the points, evenly spread: good for witnesses only."""
+        region, settings = self.region(access), self.settings
+        return Enumeration(region, self.grid, settings, self.contents, may_sample=True)
+
+    def given(self, question: Question, values: dict[str, int]) -> dict[str, int]:
+        """The arguments and the grid that a witness had to choose."""
+        free = {atom.name for atom in question.symbols() if kind_of(atom) not in VARYING}
+        return {name: value for name, value in values.items() if name in free}
+
+
+def _axes(function: Operation) -> set[int]:
+    """The axes whose program id is read anywhere near a function: its callees may do it too."""
+    root = function
+    while root.parent_op() is not None:
+        root = root.parent_op() or root
+    asking = (op for op in root.walk() if isinstance(op, GetProgramIdOp | GetNumProgramsOp))
+    return {op.dimension for op in asking}

@@ -1,0 +1,296 @@
+"""Can two different programs touch a common byte, one of them writing?
+
+Claim for a pair of accesses to one buffer: no. Two loads never conflict, nor do two atomics. A
+refuted pair is a race unless the programs synchronise in ways that are not modelled. Lanes of one
+program that store to one address are reported too, for information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilewright.analysis.affine import Formula, disjunction, evaluate
+from tilewright.analysis.pid_address.atoms import AXES
+from tilewright.analysis.pid_address.checks import mixed_radix
+from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
+from tilewright.analysis.pid_address.checks.findings import (
+    Check,
+    Finding,
+    Method,
+    Point,
+    Verdict,
+    Witness,
+)
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.checks.ownership import Meeting, Ownership
+from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
+from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.checks.regions import (
+    Region,
+    different_programs,
+    program_bounds,
+)
+from tilewright.analysis.pid_address.report import Access, AccessKind
+
+_UNMODELLED = "locks and barriers between programs are not modelled"
+
+
+def check(launch: Launch) -> list[Finding]:
+    findings: list[Finding] = []
+    for group in _groups(launch):
+        examined = _Group(launch, group)
+        findings += [examined.finding(left, right) for left, right in _pairs(group)]
+    findings += filter(None, (_same_address(access) for access in launch.report.accesses))
+    return findings
+
+
+def _groups(launch: Launch) -> list[list[Access]]:
+    """Accesses by buffer; buffers that may alias count as one."""
+    aliases = {name: group[0] for group in launch.settings.may_alias for name in group}
+    groups: dict[str, list[Access]] = {}
+    for access in launch.report.accesses:
+        name = access.base.removeprefix("%")
+        groups.setdefault(aliases.get(name, access.base.removeprefix("%")), []).append(access)
+    return list(groups.values())
+
+
+def _pairs(group: list[Access]) -> Iterator[tuple[Access, Access]]:
+    for at, left in enumerate(group):
+        for right in group[at:]:
+            kinds = {left.kind, right.kind}
+            if AccessKind.STORE in kinds or kinds == {AccessKind.ATOMIC, AccessKind.LOAD}:
+                yield left, right
+
+
+class _Group:
+    """The accesses to one buffer."""
+
+    def __init__(self, launch: Launch, accesses: list[Access]) -> None:
+        self.launch = launch
+        self.accesses = accesses
+        self._owners: Ownership | NotEnumerable | None = None
+        self._members: list[Access] = []
+
+    def finding(self, left: Access, right: Access) -> Finding:
+        launch = self.launch
+        if launch.grid == (1,) * AXES:
+            return _disjoint(left, right, Method.INTERVALS, "there is only one program")
+        if left.base != right.base:
+            return _unknown(left, right, f"{left.base} and {right.base} may overlap anyhow")
+        if not left.base.startswith("%"):
+            return _unknown(left, right, f"nothing is known about {left.base}")
+        question = common_byte(launch, left, right)
+        radix = mixed_radix.disjoint(launch, left, right)
+        if radix is not None and not radix.conditions:
+            return _disjoint(left, right, Method.MIXED_RADIX, radix.reason)
+        # With arguments open, a condition on them says more than values for which it fails.
+        procedures = SYMBOLIC if radix is None else LINEAR
+        answer = ask(question, launch.effort, procedures)
+        if answer.possible is False:
+            return _disjoint(left, right, answer.method, "no common byte")
+        if answer.values is not None:
+            return self._race(left, right, question, answer)
+        counted = self._count(left, right)
+        if counted is not None:
+            return counted
+        if radix is not None:
+            text = " and ".join(radix.conditions)
+            return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)
+        return _unknown(left, right, answer.reason, answer.method)
+
+    def _race(self, left: Access, right: Access, question: Question, answer: Answer) -> Finding:
+        values = answer.values or {}
+        mine, other = self.launch.region(left), self.launch.primed(right)
+        address = max(evaluate(mine.offset, values), evaluate(other.offset, values))
+        points = (mine.point(values), other.point(values))
+        given = self.launch.given(question, values)
+        return _race(left, right, points, address, answer.method, given)
+
+    # Enumeration.
+
+    def _count(self, left: Access, right: Access) -> Finding | None:
+        try:
+            meeting = self._meeting(left, right)
+        except NotEnumerable:
+            return None
+        if meeting is None:
+            return _disjoint(left, right, Method.ENUMERATION, "all programs were compared")
+        points = (
+            self._point(left, meeting.first, meeting.address),
+            self._point(right, meeting.second, meeting.address),
+        )
+        return _race(left, right, points, meeting.address, Method.ENUMERATION, {})
+
+    def meeting(self, left: Access, right: Access) -> Meeting | None:
+        """By enumeration alone; raises NotEnumerable."""
+        return self._meeting(left, right)
+
+    def _meeting(self, left: Access, right: Access) -> Meeting | None:
+        for access in (left, right):
+            self._enumeration(access)
+        owners = self._table()
+        return owners.meeting(self._number(left), self._number(right))
+
+    def _number(self, access: Access) -> int:
+        return next(at for at, other in enumerate(self._members) if other is access)
+
+    def _table(self) -> Ownership:
+        if self._owners is None:
+            self._owners = self._make_table()
+        if isinstance(self._owners, NotEnumerable):
+            raise self._owners
+        return self._owners
+
+    def _make_table(self) -> Ownership | NotEnumerable:
+        points: list[Enumeration] = []
+        for access in self.accesses:
+            try:
+                points.append(self._enumeration(access))
+            except NotEnumerable:
+                continue
+            self._members.append(access)
+        try:
+            return Ownership(points)
+        except NotEnumerable as error:
+            return error
+
+    def _enumeration(self, access: Access) -> Enumeration:
+        return self.launch.enumeration(access, every_program=True)
+
+    def _point(self, access: Access, program: int, address: int) -> Point:
+        """The first execution of a program that touches a byte."""
+        size = access.elem_bytes
+        values = self._enumeration(access).first_where(
+            lambda chunk: (chunk.offset <= address) & (address < chunk.offset + size),
+            program,
+            program,
+        )
+        assert values is not None, "the table says that this program touches the byte"
+        return self.launch.region(access).point(values)
+
+
+def common_byte(launch: Launch, left: Access, right: Access) -> Question:
+    """Two different programs touch one byte."""
+    mine, other = launch.region(left), launch.primed(right)
+    space, root = mine.space, mine.space.root
+    bounds = program_bounds(space, launch.grid)
+    programs = bounds & launch.priming(right).formula(bounds)
+    different = _ordered(mine, other) if left is right else different_programs(mine, other)
+    distance = mine.offset - other.offset
+    if left.elem_bytes == right.elem_bytes and root.is_multiple(distance, left.elem_bytes):
+        meet = root.compare("=", distance, 0)
+    else:
+        meet = root.compare("<", distance, right.elem_bytes)
+        meet &= root.compare("<", -distance, left.elem_bytes)
+    formula = mine.where & other.where & programs & different & meet
+    pids = [pid.atom for pid in (*mine.pids, *other.pids)]
+    order = [atom for atom in (*pids, *mine.symbols, *other.symbols) if atom is not None]
+    complete = mine.complete and other.complete
+    values = (mine.offset, other.offset)
+    return Question(formula, tuple(dict.fromkeys(order)), complete, values)
+
+
+def _ordered(mine: Region, other: Region) -> Formula:
+    """The first program comes before the second: enough for an access and itself."""
+    root = mine.space.root
+    cases: list[Formula] = []
+    equal = mine.space.true
+    for pid, twin in zip(mine.pids, other.pids, strict=True):
+        cases.append(equal & root.compare("<", pid, twin))
+        equal &= root.compare("=", pid, twin)
+    return disjunction(mine.space, cases)
+
+
+# Lanes of one program.
+
+
+def _same_address(access: Access) -> Finding | None:
+    """Two lanes of one store at one address, where lanes enter with integer factors."""
+    if access.kind is not AccessKind.STORE or not access.shape:
+        return None
+    strides = [None if s is None else s.constant for s in access.lane_strides]
+    total = np.zeros((1,) * len(access.shape), dtype=np.int64)
+    for dim, (stride, extent) in enumerate(zip(strides, access.shape, strict=True)):
+        if stride is None:
+            return None
+        place = [1] * len(access.shape)
+        place[dim] = -1
+        total = total + stride * np.arange(extent, dtype=np.int64).reshape(place)
+    _, firsts, counts = np.unique(total, return_index=True, return_counts=True)
+    repeated = np.flatnonzero(counts > 1)
+    if not repeated.size:
+        return None
+    flat = total.reshape(-1)
+    first = int(firsts[repeated[0]])
+    second = int(np.flatnonzero(flat == flat[first])[1])
+    points = tuple(
+        Point(
+            access.index,
+            (0, 0, 0),
+            tuple((loop.name, 0) for loop in access.loops),
+            tuple(int(i) for i in np.unravel_index(at, access.shape)),
+        )
+        for at in (first, second)
+    )
+    message = (
+        f"{access.name} writes one address from several lanes of a program, such as lanes "
+        f"{points[0].lanes} and {points[1].lanes}, where the mask admits both"
+    )
+    witness = Witness(points, None)
+    return Finding(
+        Check.LANES, Verdict.REFUTED, (access.index,), witness, Method.LANE_FACTS, message
+    )
+
+
+# Findings.
+
+
+def _indices(left: Access, right: Access) -> tuple[int, int]:
+    return (left.index, right.index)
+
+
+def _names(left: Access, right: Access) -> str:
+    return left.name if left is right else f"{left.name} and {right.name}"
+
+
+def _disjoint(
+    left: Access, right: Access, method: Method, reason: str, condition: str | None = None
+) -> Finding:
+    message = f"different programs do not meet in {_names(left, right)}: {reason}"
+    if condition is not None:
+        message += f", if {condition}"
+    return Finding(
+        Check.RACE, Verdict.PROVED, _indices(left, right), None, method, message, condition
+    )
+
+
+def _unknown(left: Access, right: Access, reason: str, method: Method = Method.NONE) -> Finding:
+    message = f"different programs may meet in {_names(left, right)}: {reason}"
+    return Finding(Check.RACE, Verdict.UNKNOWN, _indices(left, right), None, method, message)
+
+
+def _race(
+    left: Access,
+    right: Access,
+    points: tuple[Point, Point],
+    address: int,
+    method: Method,
+    given: dict[str, int],
+) -> Finding:
+    message = (
+        f"{_names(left, right)} of different programs meet at byte {address} of {left.base}: "
+        f"{points[0]} and {points[1]}"
+    )
+    if given:
+        message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
+    witness = Witness(points, address, args=given)
+    return Finding(
+        Check.RACE,
+        Verdict.REFUTED,
+        _indices(left, right),
+        witness,
+        method,
+        f"{message}; {_UNMODELLED}",
+    )

@@ -1,0 +1,135 @@
+"""P4 for overlap: which programs touch which bytes, for all accesses to one buffer at once.
+
+Memory is cut into units that no access splits. Of the programs that touch a unit only the first and
+the last matter: two accesses meet in different programs exactly if the programs of both together
+are not a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from tilewright.analysis.affine.arrays import IntArray
+from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
+
+MAX_UNITS = 1 << 24
+"""Units of memory that a table may have."""
+MAX_SEPARATE = 1 << 22
+"""Elements whose addresses are sorted if they lie too far apart for a table."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two programs at one place."""
+
+    first: int
+    second: int
+    address: int
+    """Of the unit."""
+
+
+class Ownership:
+    """First and last program of every unit, per access."""
+
+    def __init__(self, accesses: Sequence[Enumeration]) -> None:
+        self.unit, low, high = _frame(accesses)
+        self._places = _Places(accesses, self.unit, low, high)
+        self._owners = [self._owners_of(points) for points in accesses]
+
+    def _owners_of(self, points: Enumeration) -> tuple[IntArray, IntArray]:
+        count = len(self._places)
+        first = np.full(count, -1, dtype=np.int64)
+        last = np.full(count, -1, dtype=np.int64)
+        for chunk in points.chunks():
+            owners = np.broadcast_to(
+                chunk.programs.reshape(-1, *(1,) * (chunk.active.ndim - 1)), chunk.active.shape
+            )[chunk.active]
+            offsets = chunk.offset[chunk.active]
+            for shift in range(0, points.region.access.elem_bytes, self.unit):
+                at = self._places.numbers(offsets + shift)
+                last[at] = owners
+                fresh = first[at] < 0
+                # Of repeated indices the last assignment counts, so the order is turned round.
+                first[at[fresh][::-1]] = owners[fresh][::-1]
+        return first, last
+
+    def meeting(self, left: int, right: int) -> Meeting | None:
+        """Different programs of two accesses at one unit: least programs, then least address."""
+        first, last = self._owners[left]
+        other_first, other_last = self._owners[right]
+        both = (first >= 0) & (other_first >= 0)
+        candidates = [
+            (first, other_first),
+            (first, other_last),
+            (last, other_first),
+        ]
+        best: Meeting | None = None
+        for mine, other in candidates:
+            places = np.flatnonzero(both & (mine != other))
+            if not places.size:
+                continue
+            order = np.lexsort((places, other[places], mine[places]))
+            at = int(places[order[0]])
+            found = Meeting(int(mine[at]), int(other[at]), self._places.address(at))
+            if best is None or (found.first, found.second) < (best.first, best.second):
+                best = found
+        return best
+
+
+class _Places:
+    """Numbers for units: by distance if they lie close together, by rank otherwise."""
+
+    def __init__(self, accesses: Sequence[Enumeration], unit: int, low: int, high: int) -> None:
+        self.unit = unit
+        self.low = low
+        self.count = (high - low) // unit + 1
+        self.sorted: IntArray | None = None
+        if self.count > MAX_UNITS:
+            self.sorted = self._rank(accesses)
+            self.count = len(self.sorted)
+
+    def _rank(self, accesses: Sequence[Enumeration]) -> IntArray:
+        if sum(points.points for points in accesses) > MAX_SEPARATE:
+            raise NotEnumerable("its addresses lie too far apart to be listed")
+        parts = [
+            np.unique(chunk.offset[chunk.active] + shift)
+            for points in accesses
+            for chunk in points.chunks()
+            for shift in range(0, points.region.access.elem_bytes, self.unit)
+        ]
+        return np.unique(np.concatenate(parts))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def numbers(self, offsets: IntArray) -> IntArray:
+        if self.sorted is not None:
+            return np.searchsorted(self.sorted, offsets)
+        return ((offsets - self.low) // self.unit).astype(np.int64)
+
+    def address(self, number: int) -> int:
+        if self.sorted is not None:
+            return int(self.sorted[number])
+        return self.low + number * self.unit
+
+
+def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
+    """(unit, first address, last address) over everything that is touched."""
+    unit, low, high = 0, None, None
+    for points in accesses:
+        unit = gcd(unit, points.region.access.elem_bytes)
+        for chunk in points.chunks():
+            offsets = chunk.offset[chunk.active]
+            if not offsets.size:
+                continue
+            least, most = int(offsets.min()), int(offsets.max())
+            low = least if low is None else min(low, least)
+            high = most if high is None else max(high, most)
+            unit = gcd(unit, int(np.gcd.reduce(offsets - low)))
+    if low is None or high is None:
+        return max(unit, 1), 0, 0
+    return unit, low, high + max(points.region.access.elem_bytes for points in accesses)

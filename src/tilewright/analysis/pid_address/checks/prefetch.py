@@ -1,0 +1,128 @@
+"""What a compiler needs to know to fetch the data of a loop's later iterations early."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tilewright.analysis.affine.arrays import IntArray
+from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.pid_address.checks.coalescing import lane_offsets
+from tilewright.analysis.pid_address.checks.findings import Check, Finding, Hint, Method, Verdict
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.report import Access, AccessKind, LoopStride
+
+MAX_COMPARED = 64
+"""Iterations that are compared with the first one."""
+TMA_BYTES = 16
+"""What the strides and the start of a box must be multiples of."""
+
+
+def check(launch: Launch) -> list[Finding]:
+    return [
+        _finding(launch, access)
+        for access in launch.report.accesses
+        if access.kind is AccessKind.LOAD and access.loop_strides
+    ]
+
+
+def _finding(launch: Launch, access: Access) -> Finding:
+    hint = hint_of(launch, access)
+    message = f"{access.name} in the loop over {hint.loop}: {hint.bytes_per_iteration} bytes each"
+    message += " time" if hint.stride is None else f" time, {hint.stride} bytes apart"
+    words = {
+        "iterations do not overlap": hint.disjoint is True,
+        "iterations overlap": hint.disjoint is False,
+        "fit for a tensor-memory copy": hint.tma,
+        "the next program reads the next block": hint.neighbours is True,
+        "the address needs a value loaded in the loop": not hint.ahead,
+    }
+    message += "".join(f"; {text}" for text, applies in words.items() if applies)
+    verdict = Verdict.PROVED if hint.ahead else Verdict.UNKNOWN
+    return Finding(
+        Check.PREFETCH,
+        verdict,
+        (access.index,),
+        None,
+        Method.LANE_FACTS,
+        message,
+        hint=hint,
+    )
+
+
+def hint_of(launch: Launch, access: Access) -> Hint:
+    """For the innermost loop."""
+    inner = access.loop_strides[-1]
+    offsets = lane_offsets(access)
+    places = None if offsets is None else np.unique(offsets)
+    touched = prod(access.shape) if places is None else len(places)
+    extent = None if places is None else int(places[-1] - places[0]) + access.elem_bytes
+    return Hint(
+        inner.loop.name,
+        touched * access.elem_bytes,
+        None if inner.stride is None else str(inner.stride),
+        _disjoint(inner, places, access.elem_bytes),
+        _ahead(access, inner),
+        _is_box(launch, access),
+        _neighbours(access, extent),
+    )
+
+
+def _disjoint(inner: LoopStride, places: IntArray | None, size: int) -> bool | None:
+    """Whether no two iterations meet, by comparing the first one with the next that could."""
+    step = None if inner.stride is None else inner.stride.constant
+    if step is None or places is None:
+        return None
+    if step == 0:
+        return False
+    reach = -(-(int(places[-1] - places[0]) + size) // abs(step)) - 1
+    trips = None if inner.loop.trips is None else inner.loop.trips.constant
+    reach = reach if trips is None else min(reach, trips - 1)
+    if reach > MAX_COMPARED:
+        return None
+    return not any(_meet(places, places + k * abs(step), size) for k in range(1, reach + 1))
+
+
+def _meet(left: IntArray, right: IntArray, size: int) -> bool:
+    """Whether two sorted lists of elements share a byte."""
+    at = np.searchsorted(left, right, side="right")
+    before = np.where(at > 0, right - left[np.maximum(at - 1, 0)] < size, False)
+    last = len(left) - 1
+    after = np.where(at <= last, left[np.minimum(at, last)] - right < size, False)
+    return bool(np.any(before | after))
+
+
+def _ahead(access: Access, inner: LoopStride) -> bool:
+    """Whether no opaque value in the address changes from iteration to iteration."""
+    counter = inner.loop.counter.name
+    opaque = [atom for atom in access.offset.atoms_within() if atom.is_opaque]
+    space = access.offset.space
+    names = [space.dep_names(atom.deps_mask) for atom in opaque]
+    return not any(counter in deps for deps in names)
+
+
+def _is_box(launch: Launch, access: Access) -> bool:
+    """All rows of a box of memory, as a tensor-memory copy wants them."""
+    if not access.shape or (access.base_divisibility or 1) % TMA_BYTES:
+        return False
+    context = launch.region(access).context()
+    fast = access.order[0]
+    for dim, stride in enumerate(access.lane_strides):
+        if stride is None or any(kind_of(a) in ("pid", "it") for a in stride.atoms_within()):
+            return False
+        if dim == fast:
+            if stride.constant != access.elem_bytes:
+                return False
+        elif not context.is_multiple(stride, TMA_BYTES):
+            return False
+    return True
+
+
+def _neighbours(access: Access, extent: int | None) -> bool | None:
+    """Whether program p + 1 starts where program p ends."""
+    strides = list(access.pid_strides.values())
+    if extent is None or len(strides) != 1 or strides[0] is None:
+        return None
+    step = strides[0].constant
+    return None if step is None else abs(step) == extent

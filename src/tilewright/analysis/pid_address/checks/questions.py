@@ -1,0 +1,82 @@
+"""Questions to the decision procedures: can a formula hold, and if so, where?
+
+An application states what would be wrong (an address outside, two programs at one byte, a value
+that does not fit) as a formula; the procedures look for a solution. *No* proves the application's
+claim, a solution refutes it, once it has been confirmed by evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.analysis.affine import Atom, Formula, Poly, Space, holds
+from tilewright.analysis.pid_address.checks.findings import Method
+from tilewright.analysis.pid_address.checks.regions import is_opaque
+from tilewright.analysis.pid_address.checks.settings import Effort
+
+
+@dataclass(frozen=True)
+class Question:
+    formula: Formula
+    order: tuple[Atom, ...]
+    """The symbols of a witness, most significant first: the first solution is wanted."""
+    complete: bool
+    """Whether every solution is an execution."""
+    values: tuple[Poly, ...] = ()
+    """What a solution has to determine, even where the formula does not mention it."""
+
+    @property
+    def space(self) -> Space:
+        return self.formula.space
+
+    @property
+    def closed(self) -> bool:
+        """Whether a solution refutes: nothing in it depends on what memory holds."""
+        return self.complete and not is_opaque(self.space, (self.formula,))
+
+    def symbols(self) -> list[Atom]:
+        """Those of a witness first, then the others."""
+        roots = (self.formula, *self.values)
+        inside = [atom for atom in self.space.atoms_within(roots) if atom.is_symbol]
+        first = [atom for atom in self.order if atom in inside]
+        return first + [atom for atom in inside if atom not in first]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``possible`` is None if the procedure cannot tell; then there is a reason."""
+
+    possible: bool | None
+    method: Method
+    values: dict[str, int] | None = None
+    reason: str = ""
+
+
+Procedure = Callable[[Question, Effort], Answer]
+
+DATA = "it depends on values that are read from memory"
+LENGTH = "it is inside a loop of unknown length"
+
+
+def open_reason(question: Question) -> str:
+    return DATA if question.complete else LENGTH
+
+
+def found(question: Question, method: Method, values: dict[str, int]) -> Answer:
+    """A solution, if evaluation says so too."""
+    if not holds(question.formula, values):
+        return Answer(None, method, reason=f"the solution of {method} was not confirmed")
+    return Answer(True, method, values)
+
+
+def ask(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> Answer:
+    """The first answer; otherwise the reason of the last procedure that gave one."""
+    last = Answer(None, Method.NONE, reason="no procedure applies")
+    for procedure in procedures:
+        answer = procedure(question, effort)
+        if answer.possible is not None:
+            return answer
+        if answer.reason:
+            last = answer
+    return last

@@ -1,0 +1,163 @@
+"""P3: z3 for formulas with products of unknowns, under a time limit.
+
+z3 is optional (extra ``solver``): without it the procedure has no opinion. A model is a witness
+only if nothing in the question is opaque; *unsatisfiable* is a proof in any case, because opaque
+values and predicates are left free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from importlib import import_module
+from time import monotonic
+from typing import Any
+
+from tilewright.analysis.affine import Atom, Formula, Kind, Poly, Space
+from tilewright.analysis.affine.formula import FormulaKind
+from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.pid_address.checks.findings import Method
+from tilewright.analysis.pid_address.checks.questions import Answer, Question, found, open_reason
+from tilewright.analysis.pid_address.checks.settings import Effort
+
+# Any: z3 has no types of its own, and may not be installed.
+Solver = Any
+Term = Any
+
+
+def decide(question: Question, effort: Effort) -> Answer:
+    """Whether z3 finds the formula unsatisfiable, or a solution, in time."""
+    try:
+        z3: Solver = import_module("z3")
+    except ImportError:
+        return Answer(None, Method.SMT)
+    encoder = _Encoder(z3, question.space)
+    try:
+        goal = encoder.formula(question.formula)
+    except _NotExpressible as error:
+        return Answer(None, Method.SMT, reason=f"no integer arithmetic: {error}")
+    solver = z3.Solver()
+    solver.add(goal, *encoder.constraints)
+    outcome = _check(z3, solver, effort)
+    if outcome == z3.unsat:
+        return Answer(False, Method.SMT)
+    if outcome != z3.sat:
+        return Answer(None, Method.SMT, reason="z3 found no answer in time")
+    if not question.closed:
+        return Answer(None, Method.SMT, reason=open_reason(question))
+    model = solver.model()
+    # Arguments of real launches are not negative: such a witness is easier to believe.
+    free = [atom for atom in question.symbols() if kind_of(atom) == "arg"]
+    solver.add(*(encoder.symbol(atom) >= 0 for atom in free))
+    if free and _check(z3, solver, effort) == z3.sat:
+        model = solver.model()
+    values = {
+        atom.name: model.eval(encoder.symbol(atom), model_completion=True).as_long() * atom.divisor
+        for atom in question.symbols()
+    }
+    return found(question, Method.SMT, values)
+
+
+def _check(z3: Solver, solver: Solver, effort: Effort) -> Term:
+    """The solver's outcome within the share of time that is left."""
+    milliseconds = int(effort.share() * 1000)
+    if milliseconds < 1:
+        return z3.unknown
+    solver.set("timeout", milliseconds)
+    started = monotonic()
+    outcome = solver.check()
+    effort.spend(monotonic() - started)
+    return outcome
+
+
+class _NotExpressible(Exception):
+    """An operation that integers of z3 do not have."""
+
+
+class _Encoder:
+    """Terms of z3 for polynomials; every derived atom gets a variable and its definition."""
+
+    def __init__(self, z3: Solver, space: Space) -> None:
+        self.z3 = z3
+        self.space = space
+        self.constraints: list[Term] = []
+        self._atoms: dict[int, Term] = {}
+        self._predicates: dict[int, Term] = {}
+
+    def symbol(self, atom: Atom) -> Term:
+        """The variable of an atom (of a symbol with a divisor: the symbol over it)."""
+        if atom.id not in self._atoms:
+            variable = self.z3.Int(f"a{atom.id}")
+            self._atoms[atom.id] = variable
+            if atom.range.lo is not None:
+                self.constraints.append(variable >= atom.range.lo)
+            if atom.range.hi is not None:
+                self.constraints.append(variable <= atom.range.hi)
+        return self._atoms[atom.id]
+
+    def poly(self, poly: Poly) -> Term:
+        total: Term = self.z3.IntVal(0)
+        for monomial, coefficient in poly.terms.items():
+            factors = [self.atom(self.space.atoms[id]) for id in monomial]
+            total = total + reduce(lambda x, y: x * y, factors, self.z3.IntVal(coefficient))
+        return total
+
+    def atom(self, atom: Atom) -> Term:
+        if atom.id in self._atoms or atom.is_symbol or atom.is_opaque:
+            return self.symbol(atom)
+        if atom.formula is not None:
+            value = self.z3.If(self.formula(atom.formula), 1, 0)
+        elif atom.kind in _DEFINITIONS:
+            value = _DEFINITIONS[atom.kind](self, [self.poly(arg) for arg in atom.args])
+        else:
+            raise _NotExpressible(str(self.space.of_atom(atom)))
+        self._atoms[atom.id] = value
+        return value
+
+    def formula(self, formula: Formula) -> Term:
+        if formula.kind is FormulaKind.CMP:
+            assert formula.poly is not None
+            value = self.poly(formula.poly)
+            return {"<": value < 0, "=": value == 0, "!=": value != 0}[formula.rel]
+        if formula.kind is FormulaKind.PREDICATE:
+            return self._predicate(formula)
+        if formula.parts:
+            join = self.z3.And if formula.kind is FormulaKind.AND else self.z3.Or
+            return join(*(self.formula(part) for part in formula.parts))
+        return self.z3.BoolVal(formula.truth is True)
+
+    def _predicate(self, formula: Formula) -> Term:
+        positive = ~formula if formula.negated else formula
+        known = self._predicates.setdefault(positive.id, self.z3.Bool(f"p{positive.id}"))
+        return self.z3.Not(known) if formula.negated else known
+
+    def floor_div(self, value: Term, divisor: Term) -> Term:
+        """A fresh quotient: z3's own rounds differently for negative divisors."""
+        z3, quotient = self.z3, self.z3.FreshInt("q")
+        rest = value - divisor * quotient
+        inside = z3.If(
+            divisor > 0, z3.And(rest >= 0, rest < divisor), z3.And(rest <= 0, rest > divisor)
+        )
+        self.constraints.append(z3.If(divisor == 0, quotient == 0, inside))
+        return quotient
+
+    def trunc_div(self, value: Term, divisor: Term) -> Term:
+        z3 = self.z3
+        size = self.floor_div(
+            z3.If(value < 0, -value, value), z3.If(divisor < 0, -divisor, divisor)
+        )
+        return z3.If((value < 0) == (divisor < 0), size, -size)
+
+    def least(self, values: list[Term]) -> Term:
+        return reduce(lambda x, y: self.z3.If(x <= y, x, y), values)
+
+    def greatest(self, values: list[Term]) -> Term:
+        return reduce(lambda x, y: self.z3.If(x >= y, x, y), values)
+
+
+_DEFINITIONS: dict[Kind, Callable[[_Encoder, list[Term]], Term]] = {
+    Kind.FDIV: lambda encoder, args: encoder.floor_div(*args),
+    Kind.TDIV: lambda encoder, args: encoder.trunc_div(*args),
+    Kind.MIN: lambda encoder, args: encoder.least(args),
+    Kind.MAX: lambda encoder, args: encoder.greatest(args),
+}

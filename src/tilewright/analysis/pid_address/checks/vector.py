@@ -1,0 +1,92 @@
+"""How wide may one instruction be, and which fact is missing to make it wider?
+
+``vector_bits`` is the least of several limits. The finding names the one that binds; if it is the
+mask, the argument whose divisibility would lift it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.analysis.affine import Atom, Formula, Poly
+from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.pid_address.checks.findings import Check, Finding, Method, Verdict
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.lanes import MAX_VECTOR_BYTES
+from tilewright.analysis.pid_address.report import Access, VectorLimits
+
+
+def check(launch: Launch) -> list[Finding]:
+    return [
+        _finding(access, access.vector_limits)
+        for access in launch.report.accesses
+        if access.vector_limits is not None and access.shape
+    ]
+
+
+def _finding(access: Access, limits: VectorLimits) -> Finding:
+    widest = MAX_VECTOR_BYTES // access.elem_bytes
+    text = f"{access.name} can use {access.vector_bits} bits per instruction"
+    if limits.elements >= widest:
+        return _made(access, Verdict.PROVED, text)
+    verdict, reason = _binding(access, limits, widest)
+    return _made(access, verdict, f"{text}: {reason}")
+
+
+def _made(access: Access, verdict: Verdict, message: str) -> Finding:
+    return Finding(Check.VECTOR, verdict, (access.index,), None, Method.LANE_FACTS, message)
+
+
+def _binding(access: Access, limits: VectorLimits, widest: int) -> tuple[Verdict, str]:
+    """The constraint that allows least; a fact that is only missing leaves hope."""
+    least = limits.elements
+    if limits.contiguity <= least:
+        known = all(s is not None and s.constant is not None for s in access.lane_strides)
+        run = f"runs of contiguous lanes have {limits.contiguity} elements"
+        return (Verdict.REFUTED if known else Verdict.UNKNOWN), run
+    if limits.mask <= least:
+        return Verdict.UNKNOWN, _mask_reason(access, limits, widest)
+    if limits.base <= least:
+        known = access.base_divisibility or access.elem_bytes
+        return Verdict.UNKNOWN, f"{access.base} is only known to be divisible by {known}"
+    worst = min(limits.terms, key=lambda item: item[1], default=None)
+    if worst is None:
+        return Verdict.UNKNOWN, "nothing is known about the address"
+    wanted = min(widest, limits.contiguity) * access.elem_bytes
+    return Verdict.UNKNOWN, f"the term {worst[0]} is not known to be divisible by {wanted}"
+
+
+def _mask_reason(access: Access, limits: VectorLimits, widest: int) -> str:
+    wanted = min(widest, limits.contiguity)
+    names = list(dict.fromkeys(_spoilers(access, wanted)))
+    if not names:
+        return f"the mask changes within groups of {wanted} lanes"
+    verb = "is" if len(names) == 1 else "are"
+    return (
+        f"the mask ends at {' and '.join(names)}, which {verb} not known to be divisible by "
+        f"{wanted}; with that, {_lifted(access, limits, wanted) * access.elem_bytes * 8} bits"
+    )
+
+
+def _lifted(access: Access, limits: VectorLimits, wanted: int) -> int:
+    """The width once the mask is no limit."""
+    return min(wanted, limits.base, limits.contiguity, *(limit for _, limit in limits.terms))
+
+
+def _spoilers(access: Access, wanted: int) -> Iterator[str]:
+    """Arguments in bounds of the fast lane without the divisibility that is wanted."""
+    lane = access.lanes[access.order[0]] if access.order else None
+    if access.mask is None or lane is None:
+        return
+    for poly in _comparisons(access.mask, lane):
+        for monomial, coefficient in poly.terms.items():
+            atoms = [poly.space.atoms[id] for id in monomial]
+            if coefficient % wanted and len(atoms) == 1 and kind_of(atoms[0]) == "arg":
+                yield atoms[0].name
+
+
+def _comparisons(formula: Formula, lane: Atom) -> Iterator[Poly]:
+    if formula.poly is not None and formula.poly.mentions(lane):
+        yield formula.poly
+    for part in formula.parts:
+        yield from _comparisons(part, lane)

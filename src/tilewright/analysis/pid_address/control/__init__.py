@@ -1,0 +1,34 @@
+"""Control flow: from the name of an op to what it does.
+
+An op that stands in no table may do anything to its results, but not to anyone else's: its regions
+are evaluated as code that may run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.analysis.pid_address.control import choices, loops
+from tilewright.analysis.pid_address.control.regions import run_region
+from tilewright.analysis.pid_address.scope import ControlRule
+
+CONTROL: Mapping[str, ControlRule] = {
+    "scf.if": choices.choose,
+    "scf.index_switch": choices.switch,
+    "scf.execute_region": choices.execute,
+    "scf.for": loops.run_for,
+    "scf.while": loops.run_while,
+    "tt.call": choices.call,
+    "llvm.intr.assume": choices.assume,
+    "scf.yield": choices.nothing,
+    "scf.condition": choices.nothing,
+    "tt.return": choices.nothing,
+    "cf.br": choices.nothing,
+    "cf.cond_br": choices.nothing,
+    "cf.switch": choices.nothing,
+    "ub.unreachable": choices.nothing,
+}
+
+UNKNOWN: ControlRule = choices.unknown
+
+__all__ = ["CONTROL", "UNKNOWN", "run_region"]

@@ -1,0 +1,279 @@
+"""Lane facts of an access: strides, runs, sectors, alignment, vector width.
+
+All of them speak of one execution of the access: program and iteration are fixed, lanes vary, masks
+are ignored except where said. None depends on a layout.
+
+* A *run* is a maximal set of consecutive addresses. Dimensions whose lanes enter with integer
+  factors only are counted out together, so rows that touch make one run; other dimensions repeat
+  what those make at places unknown.
+* An access is *coalesced* if it touches no more 32-byte sectors than its bytes need, runs taken to
+  start on a sector.
+* A *vector* is an aligned group of lanes of the fast dimension that one instruction can move: the
+  lanes must be contiguous, the address of the first divisible by the size, the mask constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from tilewright.analysis.affine import Atom, Context, Formula, Interval, Poly, Substitution
+from tilewright.analysis.axis_info import AxisInfo
+from tilewright.analysis.pid_address.counting import (
+    extent_of,
+    only_lanes,
+    run_lengths,
+    terms_with,
+)
+from tilewright.analysis.pid_address.report import VectorLimits
+from tilewright.analysis.pid_address.runs import constancy, longest_run, power_of_two_in
+
+SECTOR_BYTES = 32
+"""What a GPU fetches at least, and what coalescing counts."""
+MAX_VECTOR_BYTES = 16
+"""The widest load or store of one thread."""
+MAX_ALIGNMENT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Place:
+    """What lane facts are asked of: an address as a function of lanes."""
+
+    ctx: Context
+    offset: Poly
+    elem_bytes: int
+    shape: tuple[int, ...]
+    lanes: tuple[Atom | None, ...]
+    base_divisibility: int | None
+    base_varies: int
+    """Dependencies of the base: one that was loaded may differ from lane to lane."""
+    hints: AxisInfo | None = None
+    """What the author promised about the address, and what follows from that."""
+
+
+@dataclass(frozen=True)
+class LaneFacts:
+    strides: tuple[Poly | None, ...]
+    contiguity: tuple[int, ...]
+    order: tuple[int, ...]
+    block_size: int
+    coalesced: bool | None
+    assumes_signs: bool
+    first: Poly
+    """The offset at the first lane of every contiguous group of the fast dimension."""
+
+    @property
+    def fast(self) -> int | None:
+        return self.order[0] if self.order else None
+
+
+def lane_facts(place: Place) -> LaneFacts:
+    strides = tuple(_stride(place, dim) for dim in range(len(place.shape)))
+    runs = [_contiguity(place, dim) for dim in range(len(place.shape))]
+    contiguity = tuple(length for length, _ in runs)
+    order = tuple(sorted(range(len(contiguity)), key=lambda dim: (-contiguity[dim], -dim)))
+    counted = _counted_dimensions(place)
+    lengths = _run_lengths(place, counted)
+    others = [contiguity[dim] for dim in range(len(contiguity)) if dim not in counted]
+    shortest = min(lengths) if lengths else 1
+    return LaneFacts(
+        strides,
+        contiguity,
+        order,
+        max((shortest, *others)),
+        _is_coalesced(place, lengths, others),
+        any(assumed for _, assumed in runs),
+        _first_of_groups(place, order[0], contiguity[order[0]]) if order else place.offset,
+    )
+
+
+# Single dimensions.
+
+
+def _lane_mask(place: Place) -> int:
+    mask = 0
+    for lane in place.lanes:
+        mask |= 0 if lane is None else lane.deps_mask
+    return mask
+
+
+def _stride(place: Place, dim: int) -> Poly | None:
+    lane = place.lanes[dim]
+    if lane is None:
+        return place.offset.space.zero
+    if place.base_varies & lane.deps_mask:
+        return None
+    factor = place.offset.coefficient_of(lane)
+    return None if factor is None or factor.deps_mask & _lane_mask(place) else factor
+
+
+def _contiguity(place: Place, dim: int) -> tuple[int, bool]:
+    """(length of aligned groups that rise by one element, whether signs are assumed)."""
+    lane = place.lanes[dim]
+    if lane is None or place.base_varies & lane.deps_mask:
+        return _promised(place, dim, 1), False
+    run = longest_run(place.ctx, place.offset, lane, place.elem_bytes)
+    promised = _promised(place, dim, run.length)
+    return promised, run.assumes_signs and promised == run.length
+
+
+def _promised(place: Place, dim: int, found: int) -> int:
+    if place.hints is None or dim >= place.hints.rank:
+        return found
+    return max(found, min(place.hints.contiguity[dim], place.shape[dim]))
+
+
+# Sets of addresses.
+
+
+def _counted_dimensions(place: Place) -> frozenset[int]:
+    """Dimensions whose lanes stand only in terms that are functions of lanes alone."""
+    dims = {lane: dim for dim, lane in enumerate(place.lanes) if lane is not None}
+    counted = {dim for lane, dim in dims.items() if not place.base_varies & lane.deps_mask}
+    terms: list[tuple[bool, set[int]]] = []
+    space = place.offset.space
+    for monomial, factor in place.offset.terms.items():
+        term = Poly(space, {monomial: factor})
+        inside = {dim for lane, dim in dims.items() if term.support & space.own_bit(lane)}
+        if inside:
+            terms.append((only_lanes(term) is not None, inside))
+    changed = True
+    while changed:
+        changed = False
+        for pure, inside in terms:
+            if inside & counted and (not pure or not inside <= counted):
+                counted -= inside
+                changed = True
+    return frozenset(counted)
+
+
+def _run_lengths(place: Place, counted: frozenset[int]) -> list[int]:
+    """Lengths in elements of the runs that the counted dimensions make."""
+    lanes = [place.lanes[dim] for dim in sorted(counted)]
+    moving = [lane for lane in lanes if lane is not None and place.offset.mentions(lane)]
+    if not moving:
+        return [1]
+    if len(moving) == 1:
+        stride = place.offset.coefficient_of(moving[0])
+        step = None if stride is None else stride.constant
+        if step is not None:
+            extent = extent_of(moving[0])
+            return [extent] if abs(step) == place.elem_bytes else [1] * extent
+    return run_lengths(terms_with(place.offset, moving), moving, place.elem_bytes)
+
+
+def _is_coalesced(place: Place, lengths: Sequence[int], others: Sequence[int]) -> bool | None:
+    moving = [
+        lane
+        for lane in place.lanes
+        if lane is not None and (place.offset.mentions(lane) or place.base_varies & lane.deps_mask)
+    ]
+    size = place.elem_bytes
+    everything_counted = not others or all(lane is None for lane in place.lanes)
+    if not moving:
+        return True
+    if everything_counted:
+        sectors = sum(-(-length * size // SECTOR_BYTES) for length in lengths)
+        return sectors == -(-sum(lengths) * size // SECTOR_BYTES)
+    if all(length * size % SECTOR_BYTES == 0 for length in lengths):
+        return True
+    if any(length * size % SECTOR_BYTES == 0 for length in others):
+        return True
+    return None
+
+
+# Alignment and vectors.
+
+
+def _first_of_groups(place: Place, dim: int, size: int) -> Poly:
+    """The offset at the first lane of every aligned group of `size` lanes along a dimension."""
+    lane = place.lanes[dim]
+    if lane is None or not place.offset.mentions(lane):
+        return place.offset
+    groups = max(place.shape[dim] // size, 1)
+    space = place.offset.space
+    if groups == 1:
+        start = space.zero
+    else:
+        start = space.symbol(f"{lane.name}.hi", Interval(0, groups - 1)) * size
+    return Substitution(place.ctx, {lane: start}).poly(place.offset)
+
+
+def _divisor(place: Place, value: Poly) -> int:
+    return power_of_two_in(place.ctx.congruence(value).divisor, MAX_ALIGNMENT)
+
+
+def _base_divisor(place: Place) -> int:
+    promised = place.base_divisibility
+    return place.elem_bytes if promised is None else power_of_two_in(promised, MAX_ALIGNMENT)
+
+
+def alignment(place: Place, facts: LaneFacts) -> int:
+    """The power of two that divides the address of every group of contiguous lanes."""
+    fast = facts.fast
+    size = 1 if fast is None else facts.contiguity[fast]
+    found = gcd(_divisor(place, facts.first), _base_divisor(place))
+    hints = place.hints
+    if hints is None or fast is None or fast >= hints.rank or size % hints.contiguity[fast]:
+        return found
+    return max(found, min(hints.divisibility[fast], _base_limit(place)))
+
+
+def _base_limit(place: Place) -> int:
+    """Hints about an address count up to what is known of any base."""
+    return MAX_ALIGNMENT if place.base_divisibility is None else _base_divisor(place)
+
+
+def mask_constancy(place: Place, facts: LaneFacts, mask: Formula | None) -> int:
+    """Lanes of the fast dimension in a group on which the mask does not change."""
+    fast = facts.fast
+    if fast is None:
+        return 1
+    lane = place.lanes[fast]
+    if mask is None or lane is None:
+        return place.shape[fast]
+    return constancy(place.ctx, mask, lane)
+
+
+def vector_limits(place: Place, facts: LaneFacts, mask_lanes: int) -> VectorLimits:
+    """How many elements one instruction may move, and what each constraint would allow."""
+    widest = max(1, MAX_VECTOR_BYTES // place.elem_bytes)
+    fast = facts.fast
+    length = 1 if fast is None else facts.contiguity[fast]
+    base = min(widest, max(1, _base_divisor(place) // place.elem_bytes))
+    elements = 1
+    while 2 * elements <= min(widest, length, base, mask_lanes):
+        if not _is_aligned(place, facts, 2 * elements):
+            break
+        elements *= 2
+    return VectorLimits(length, base, _term_limits(place, facts, widest), mask_lanes, elements)
+
+
+def _is_aligned(place: Place, facts: LaneFacts, elements: int) -> bool:
+    """Whether groups of so many lanes start at multiples of their size.
+
+    They are parts of a contiguous group, so they do if the contiguous groups do.
+    """
+    size = elements * place.elem_bytes
+    if _divisor(place, facts.first) % size == 0:
+        return True
+    fast, hints = facts.fast, place.hints
+    if hints is None or fast is None or hints.rank <= fast:
+        return False
+    return hints.contiguity[fast] >= elements and hints.divisibility[fast] % size == 0
+
+
+def _term_limits(place: Place, facts: LaneFacts, widest: int) -> tuple[tuple[Poly, int], ...]:
+    first = facts.first
+    own = None if facts.fast is None else place.lanes[facts.fast]
+    limits: list[tuple[Poly, int]] = []
+    for monomial, factor in first.view().terms.items():
+        term = Poly(first.space, {monomial: factor})
+        if own is not None and any(
+            first.space.atoms[id].name == f"{own.name}.hi" for id in monomial
+        ):
+            continue
+        limit = min(widest, max(1, _divisor(place, term) // place.elem_bytes))
+        limits.append((term, limit))
+    return tuple(limits)

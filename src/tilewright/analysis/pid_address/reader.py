@@ -1,0 +1,63 @@
+"""Reading kernels for analysis, a little less strictly than a compiler would.
+
+People sketch kernels: a scalar added to a tensor without ``tt.splat``, three dots for what does not
+matter, no ``tt.return``. What an address is can be told all the same. Text is read strictly first,
+so that every correct file is read as everywhere else; a sketch is tried only if that fails, and
+errors are always those of the strict reading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import UnresolvedOperand
+from xdsl.utils.exceptions import ParseError
+
+from tilewright.dialects.type_utils import element_type_of, is_tensor
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.text import parse_source
+from tilewright.ir.text.parser import IRParser
+
+_DOTS = re.compile(r"^[ \t]*\.\.\.[ \t]*$", re.MULTILINE)
+
+
+def read_kernels(
+    context: Context, text: str, name: str, engine: DiagnosticEngine
+) -> ModuleOp | None:
+    """The module in `text`; None, with errors in `engine`, if it cannot be read."""
+    trial = DiagnosticEngine()
+    source = parse_source(context, text, name, trial)
+    if source is None:
+        sketch = _read_sketch(context, text, name)
+        if sketch is not None:
+            engine.sources.add(name, text, 1)
+            return sketch
+        parse_source(context, text, name, engine)
+        return None
+    engine.sources.add(name, text, 1)
+    return source.module
+
+
+def _read_sketch(context: Context, text: str, name: str) -> ModuleOp | None:
+    without_dots = _DOTS.sub(lambda dots: " " * len(dots[0]), text)
+    try:
+        return _SketchParser(context, without_dots, name).parse_module()
+    except (ParseError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        return None
+
+
+class _SketchParser(IRParser):
+    """Takes a scalar where a tensor of such scalars is wanted: the same value in every lane."""
+
+    @override
+    def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
+        known = self.ssa_values.get(operand.operand_name)
+        if known is not None and operand.index < len(known):
+            value = known[operand.index]
+            if is_tensor(type) and value.type == element_type_of(type):
+                return value
+        return super().resolve_operand(operand, type)

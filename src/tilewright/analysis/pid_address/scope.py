@@ -1,0 +1,293 @@
+"""Where the evaluation stands: a place on a path, what is known there, and what it found.
+
+``Machine`` is one analysis: its symbols, names and findings. ``Scope`` is one place in it: the
+values of one function on one call path, the conditions under which the place is reached, and the
+loops around it. A body that is evaluated twice (loops) writes its findings twice; the last
+writing is the one with the solved values, so findings are kept by op and path and overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
+from tilewright.analysis.pid_address.atoms import Atoms
+from tilewright.analysis.pid_address.report import AccessKind, AssumptionKind, Loop
+from tilewright.analysis.pid_address.types import integer_range, is_boolean, rank
+from tilewright.analysis.pid_address.values import (
+    AXIS_BITS,
+    Base,
+    Boolean,
+    Data,
+    Integer,
+    Pointer,
+    Value,
+    basis_of,
+    deps_of,
+)
+from tilewright.dialects.type_utils import PointerLike, element_type_of, shape_of
+from tilewright.ir.symbols import SymbolTables
+from tilewright.ir.text.names import ValueNames
+
+Path: TypeAlias = tuple[str, ...]
+ControlRule: TypeAlias = "Callable[[Scope, Operation], Scope]"
+"""Evaluates an op with control flow; the scope behind it."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An access as it was met; what follows from it is worked out afterwards."""
+
+    operation: Operation
+    path: Path
+    kind: AccessKind
+    address: SSAValue
+    base: Base
+    offset: Integer
+    elem_bytes: int
+    shape: tuple[int, ...]
+    mask: Formula | None
+    mask_basis: int
+    scope: Scope
+    box: BoxParts | None = None
+    is_descriptor: bool = False
+    is_descriptor_argument: bool = False
+
+
+@dataclass(frozen=True)
+class BoxParts:
+    """The tensor behind an access by block, and where the block lies in it."""
+
+    offset: Poly
+    shape: tuple[Poly, ...]
+    strides: tuple[Poly, ...]
+    block: tuple[int, ...]
+    indices: tuple[Poly, ...]
+
+
+@dataclass(frozen=True)
+class Premise:
+    """Something the values rest on, as it was met."""
+
+    number: int
+    kind: AssumptionKind
+    operation: Operation
+    value: SSAValue
+    expr: Poly
+    limits: Interval
+    scope: Scope
+
+
+@dataclass
+class Machine:
+    """One analysis of one kernel."""
+
+    space: Space
+    atoms: Atoms
+    names: ValueNames
+    positions: Mapping[Operation, int]
+    """Ops numbered in textual order."""
+    control: Mapping[str, ControlRule]
+    unknown_op: ControlRule
+    strict_overflow: bool
+    symbols: SymbolTables = field(default_factory=SymbolTables)
+    sites: dict[tuple[Operation, Path], Site] = field(
+        default_factory=dict[tuple[Operation, Path], Site]
+    )
+    premises: dict[tuple[Operation, Path, AssumptionKind], Premise] = field(
+        default_factory=dict[tuple[Operation, Path, AssumptionKind], Premise]
+    )
+    environments: dict[Path, dict[SSAValue, Value]] = field(
+        default_factory=dict[Path, dict[SSAValue, Value]]
+    )
+    calls: dict[Path, tuple[Operation, Path]] = field(
+        default_factory=dict[Path, tuple[Operation, Path]]
+    )
+    """By path: the call it ends with, and the path of the caller."""
+    calling: list[Operation] = field(default_factory=list[Operation])
+    """Functions being evaluated, so that recursion is found."""
+    _unique: dict[tuple[SSAValue, Path], str] = field(
+        default_factory=dict[tuple[SSAValue, Path], str]
+    )
+    _taken: set[str] = field(default_factory=set[str])
+    _numbers: dict[tuple[Operation, Path, AssumptionKind], int] = field(
+        default_factory=dict[tuple[Operation, Path, AssumptionKind], int]
+    )
+
+    def name(self, value: SSAValue) -> str:
+        return f"%{self.names.of(value)}"
+
+    def unique_name(self, value: SSAValue, path: Path) -> str:
+        """A name that no other value has: regions side by side may use a name twice."""
+        known = self._unique.get((value, path))
+        if known is None:
+            plain = known = "@".join((self.name(value), *path))
+            number = 2
+            while known in self._taken:
+                known = f"{plain}~{number}"
+                number += 1
+            self._taken.add(known)
+            self._unique[value, path] = known
+        return known
+
+    def position(self, op: Operation) -> int:
+        return self.positions[op]
+
+    def control_of(self, op: Operation) -> ControlRule:
+        return self.control.get(op.name, self.unknown_op)
+
+    def number_of(self, key: tuple[Operation, Path, AssumptionKind]) -> int:
+        return self._numbers.setdefault(key, AXIS_BITS + len(self._numbers))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A place in the code on one call path."""
+
+    machine: Machine
+    path: Path
+    env: dict[SSAValue, Value]
+    """By SSA value; shared by all scopes of one path."""
+    ctx: Context
+    guard: Formula
+    facts: tuple[Formula, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    basis: int = 0
+    """What the conditions and the bounds of the loops rest on."""
+
+    # Where.
+
+    @property
+    def atoms(self) -> Atoms:
+        return self.machine.atoms
+
+    @property
+    def space(self) -> Space:
+        return self.machine.space
+
+    def under(self, condition: Formula, basis: int = 0) -> Scope:
+        """The same place, reached only if `condition` holds."""
+        if condition.truth is True:
+            return replace(self, basis=self.basis | basis) if basis else self
+        return replace(
+            self,
+            ctx=self.ctx.assume(condition),
+            guard=self.guard & condition,
+            basis=self.basis | basis,
+        )
+
+    def knowing(self, fact: Formula) -> Scope:
+        """The same place, with something known that is no condition."""
+        if fact.truth is True:
+            return self
+        return replace(self, ctx=self.ctx.assume(fact), facts=(*self.facts, fact))
+
+    def inside(self, loop: Loop, bound: Formula, basis: int) -> Scope:
+        """The body of a loop, where `bound` is known of its counter."""
+        return replace(
+            self,
+            ctx=self.ctx.assume(bound),
+            loops=(*self.loops, loop),
+            basis=self.basis | basis,
+        )
+
+    def loop_mask(self) -> int:
+        """Dependence on the iteration of every loop around."""
+        mask = 0
+        for loop in self.loops:
+            mask |= loop.counter.deps_mask
+        return mask
+
+    # Values.
+
+    def get(self, value: SSAValue) -> Value:
+        known = self.env.get(value)
+        return self.unknown(value, self.atoms.unsupported) if known is None else known
+
+    def set(self, value: SSAValue, known: Value) -> None:
+        self.env[value] = known
+
+    def integer(self, value: SSAValue) -> Integer:
+        known = self.get(value)
+        if isinstance(known, Integer):
+            return known
+        if isinstance(known, Boolean):
+            expr = self.ctx.indicator(known.formula)
+            return Integer(expr, expr, basis=known.basis)
+        return self.opaque_integer(value, deps_of(known), basis_of(known))
+
+    def formula(self, value: SSAValue) -> Boolean:
+        known = self.get(value)
+        if isinstance(known, Boolean):
+            return known
+        mask = deps_of(known) | (0 if isinstance(known, Data) else self.atoms.unsupported)
+        return Boolean(self.opaque_formula(value, mask), basis_of(known))
+
+    def pointer(self, value: SSAValue) -> Pointer:
+        known = self.get(value)
+        return known if isinstance(known, Pointer) else self.unknown_pointer(value, deps_of(known))
+
+    # Opaque values.
+
+    def opaque_name(self, value: SSAValue) -> str:
+        return self.machine.unique_name(value, self.path)
+
+    def opaque_integer(self, value: SSAValue, mask: int, basis: int = 0) -> Integer:
+        expr = self.atoms.opaque(
+            self.opaque_name(value), mask, shape_of(value.type), integer_range(value.type)
+        )
+        return Integer(expr, expr, basis=basis)
+
+    def opaque_formula(self, value: SSAValue, mask: int) -> Formula:
+        return self.atoms.predicate(self.opaque_name(value), mask, shape_of(value.type))
+
+    def unknown_pointer(self, value: SSAValue, mask: int, basis: int = 0) -> Pointer:
+        """A pointer to who knows where."""
+        base = Base("?", None, None, mask)
+        return Pointer(base, Integer(self.space.zero, self.space.zero, basis=basis))
+
+    def unknown(self, value: SSAValue, mask: int, basis: int = 0) -> Value:
+        """A value of which only its type and its dependencies are known."""
+        element = element_type_of(value.type)
+        if isinstance(element, PointerLike):
+            return self.unknown_pointer(value, mask, basis)
+        if is_boolean(value.type):
+            return Boolean(self.opaque_formula(value, mask), basis)
+        if integer_range(value.type).is_bounded:
+            return self.opaque_integer(value, mask, basis)
+        return Data(mask, basis)
+
+    def set_unknown(self, op: Operation, reason: int, dropped: int = 0) -> None:
+        """Results that depend on all operands, but not on the lanes in `dropped`."""
+        mask, basis = reason, 0
+        for operand in op.operands:
+            known = self.get(operand)
+            mask |= deps_of(known)
+            basis |= basis_of(known)
+        for result in op.results:
+            self.set(result, self.unknown(result, mask & ~dropped, basis))
+
+    # Findings.
+
+    def premise(self, kind: AssumptionKind, op: Operation, expr: Poly, limits: Interval) -> int:
+        """The bit of an assumption about an op, made here."""
+        value: SSAValue = op.results[0]
+        key = (op, self.path, kind)
+        number = self.machine.number_of(key)
+        self.machine.premises[key] = Premise(number, kind, op, value, expr, limits, self)
+        return 1 << number
+
+    def needs_no_premise(self, kind: AssumptionKind, op: Operation) -> None:
+        """Forget an assumption that an earlier evaluation made and this one does not need."""
+        self.machine.premises.pop((op, self.path, kind), None)
+
+    def record(self, site: Site) -> None:
+        self.machine.sites[site.operation, site.path] = site
+
+
+def is_scalar(value: SSAValue) -> bool:
+    return rank(value.type) == 0

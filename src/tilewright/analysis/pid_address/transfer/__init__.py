@@ -1,0 +1,17 @@
+"""What ops do to abstract values: tables from op name to rule, one file per kind of op.
+
+An op without a rule gives results of which only the dependencies are known: they depend on what
+its operands depend on, and the reason is ``unsupported``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.analysis.pid_address.transfer.arith import ARITH_RULES, Rule
+from tilewright.analysis.pid_address.transfer.memory import ACCESS_OPS, MEMORY_RULES
+from tilewright.analysis.pid_address.transfer.shape import SHAPE_RULES
+
+RULES: Mapping[str, Rule] = {**ARITH_RULES, **SHAPE_RULES, **MEMORY_RULES}
+
+__all__ = ["ACCESS_OPS", "RULES", "Rule"]

@@ -1,0 +1,155 @@
+"""``tilewright analyze``: how every load and store depends on the program id.
+
+The report goes to standard output (or ``-o``), everything else to standard error. An access that a
+check proves wrong makes the exit code 1; input that cannot be analysed makes it 2.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilewright.analysis.pid_address import AnalysisError
+from tilewright.analysis.pid_address.checks import ALL_CHECKS, Check, Settings, run_checks
+from tilewright.cli.analyze_inputs import Input, check_pointers, read_text, run_script
+from tilewright.cli.analyze_options import Options, UsageError, parse
+from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
+from tilewright.report import address_html, address_json, address_text
+from tilewright.report.address_document import Document
+from tilewright.runtime.addresses import checks_named
+
+_USAGE = """\
+usage: {program} [flags] FILE
+       {program} [flags] FILE.py [arguments of the script]
+
+Explains every load, store and atomic of a kernel: how its address depends on the program id,
+whether it coalesces, how wide it can be. FILE is IR text ('-' for standard input); a script is
+run, and every kernel it launches is analysed with its real grid, arguments and buffers.
+
+  --format FORMAT        text (the default), json or html (one file); --json for short
+  -o FILE                write there instead of standard output
+  --verbose              text: also vector width, alignment, order, guard, assumptions
+  --function NAME        this function, or only launches of this kernel
+  --check LIST           look for mistakes: {checks}; or all
+  --assume CONDITION     something that holds, for instance 'M % 128 == 0'
+  --noalias              pointer arguments point to memory of their own (the default)
+  --may-alias A,B        these arguments may point into the same memory
+  --strict-overflow      call unknown what might leave its integer type
+  --timeout SECONDS      for every question to a solver
+
+for IR text
+  --grid X[,Y[,Z]]       programs along each axis; '?' for an unknown number
+  --arg NAME=VALUE       the value of an integer argument
+  --buffer NAME=BYTES    the size of what a pointer argument points to
+
+for scripts
+  --compat               let the script import triton and get tilewright
+  --traceback            Python's traceback of an error instead of its text
+
+Flags stand before a script; what follows it is the script's own.
+
+examples:
+  {program} kernel.ttir --grid 8 --arg n=1000 --buffer x_ptr=4000 --check bounds,race
+  {program} --format html -o softmax.html examples/tl/softmax.py
+
+Exit code: 0; 1 if a check found a violation; 2 if the input is wrong.
+"""
+
+_BAD_INPUT = 2
+
+Renderer = Callable[..., str]
+
+_RENDERERS: dict[str, Renderer] = {
+    "text": address_text.render,
+    "json": address_json.render,
+    "html": address_html.render,
+}
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    script = next((index for index, word in enumerate(arguments) if word.endswith(".py")), None)
+    if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
+        sys.stdout.write(_USAGE.format(program=program, checks=", ".join(ALL_CHECKS)))
+        return 0
+    try:
+        options = parse(arguments)
+        return _analyse(options, checks_named(options.checks), program)
+    except (UsageError, AnalysisError) as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return _BAD_INPUT
+
+
+def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
+    engine = DiagnosticEngine()
+    code = 0
+    if options.is_script:
+        script = run_script(options)
+        inputs = script.inputs
+        for remark in script.remarks:
+            sys.stderr.write(f"{program}: {remark}\n")
+        if script.code:
+            sys.stderr.write(f"{program}: the script ended with exit code {script.code}\n")
+            code = _BAD_INPUT
+        elif not inputs:
+            raise UsageError("no kernel was launched, so there is nothing to analyse")
+    else:
+        found = read_text(options, engine)
+        inputs = () if found is None else (found,)
+    documents = [_document(each, options, checks, program) for each in inputs]
+    if engine.diagnostics:
+        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=colour) + "\n")
+    if documents:
+        text = _RENDERERS[options.format](documents, verbose="verbose" in options.switches)
+        code = max(code, _write(options.output, _printable(text), program))
+    if engine.has_errors or code:
+        return _BAD_INPUT
+    violated = any(finding.is_violation for each in documents for finding in each.findings)
+    return 1 if violated else 0
+
+
+def _document(each: Input, options: Options, checks: Sequence[Check], program: str) -> Document:
+    report = each.report()
+    for group in options.aliases:
+        check_pointers(report, sorted(group), "--may-alias")
+    for note in report.notes:
+        sys.stderr.write(f"{program}: {note}\n")
+    return Document(
+        report, run_checks(report, checks, _settings(options)), each.launch, each.source
+    )
+
+
+def _settings(options: Options) -> Settings:
+    aliases = tuple(tuple(sorted(names)) for names in options.aliases)
+    if options.timeout is None:
+        return Settings(may_alias=aliases)
+    return Settings(timeout=options.timeout, may_alias=aliases)
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def _printable(text: str) -> str:
+    """`text` without what names may contain but XML, UTF-8 and terminals cannot."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def _write(output: str, text: str, program: str) -> int:
+    if output == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return 0
+    # Next to the target first, so that a full disk does not cost the report that was there.
+    draft = Path(f"{output}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(output)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
+        return _BAD_INPUT
+    return 0

@@ -1,0 +1,222 @@
+"""From a file to reports on its kernels: IR text is read, a script is run and listened to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.analysis.pid_address import (
+    AddressReport,
+    AnalysisError,
+    Facts,
+    analyze,
+    read_kernels,
+)
+from tilewright.cli.analyze_options import Options, UsageError
+from tilewright.compat import install
+from tilewright.compat.script import exit_code, run_file
+from tilewright.dialects import make_context
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.text import parse_source
+from tilewright.ir.traversal import walk
+from tilewright.ir.verify import verify
+from tilewright.report.address_document import SourceText
+from tilewright.runtime.addresses import launch_facts, launch_text, named_module
+from tilewright.runtime.compiled import CompiledKernel
+from tilewright.targets.numpy.api import NumpyFault, RunReport
+
+MAX_LANES = 2**20
+"""Elements of the largest tensor, as Triton has it."""
+MAX_LAUNCHES = 16
+"""Different launches of one kernel that are looked at."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A kernel to analyse."""
+
+    root: Operation
+    facts: Facts
+    launch: str = ""
+    function: str | None = None
+    source: SourceText | None = None
+
+    def report(self) -> AddressReport:
+        """Raises ``AnalysisError`` where the kernel or the facts make no sense."""
+        report = analyze(self.root, self.facts, function=self.function)
+        check_pointers(report, self.facts.buffers, "a buffer")
+        return report
+
+
+def check_pointers(report: AddressReport, names: Iterable[str], purpose: str) -> None:
+    """Raise ``AnalysisError`` unless `names` are pointer arguments of the kernel."""
+    pointers = [
+        param.name for param in report.params if param.is_pointer or "tensordesc" in param.type
+    ]
+    for name in names:
+        if name not in pointers:
+            known = f"the kernel has {', '.join(pointers)}" if pointers else "the kernel has none"
+            raise AnalysisError(f"there is no pointer argument '{name}' for {purpose}; {known}")
+
+
+# IR text.
+
+
+def read_text(options: Options, engine: DiagnosticEngine) -> Input | None:
+    """The kernel of a file; None, with errors in `engine`, if it is not correct."""
+    name = "<stdin>" if options.file == "-" else options.file
+    text = _text_of(options.file)
+    module = _read(text, name, engine)
+    if module is None:
+        return None
+    source = SourceText(name, 1, text)
+    return Input(module, options.facts, function=options.function, source=source)
+
+
+def _read(text: str, name: str, engine: DiagnosticEngine) -> ModuleOp | None:
+    context = make_context()
+    source = parse_source(context, text, name, DiagnosticEngine(), keep_names=True)
+    if source is None:
+        # A sketch is not verified: what it leaves out is why it is one.
+        sketch = read_kernels(context, text, name, engine)
+        if sketch is not None:
+            _check_sizes(sketch)
+        return sketch
+    engine.sources.add(name, text, 1)
+    return source.module if verify(source.module, engine) else None
+
+
+def _check_sizes(module: ModuleOp) -> None:
+    for op in walk(module):
+        for value in op.results:
+            lanes = prod(shape_of(value.type))
+            if not 0 < lanes <= MAX_LANES:
+                raise AnalysisError(
+                    f"the result of {op.name} is a {value.type} with {lanes} elements; "
+                    f"a tensor has 1 to {MAX_LANES}"
+                )
+
+
+def _text_of(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    return data.decode("utf-8", errors="surrogateescape")
+
+
+# Scripts.
+
+
+@dataclass
+class _Launches:
+    """What a script launched, each kind of launch once."""
+
+    found: list[Input] = field(default_factory=list[Input])
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
+    """How many launches of a kernel were too many to look at."""
+    _seen: set[object] = field(default_factory=set[object])
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(
+        self, compiled: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
+    ) -> None:
+        if 0 in grid:
+            return  # No program runs, so nothing is accessed.
+        module = named_module(compiled)
+        facts = launch_facts(compiled, module, grid, values)
+        # The kernel keeps its specialisations, so that an identity stays taken.
+        key = (id(compiled), grid, *facts.args.items(), *facts.buffers.items())
+        if key in self._seen:
+            return
+        count = self._counts.get(compiled.name, 0)
+        if count == MAX_LAUNCHES:
+            self.left_out[compiled.name] = self.left_out.get(compiled.name, 0) + 1
+            return
+        self._seen.add(key)
+        self._counts[compiled.name] = count + 1
+        title = launch_text(compiled, grid, values)
+        kernel = compiled.kernel
+        source = SourceText(kernel.file, kernel.first_line, kernel.source)
+        self.found.append(Input(module, facts, title, compiled.name, source))
+
+
+@contextmanager
+def _listening(launches: _Launches) -> Generator[None]:
+    """Note every launch inside the ``with`` before it runs."""
+    launch = CompiledKernel.launch
+
+    def noting(
+        self: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
+    ) -> RunReport:
+        launches.add(self, grid, values)
+        return launch(self, grid, values)
+
+    CompiledKernel.launch = noting
+    try:
+        yield
+    finally:
+        CompiledKernel.launch = launch
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """What came of running a script."""
+
+    inputs: tuple[Input, ...]
+    code: int
+    """How it ended."""
+    remarks: tuple[str, ...]
+
+
+def run_script(options: Options) -> ScriptRun:
+    """Run the script, and make an input of every kernel it launches.
+
+    What it prints goes to standard error, since standard output is for the report.
+    """
+    if not Path(options.file).is_file():
+        raise UsageError(f"cannot read '{options.file}': no such file")
+    if "compat" in options.switches:
+        install()
+    launches = _Launches()
+    with _listening(launches), redirect_stdout(sys.stderr):
+        code = exit_code(lambda: _guarded(options))
+    inputs = [each for each in launches.found if options.function in (None, each.function)]
+    if options.function is not None and launches.found and not inputs:
+        known = ", ".join(dict.fromkeys(str(each.function) for each in launches.found))
+        raise UsageError(f"no kernel '{options.function}' was launched; there were {known}")
+    return ScriptRun(tuple(_with_options(inputs, options)), code, tuple(_left_out(launches)))
+
+
+def _guarded(options: Options) -> None:
+    """A fault is told by its own text; any other exception is Python's affair."""
+    try:
+        run_file(options.file, options.script_arguments)
+    except (CompileError, NumpyFault) as error:
+        if "traceback" in options.switches:
+            raise
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(1) from None
+
+
+def _with_options(inputs: Sequence[Input], options: Options) -> Iterator[Input]:
+    for each in inputs:
+        facts = replace(
+            each.facts,
+            assumptions=tuple(options.assumptions),
+            strict_overflow="strict-overflow" in options.switches,
+        )
+        yield replace(each, facts=facts)
+
+
+def _left_out(launches: _Launches) -> Iterator[str]:
+    for name, count in launches.left_out.items():
+        yield f"{count} further launches of {name} with other arguments were not analysed"

@@ -1,0 +1,199 @@
+"""The command line of ``tilewright analyze``, read into values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tilewright.analysis.pid_address import Facts
+from tilewright.ir.passes import closest
+
+FORMATS = ("text", "json", "html")
+_WITH_VALUE = (
+    "format", "o", "function", "grid", "arg", "buffer", "assume", "may-alias", "check", "timeout"
+)  # fmt: skip
+_SWITCHES = ("verbose", "json", "noalias", "strict-overflow", "compat", "traceback")
+_FOR_TEXT = ("grid", "arg", "buffer")
+_TRUTH = {"true": 1, "false": 0}
+_MAX_BITS = 64
+"""Of the widest argument; what is longer need not be looked at closely."""
+
+
+_Reader: TypeAlias = Callable[[str], int | None]
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+
+@dataclass
+class Options:
+    """What the command line says."""
+
+    file: str = ""
+    script_arguments: list[str] = field(default_factory=list[str])
+    switches: set[str] = field(default_factory=set[str])
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    args: dict[str, int] = field(default_factory=dict[str, int])
+    buffers: dict[str, int] = field(default_factory=dict[str, int])
+    assumptions: list[str] = field(default_factory=list[str])
+    aliases: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    """Sets of arguments that may point into the same memory."""
+    checks: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_script(self) -> bool:
+        return self.file.endswith(".py")
+
+    @property
+    def format(self) -> str:
+        return "json" if "json" in self.switches else self.values.get("format", "text")
+
+    @property
+    def output(self) -> str:
+        return self.values.get("o", "-")
+
+    @property
+    def function(self) -> str | None:
+        name = self.values.get("function")
+        return None if name is None else name.removeprefix("@")
+
+    @property
+    def timeout(self) -> float | None:
+        text = self.values.get("timeout")
+        return None if text is None else float(text)
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the launch of a kernel that is only read."""
+        return Facts(
+            _grid(self.values.get("grid")),
+            dict(self.args),
+            dict(self.buffers),
+            tuple(self.assumptions),
+            "strict-overflow" in self.switches,
+        )
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Flags stand before a script, whose own arguments follow it, and anywhere around IR text."""
+    options = Options()
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            if options.file:
+                raise UsageError(f"two input files, '{options.file}' and '{argument}'")
+            options.file = argument
+            if options.is_script:
+                options.script_arguments = pending
+                break
+            continue
+        name, separator, value = argument.lstrip("-").partition("=")
+        if name in _WITH_VALUE and not separator:
+            if not pending:
+                raise UsageError(f"'{argument}' needs a value")
+            value = pending.pop(0)
+        _apply(options, argument, name, value)
+    _check(options)
+    return options
+
+
+def _apply(options: Options, argument: str, name: str, value: str) -> None:
+    match name:
+        case "arg":
+            _add(options.args, "arg", value, _number)
+        case "buffer":
+            _add(options.buffers, "buffer", value, _size)
+        case "assume":
+            options.assumptions.append(value)
+        case "may-alias":
+            options.aliases = _joined([*options.aliases, _alias(value)])
+        case "check":
+            options.checks.extend(word for word in re.split(r"[,\s]+", value) if word)
+        case _ if name in _WITH_VALUE:
+            options.values[name] = value
+        case _ if name in _SWITCHES and "=" not in argument:
+            options.switches.add(name)
+        case _:
+            close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
+            hint = f"did you mean '--{close}'?" if close else "try --help"
+            raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+
+def _add(numbers: dict[str, int], flag: str, text: str, read: _Reader) -> None:
+    name, separator, value = text.partition("=")
+    name = name.strip().removeprefix("%")
+    number = read(value.strip())
+    if not separator or not name or number is None:
+        what = "BYTES" if flag == "buffer" else "VALUE"
+        example = "x_ptr=4096" if flag == "buffer" else "n=1000"
+        raise UsageError(f"'--{flag} {text}': write NAME={what}, for instance {example}")
+    if numbers.get(name, number) != number:
+        raise UsageError(
+            f"'--{flag} {text}' contradicts '--{flag} {name}={numbers[name]}': "
+            "one launch has one value"
+        )
+    numbers[name] = number
+
+
+def _number(text: str) -> int | None:
+    if text in _TRUTH:
+        return _TRUTH[text]
+    # A million digits would take Python a while, or its refusal an explanation.
+    if len(text) > _MAX_BITS + len("-0b") or not re.fullmatch(r"-?\w+", text):
+        return None
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _size(text: str) -> int | None:
+    number = _number(text)
+    return None if number is None or number < 0 else number
+
+
+def _alias(text: str) -> frozenset[str]:
+    names = frozenset(name.strip().removeprefix("%") for name in text.split(",") if name.strip())
+    if len(names) < 2:
+        raise UsageError(f"'--may-alias {text}': name two arguments, for instance x_ptr,y_ptr")
+    return names
+
+
+def _joined(groups: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Groups with a common member are one: what may alias a third may alias each other."""
+    joined: list[frozenset[str]] = []
+    for group in groups:
+        apart = [other for other in joined if not other & group]
+        joined = [*apart, group.union(*(other for other in joined if other & group))]
+    return joined
+
+
+def _check(options: Options) -> None:
+    if not options.file:
+        raise UsageError("no FILE; try --help")
+    if options.values.get("format", "text") not in FORMATS:
+        raise UsageError(f"--format: '{options.values['format']}' is none of {', '.join(FORMATS)}")
+    if "noalias" in options.switches and options.aliases:
+        raise UsageError("--noalias and --may-alias contradict each other")
+    timeout = options.values.get("timeout")
+    if timeout is not None and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", timeout):
+        raise UsageError(f"--timeout: '{timeout}' is no number of seconds")
+    _grid(options.values.get("grid"))
+    given = {"grid": "grid" in options.values, "arg": options.args, "buffer": options.buffers}
+    for name in _FOR_TEXT:
+        if options.is_script and given[name]:
+            raise UsageError(f"--{name} is for IR text: a script makes its own launches")
+    if not options.is_script and "compat" in options.switches:
+        raise UsageError("--compat is for Python files: IR text imports nothing")
+
+
+def _grid(text: str | None) -> tuple[int | None, ...] | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"(-?\d{1,20}|\?)(,(-?\d{1,20}|\?)){0,2}", text):
+        raise UsageError(f"--grid: '{text}' is no X, X,Y or X,Y,Z ('?' for an unknown number)")
+    return tuple(None if size == "?" else int(size) for size in text.split(","))

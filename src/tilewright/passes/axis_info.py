@@ -1,0 +1,78 @@
+"""Say of every value in which lanes it rises by one, by what it divides, where it stays the same.
+
+Remarks have the words of Triton's own alignment tests. With ``attributes`` pointers and integers
+also get the hints that ``tl.max_contiguous`` and ``tl.multiple_of`` would write by hand, as far as
+they say anything: ``tt.contiguity``, ``tt.divisibility`` and ``tt.constancy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.analysis.axis_info import AxisInfo
+from tilewright.analysis.pid_address import axis_facts
+from tilewright.dialects.folding.constants import from_numbers
+from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.type_utils import PointerLike, element_type_of, shape_of, tensor_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+
+_MAX_HINT = 2**31 - 1
+"""Hints are 32-bit integers."""
+
+
+@dataclass(frozen=True)
+class AxisInfoPass(Pass):
+    """Tell contiguity, divisibility and constancy of every value, in remarks or hints."""
+
+    name = "axis-info"
+    attributes: bool = False
+    """Write hints onto ops that compute addresses."""
+    remarks: bool = True
+    """Say it in remarks."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        known = axis_facts(module)
+        for op in list(walk(module)):
+            if not op.results or isinstance(op, FuncOp):
+                continue
+            if self.remarks:
+                engine.remark(op, str(known[op.results[0]]))
+            if self.attributes and _is_address(op.results[0]):
+                op.attributes.update(_hints(op, known[op.results[0]]))
+
+
+def _is_address(value: SSAValue) -> bool:
+    return bool(shape_of(value.type)) and isinstance(element_type_of(value.type), PointerLike)
+
+
+def _hints(op: Operation, info: AxisInfo) -> dict[str, Attribute]:
+    found = {
+        "tt.contiguity": info.contiguity,
+        "tt.divisibility": info.divisibility,
+        "tt.constancy": info.constancy,
+    }
+    return {
+        name: _dense(numbers)
+        for name, numbers in found.items()
+        # What the author says counts more, and ones say nothing.
+        if name not in op.attributes and any(number > 1 for number in numbers)
+    }
+
+
+def _dense(numbers: tuple[int, ...]) -> Attribute:
+    made = from_numbers(list(_fitting(numbers)), tensor_of(i32, [len(numbers)]))
+    assert made is not None  # which only scalar types lead to
+    return made
+
+
+def _fitting(numbers: tuple[int, ...]) -> Iterator[int]:
+    for number in numbers:
+        while number > _MAX_HINT:
+            number //= 2
+        yield number

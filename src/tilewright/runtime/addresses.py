@@ -1,0 +1,224 @@
+"""The address analysis of a kernel as it is launched: with its real grid, numbers and arrays.
+
+    report = tw.analyze(add, (x, y, out, n), grid=(8,), BLOCK=128)
+    print(report)                    # one line a value, an address or an access
+    report.accesses[0].coalesced
+
+Nothing is run. The kernel is compiled as for a launch, and what a launch would hand over becomes
+facts for the analysis: integers are values, arrays are buffers of so many bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.analysis.pid_address import AddressReport, AnalysisError, Facts
+from tilewright.analysis.pid_address import analyze as analyze_ir
+from tilewright.analysis.pid_address.checks import (
+    ALL_CHECKS,
+    Check,
+    Finding,
+    Settings,
+    run_checks,
+)
+from tilewright.dialects.tt import FuncOp
+from tilewright.ir.text.locations import find_name
+from tilewright.ir.text.names import ValueNames
+from tilewright.ir.traversal import walk
+from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
+from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.descriptors import TensorDescriptor
+from tilewright.runtime.launch import Grid, launch_grid
+from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.specialise import CONSTEXPR, Key, key_of
+
+EVERY_CHECK = "all"
+
+
+@dataclass(frozen=True)
+class CheckedReport(AddressReport):
+    """What is known about the accesses of a kernel, and what checks found."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @staticmethod
+    def of(report: AddressReport, findings: Sequence[Finding]) -> CheckedReport:
+        known = {each.name: getattr(report, each.name) for each in fields(AddressReport)}
+        return CheckedReport(**known, findings=tuple(findings))
+
+
+def analyze(
+    kernel: Launchable | Operation,
+    args: Sequence[Any] | Mapping[str, Any] = (),
+    grid: Grid | None = None,
+    *,
+    check: Sequence[str] = (),
+    assume: Sequence[str] = (),
+    strict_overflow: bool = False,
+    timeout: float | None = None,
+    **named: Any,
+) -> CheckedReport:
+    """Explain every memory access of `kernel` as a function of the program id.
+
+    `args` are those of a launch, in order or by name, and `named` further ones by name; a kernel
+    that is IR takes integers by name. Without a grid the number of programs is unknown. `check`
+    names checks to make (``coalesce vector bounds race overflow prefetch``), `assume` conditions
+    that hold (``"n % 128 == 0"``). Raises ``AnalysisError`` if the facts cannot hold.
+    """
+    by_name = {**args, **named} if isinstance(args, Mapping) else dict(named)
+    in_order = () if isinstance(args, Mapping) else tuple(args)
+    if isinstance(kernel, Operation):
+        root, facts = kernel, _given(by_name, in_order, grid)
+    else:
+        compiled = kernel.warmup(*in_order, **by_name)
+        values = _values(compiled, in_order, by_name)
+        sizes = None if grid is None else _sizes(kernel, compiled, grid, values)
+        root = named_module(compiled)
+        facts = launch_facts(compiled, root, sizes, values)
+    facts = Facts(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
+    report = analyze_ir(root, facts)
+    settings = Settings() if timeout is None else Settings(timeout=timeout)
+    return CheckedReport.of(report, run_checks(report, checks_named(check), settings))
+
+
+def checks_named(names: Sequence[str]) -> tuple[Check, ...]:
+    """Checks by name, each once; ``all`` is every one. Raises ``AnalysisError``."""
+    known = [check.value for check in ALL_CHECKS]
+    for name in names:
+        if name not in known and name != EVERY_CHECK:
+            raise AnalysisError(
+                f"there is no check '{name}'; there are {', '.join(known)} and {EVERY_CHECK}"
+            )
+    return tuple(check for check in ALL_CHECKS if check in names or EVERY_CHECK in names)
+
+
+def _given(by_name: Mapping[str, Any], in_order: Sequence[Any], grid: Grid | None) -> Facts:
+    if in_order:
+        raise TypeError("IR takes its arguments by name: args={'n': 1000}")
+    if callable(grid):
+        raise TypeError("IR has no arguments to compute a grid from: give its numbers")
+    sizes = (grid,) if isinstance(grid, int) else grid
+    return Facts(None if sizes is None else tuple(sizes), dict(by_name))
+
+
+def _values(
+    compiled: CompiledKernel, in_order: Sequence[Any], by_name: Mapping[str, Any]
+) -> list[object]:
+    """One value per parameter, as a launch would hand them over."""
+    bound = {**dict(zip(compiled.kernel.arg_names, in_order, strict=False)), **by_name}
+    values: list[object] = []
+    for parameter, key in zip(compiled.kernel.parameters, compiled.keys, strict=True):
+        if key[0] == CONSTEXPR:
+            # Chosen by tuning or heuristics, perhaps.
+            values.append(key[1])
+        else:
+            value = bound.get(parameter.name, parameter.default)
+            values.append(key_of(value, parameter)[1])
+    return values
+
+
+def _sizes(
+    kernel: Launchable, compiled: CompiledKernel, grid: Grid, values: Sequence[object]
+) -> tuple[int, int, int]:
+    bound = dict(zip(compiled.kernel.arg_names, values, strict=True))
+    return launch_grid(grid, bound, kernel)
+
+
+# What a launch tells.
+
+
+def named_module(compiled: CompiledKernel) -> ModuleOp:
+    """The kernel's IR, its values named as in the author's text."""
+    module = compiled.module.clone()
+    for op in walk(module):
+        for result in op.results[:1]:
+            _take_name(result, op.location)
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    _take_name(argument, argument.location)
+    return module
+
+
+def _take_name(value: SSAValue, location: Attribute) -> None:
+    name = find_name(location)
+    if name is not None and SSAValue.is_valid_name(name):
+        value.name_hint = name
+
+
+def launch_facts(
+    compiled: CompiledKernel,
+    module: ModuleOp,
+    grid: tuple[int, int, int] | None,
+    values: Sequence[object],
+) -> Facts:
+    """Grid, integers and sizes of buffers, by the names that arguments have in `module`."""
+    function = next(
+        op for op in walk(module) if isinstance(op, FuncOp) and op.sym_name.data == compiled.name
+    )
+    names = ValueNames(module, names_from_locations=False, use_hints=True)
+    arguments = [
+        argument
+        for key, value in zip(compiled.keys, values, strict=True)
+        for argument in _flat(key, value)
+    ]
+    numbers: dict[str, int] = {}
+    buffers: dict[str, int] = {}
+    for argument, value in zip(function.args, arguments, strict=True):
+        if isinstance(value, int):
+            numbers[names.of(argument)] = int(value)
+        elif isinstance(value, _Bytes):
+            buffers[names.of(argument)] = value.count
+    return Facts(grid, numbers, buffers)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """The size of an array."""
+
+    count: int
+
+
+def _flat(key: Key, value: Any) -> Iterator[object]:
+    """What one parameter contributes to the arguments of the function."""
+    kind = key[0]
+    if kind == CONSTEXPR:
+        return
+    if kind == "tuple":
+        for inner, item in zip(key[2:], value, strict=True):
+            yield from _flat(inner, item)
+    elif kind == "tensordesc":
+        descriptor = cast("TensorDescriptor", value)
+        yield _extent(host_array(descriptor.base).array)
+        yield from (int(number) for number in (*descriptor.shape, *descriptor.strides))
+    elif kind.startswith("*"):
+        yield _extent(value.array if isinstance(value, HostArray) else value)
+    else:
+        yield value
+
+
+def _extent(array: NumpyArray) -> _Bytes | None:
+    """From the first element to the end of the last; None where elements lie before the first."""
+    if not array.size:
+        return _Bytes(0)
+    if any(stride < 0 for stride in array.strides):
+        return None
+    steps = zip(array.shape, array.strides, strict=True)
+    return _Bytes(sum((extent - 1) * stride for extent, stride in steps) + array.itemsize)
+
+
+def launch_text(
+    compiled: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
+) -> str:
+    """``add[8, 1, 1](n=1000, BLOCK=128)``: a launch, with the arguments that can be written."""
+    shown = [
+        f"{name}={value}"
+        for name, value in zip(compiled.kernel.arg_names, values, strict=True)
+        if isinstance(value, int | float)
+    ]
+    return f"{compiled.name}[{', '.join(map(str, grid))}]({', '.join(shown)})"
