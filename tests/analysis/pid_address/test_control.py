@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analysis.pid_address.support import fixture_module, only_access, report_of
-from tilewright.analysis.affine import evaluate, holds
+from tilewright.analysis.affine import Formula, FormulaKind, evaluate, holds
 from tilewright.analysis.pid_address import (
     Access,
     Facts,
@@ -523,3 +523,27 @@ def test_nested_while_loops_have_counters_of_their_own() -> None:
     assert [item.loop.name for item in access.loop_strides] == ["while", "while"]
     assert [str(item.stride) for item in access.loop_strides] == ["10", "4"]
     assert str(access.offset) == "a + 4*it(while#2) + 10*it(while)"
+
+
+def test_conditions_that_grow_out_of_hand_become_opaque() -> None:
+    count = 40
+    tests = "\n".join(
+        f"%k{i} = arith.constant {i} : i32\n %t{i} = arith.cmpi slt, %a, %k{i} : i32"
+        for i in range(count)
+    )
+    mixed = "\n".join(f"%m{i} = arith.xori %m{i - 1}, %t{i} : i1" for i in range(1, count))
+    access = only_access(
+        kernel(
+            f"{tests}\n %m0 = arith.xori %t0, %f : i1\n{mixed}\n scf.if %m{count - 1} {{\n"
+            f"{store('%pid')}\n}}"
+        )
+    )
+
+    def leaves(formula: Formula) -> list[Formula]:
+        if not formula.parts:
+            return [formula]
+        return [leaf for part in formula.parts for leaf in leaves(part)]
+
+    kinds = [leaf.kind for leaf in leaves(access.guard)]
+    assert FormulaKind.PREDICATE in kinds and len(kinds) < 256
+    assert access.guard.deps >= {"arg a", "arg f"} and access.guard_axes == ()

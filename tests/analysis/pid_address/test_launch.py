@@ -112,6 +112,8 @@ def test_conditions_are_used() -> None:
         (Facts(args={"p": 1}), "the argument 'p' is no integer: it can have no value"),
         (Facts(args={"scale": 1}), "the argument 'scale' is no integer: it can have no value"),
         (Facts(args={"n": 2**31}), "n = 2147483648 does not fit its type i32"),
+        (Facts(buffers={"n": 4}), "there is no pointer 'n' to give a size; the kernel has p"),
+        (Facts(buffers={"p": -1}), "the buffer 'p' cannot hold -1 bytes"),
         (Facts(grid=()), "a grid has 1 to 3 axes, not 0"),
         (Facts(grid=(1, 1, 1, 1)), "a grid has 1 to 3 axes, not 4"),
         (Facts(grid=(0,)), "the grid has 0 programs along axis 0; it needs 1 to 2147483647"),

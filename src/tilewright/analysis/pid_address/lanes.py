@@ -115,7 +115,9 @@ def _contiguity(place: Place, dim: int) -> tuple[int, bool]:
         return _promised(place, dim, 1), False
     run = longest_run(place.ctx, place.offset, lane, place.elem_bytes)
     promised = _promised(place, dim, run.length)
-    return promised, run.assumes_signs and promised == run.length
+    if promised == run.length:
+        return promised, run.assumes_signs
+    return promised, place.hints is not None and bool(place.hints.assumes)
 
 
 def _promised(place: Place, dim: int, found: int) -> int:

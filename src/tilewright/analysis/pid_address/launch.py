@@ -36,6 +36,7 @@ from tilewright.ir.traversal import walk
 
 _RESERVED = re.compile(r"(pid|np|lane)\d+")
 _DIVISIBILITY = "tt.divisibility"
+_DESCRIPTOR = f"!{TensorDescType.name}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def start(function: FuncOp, names: ValueNames, facts: Facts) -> Start:
     atoms = Atoms(space, grid)
     maker = _Arguments(function, names, facts, atoms)
     values = maker.values()
+    _check_buffers(facts.buffers, maker.params)
     ctx = _with_grid(space.root, atoms, function)
     ctx, conditions = _with_conditions(ctx, atoms, maker.symbols, facts.assumptions)
     params, notes = tuple(maker.params), tuple(maker.notes)
@@ -79,6 +81,20 @@ def _grid(given: Sequence[int | None] | None) -> tuple[int | None, int | None, i
             )
     x, y, z = (*given, *[1] * (AXES - len(given)))
     return (x, y, z)
+
+
+def _check_buffers(buffers: Mapping[str, int], params: Sequence[Param]) -> None:
+    pointers = [
+        param.name for param in params if param.is_pointer or param.type.startswith(_DESCRIPTOR)
+    ]
+    for name, size in buffers.items():
+        if name not in pointers:
+            known = ", ".join(pointers) or "none"
+            raise AnalysisError(
+                f"there is no pointer '{name}' to give a size; the kernel has {known}"
+            )
+        if size < 0:
+            raise AnalysisError(f"the buffer '{name}' cannot hold {size} bytes")
 
 
 def _with_grid(ctx: Context, atoms: Atoms, function: FuncOp) -> Context:

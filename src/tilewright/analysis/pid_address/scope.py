@@ -33,6 +33,9 @@ from tilewright.dialects.type_utils import PointerLike, element_type_of, shape_o
 from tilewright.ir.symbols import SymbolTables
 from tilewright.ir.text.names import ValueNames
 
+MAX_FORMULA = 256
+"""Parts of a condition, repeated ones counted; a larger one is opaque."""
+
 Path: TypeAlias = tuple[str, ...]
 ControlRule: TypeAlias = "Callable[[Scope, Operation], Scope]"
 """Evaluates an op with control flow; the scope behind it."""
@@ -113,6 +116,7 @@ class Machine:
     _unique: dict[tuple[SSAValue, Path], str] = field(
         default_factory=dict[tuple[SSAValue, Path], str]
     )
+    _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _taken: set[str] = field(default_factory=set[str])
     _numbers: dict[tuple[Operation, Path, AssumptionKind], int] = field(
         default_factory=dict[tuple[Operation, Path, AssumptionKind], int]
@@ -132,6 +136,14 @@ class Machine:
                 number += 1
             self._taken.add(known)
             self._unique[value, path] = known
+        return known
+
+    def formula_size(self, formula: Formula) -> int:
+        """The number of parts of a condition, written out."""
+        known = self._sizes.get(formula.id)
+        if known is None:
+            known = 1 + sum(map(self.formula_size, formula.parts))
+            self._sizes[formula.id] = known
         return known
 
     def position(self, op: Operation) -> int:
@@ -209,7 +221,15 @@ class Scope:
         return self.unknown(value, self.atoms.unsupported) if known is None else known
 
     def set(self, value: SSAValue, known: Value) -> None:
+        if isinstance(known, Boolean) and known.formula.parts:
+            known = Boolean(self.limited(value, known.formula), known.basis)
         self.env[value] = known
+
+    def limited(self, value: SSAValue, formula: Formula) -> Formula:
+        """The condition, or an opaque one for it if it has grown out of hand."""
+        if self.machine.formula_size(formula) <= MAX_FORMULA:
+            return formula
+        return self.opaque_formula(value, formula.deps_mask | self.atoms.unsupported)
 
     def integer(self, value: SSAValue) -> Integer:
         known = self.get(value)

@@ -194,6 +194,65 @@ def test_addresses_far_apart_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None
     assert (meeting.first, meeting.second, meeting.address) == (0, 1, 3072)
 
 
+def test_iterations_belong_to_their_program() -> None:
+    checked = launch("layernorm_fwd", Facts(grid=(2,), args={"stride": 16, "N": 3072}))
+    store = next(a for a in checked.report.accesses if a.index == 7)
+    meeting = Ownership([checked.enumeration(store, every_program=True)]).meeting(0, 0)
+    assert meeting is not None
+    assert (meeting.first, meeting.second, meeting.address) == (0, 1, 32)
+    [found] = [f for f in run_checks(checked.report, ["race"]) if f.accesses == (7, 7)]
+    confirm(checked.report, found)
+
+
+# Executions that may not happen
+
+UNREACHED = """
+tt.func @none(%x: !tt.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c9 = arith.constant 9 : i32
+  %v = arith.constant 1.0 : f32
+  %p = tt.addptr %x, %c9 : !tt.ptr<f32>, i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tt.store %p, %v : !tt.ptr<f32>
+  }
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(0, Verdict.PROVED), (1, Verdict.REFUTED)])
+def test_a_loop_without_iterations_touches_nothing(n: int, verdict: Verdict) -> None:
+    facts = Facts(grid=(2,), args={"n": n}, buffers={"x": 4})
+    found = run_checks(report_of(UNREACHED, facts), ["bounds", "race"])
+    assert [f.verdict for f in found] == [verdict, verdict]
+
+
+LOADED = """
+tt.func @loaded(%ids: !tt.ptr<i32>, %x: !tt.ptr<f32>, %m: i1) {
+  %id = tt.load %ids : !tt.ptr<i32>
+  %v = arith.constant 1.0 : f32
+  %p = tt.addptr %x, %id : !tt.ptr<f32>, i32
+  tt.store %p, %v : !tt.ptr<f32>
+  tt.return
+}
+"""
+
+
+def test_a_loaded_number_neither_proves_nor_refutes() -> None:
+    facts = Facts(grid=(1,), buffers={"x": 4, "ids": 4})
+    found = run_checks(report_of(LOADED, facts), ["bounds"])
+    assert [f.verdict for f in found] == [Verdict.PROVED, Verdict.UNKNOWN]
+    known = run_checks(report_of(LOADED, facts), ["bounds"], Settings(memory={"ids": [0]}))
+    assert [f.verdict for f in known] == [Verdict.PROVED, Verdict.PROVED]
+
+
+def test_what_lies_outside_the_given_memory_is_not_known() -> None:
+    facts = Facts(grid=(1,), buffers={"x": 4, "ids": 4})
+    found = run_checks(report_of(LOADED, facts), ["bounds"], Settings(memory={"ids": []}))
+    assert found[1].verdict is Verdict.UNKNOWN
+
+
 # Checks
 
 

@@ -94,6 +94,8 @@ def _reader(
         index = offset // access.elem_bytes
         inside = active & (offset % access.elem_bytes == 0) & (index >= 0) & (index < len(data))
         reads.undefined.append(np.asarray(~inside))
+        if not len(data):
+            return np.zeros(np.shape(inside), dtype=np.int64)
         return np.where(inside, data[np.where(inside, index, 0).astype(np.int64)], 0)
 
     return read

@@ -19,7 +19,7 @@ from tilewright.analysis.affine import Formula
 from tilewright.analysis.pid_address.control.blocks import Exit, leave, run_block
 from tilewright.analysis.pid_address.control.joins import joined, merged_guard
 from tilewright.analysis.pid_address.report import Loop
-from tilewright.analysis.pid_address.scope import Scope
+from tilewright.analysis.pid_address.scope import MAX_FORMULA, Scope
 from tilewright.analysis.pid_address.values import Value, basis_of, deps_of
 from tilewright.dialects.arith.constant import integers_in
 from tilewright.dialects.cf import BranchOp, CondBranchOp, SwitchOp
@@ -113,11 +113,19 @@ class _Run:
             scope = ways[0].source.under(ways[0].condition, ways[0].basis)
         else:
             scope = self._ends[above]
-            guard = merged_guard(scope, [way.guard for way in ways])
+            guard = self._limited(scope, block, merged_guard(scope, [way.guard for way in ways]))
             if guard is not scope.guard:
                 ctx = scope.ctx.assume(scope.ctx.known(guard))
                 scope = replace(scope, guard=guard, ctx=ctx, basis=_joined_basis(ways))
         return self._around(scope, block)
+
+    def _limited(self, scope: Scope, block: Block, guard: Formula) -> Formula:
+        """The condition of a block, or an opaque one if too many ways lead there."""
+        first = block.first_op
+        if first is None or scope.machine.formula_size(guard) <= MAX_FORMULA:
+            return guard
+        name = f"reaches:{scope.machine.position(first)}"
+        return scope.atoms.predicate("@".join((name, *scope.path)), guard.deps_mask, ())
 
     def _around(self, scope: Scope, block: Block) -> Scope:
         """`scope` inside the cycle, or out of it again."""
