@@ -184,6 +184,7 @@ def _run_script(line: _CommandLine) -> int:
 
 
 def _guarded_script(line: _CommandLine) -> None:
+    had_triton = "triton" in sys.modules
     try:
         run_file(line.file, line.script_arguments)
     except (CompileError, NumpyFault) as error:
@@ -195,7 +196,8 @@ def _guarded_script(line: _CommandLine) -> None:
         sys.stderr.writelines(f"{note}\n" for note in notes)
         raise SystemExit(1) from None
     except Exception as error:
-        if "compat" not in line.switches and "triton" in sys.modules:
+        imported = "triton" in sys.modules and not had_triton
+        if "compat" not in line.switches and imported:
             error.add_note("this script imports triton: --compat runs its kernels on Tilewright")
         raise
 
