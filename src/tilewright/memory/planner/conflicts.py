@@ -1,0 +1,239 @@
+"""Who is in whose way: the blocks of one space as a graph, with the cliques that bound its height.
+
+After this file there is no time any more. Two blocks that must not overlap are neighbours; a clique
+is a set of blocks that are pairwise in each other's way, so their sizes add up. The blocks live at
+one instant are such a set (unless a relation lets some of them overlap), and only instants with a
+largest set count::
+
+    time  0   1   2   3   4        sections   {a} {a b} {b c} {c}
+    a     +-------+                cliques        {a b} {b c}
+    b         +-------+
+    c             +-------+
+
+Sets of blocks are integers, one bit a block: that makes unions and subset tests one operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from tilewright.memory.planner.problem import (
+    Apart,
+    Block,
+    Inside,
+    Live,
+    MayOverlap,
+    Relation,
+    SameStart,
+)
+
+Mask = int
+"""A set of block numbers, bit by bit."""
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """Blocks of one space. `hulls` are intervals that meet wherever two blocks are neighbours."""
+
+    blocks: tuple[Block, ...]
+    neighbours: tuple[Mask, ...]
+    cliques: tuple[tuple[int, ...], ...]
+    hulls: tuple[tuple[int, int], ...]
+
+    def between(self, one: int, two: int) -> bool:
+        """Whether two blocks must not overlap."""
+        return bool(self.neighbours[one] >> two & 1)
+
+
+def members(mask: Mask) -> Iterator[int]:
+    """The numbers in a set, smallest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def mask_of(numbers: Iterable[int]) -> Mask:
+    """The set of some numbers."""
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
+def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) -> Conflicts:
+    """The graph of some blocks of one space. Empty blocks are in nobody's way."""
+    spans, sections = _sections([block.live if block.size else () for block in blocks])
+    forced = [*_forced_pairs(blocks, relations)]
+    waived = [0] * len(blocks)
+    for one, two in _waived_pairs(blocks, relations):
+        waived[one] |= 1 << two
+        waived[two] |= 1 << one
+    neighbours = _neighbours(spans, sections, waived, forced)
+    weights = [block.size for block in blocks]
+    cliques = _cliques(sections, neighbours, weights, forced, any(waived))
+    return Conflicts(tuple(blocks), tuple(neighbours), cliques, _hulls(spans, forced))
+
+
+def _sections(lives: Sequence[Live]) -> tuple[list[list[tuple[int, int]]], list[Mask]]:
+    """Time cut at every start and end: the sections each block is live in, and who is in each."""
+    points = sorted({point for live in lives for span in live for point in span})
+    number = {point: position for position, point in enumerate(points)}
+    spans = [sorted((number[start], number[end]) for start, end in live) for live in lives]
+    sections = [0] * max(len(points) - 1, 0)
+    for block, cuts in enumerate(spans):
+        for start, end in cuts:
+            for section in range(start, end):
+                sections[section] |= 1 << block
+    return spans, sections
+
+
+def _forced_pairs(
+    blocks: Sequence[Block], relations: Sequence[Relation]
+) -> Iterator[tuple[int, int]]:
+    """Pairs kept apart by a relation, or by running at the same time in other partitions."""
+    number = {block.id: position for position, block in enumerate(blocks)}
+    apart = {frozenset(r.pair) for r in relations if isinstance(r, Apart)}
+    for pair in sorted(sorted(number[id] for id in pair) for pair in apart):
+        if all(blocks[one].size for one in pair):
+            yield pair[0], pair[1]
+    covered = {frozenset(pair) for pair in _waived_pairs(blocks, relations)}
+    inside = [n for n, block in enumerate(blocks) if block.region is not None and block.size]
+    for one, two in combinations(inside, 2):
+        here, there = blocks[one].region, blocks[two].region
+        assert here is not None and there is not None
+        concurrent = here.name == there.name and here.partition != there.partition
+        if concurrent and frozenset((one, two)) not in covered:
+            yield one, two
+
+
+def _waived_pairs(
+    blocks: Sequence[Block], relations: Sequence[Relation]
+) -> Iterator[tuple[int, int]]:
+    """Pairs that may overlap while both are live. `Apart` wins over all of them."""
+    number = {block.id: position for position, block in enumerate(blocks)}
+    apart = {frozenset(r.pair) for r in relations if isinstance(r, Apart)}
+    for pair in _covered(relations):
+        if pair not in apart:
+            one, two = sorted(number[id] for id in pair)
+            yield one, two
+
+
+def _covered(relations: Sequence[Relation]) -> list[frozenset[str]]:
+    """Pairs related by MayOverlap, by a chain of SameStart, or by a chain of Inside."""
+    found = {frozenset(r.pair): None for r in relations if isinstance(r, MayOverlap)}
+    up: dict[str, set[str]] = {}
+    same: dict[str, set[str]] = {}
+    for relation in relations:
+        if isinstance(relation, Inside):
+            up.setdefault(relation.child, set()).add(relation.parent)
+        if isinstance(relation, SameStart):
+            same.setdefault(relation.a, set()).add(relation.b)
+            same.setdefault(relation.b, set()).add(relation.a)
+    for steps in (up, same):
+        for start in steps:
+            for end in _reach(start, steps):
+                found[frozenset((start, end))] = None
+    return list(found)
+
+
+def _reach(start: str, steps: dict[str, set[str]]) -> list[str]:
+    """What the steps lead to, the start itself not counted."""
+    seen = {start: None}
+    todo = [start]
+    while todo:
+        for next_one in sorted(steps.get(todo.pop(), ())):
+            if next_one not in seen:
+                seen[next_one] = None
+                todo.append(next_one)
+    return [*seen][1:]
+
+
+def _neighbours(
+    spans: Sequence[Sequence[tuple[int, int]]],
+    sections: Sequence[Mask],
+    waived: Sequence[Mask],
+    forced: Iterable[tuple[int, int]],
+) -> list[Mask]:
+    found: list[Mask] = []
+    for block, cuts in enumerate(spans):
+        mask = 0
+        for start, end in cuts:
+            for section in range(start, end):
+                mask |= sections[section]
+        found.append(mask & ~waived[block] & ~(1 << block))
+    for one, two in forced:
+        found[one] |= 1 << two
+        found[two] |= 1 << one
+    return found
+
+
+def _hulls(
+    spans: Sequence[Sequence[tuple[int, int]]], forced: Iterable[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    hulls = [(cuts[0][0], max(end for _, end in cuts)) if cuts else (0, 1) for cuts in spans]
+    for one, two in forced:
+        first, second = sorted((one, two), key=lambda block: hulls[block])
+        low, high = hulls[first]
+        hulls[first] = (low, max(high, hulls[second][0] + 1))
+    return tuple(hulls)
+
+
+def _cliques(
+    sections: Sequence[Mask],
+    neighbours: Sequence[Mask],
+    weights: Sequence[int],
+    forced: Iterable[tuple[int, int]],
+    is_waived: bool,
+) -> tuple[tuple[int, ...], ...]:
+    """Largest known cliques: sections, made pairwise where needed, then one for each other pair."""
+    found = [section for section in sections if section]
+    if is_waived:
+        found = [clique for s in found for clique in _split(s, neighbours, weights)]
+    for one, two in forced:
+        pair = 1 << one | 1 << two
+        if not any(pair & clique == pair for clique in found):
+            found.append(_grow(pair, neighbours[one] & neighbours[two], neighbours, weights))
+    covered = 0
+    for clique in found:
+        covered |= clique
+    for block, weight in enumerate(weights):
+        if weight and not covered >> block & 1:
+            found.append(1 << block)
+    return tuple(tuple(members(mask)) for mask in _largest(found))
+
+
+def _split(section: Mask, neighbours: Sequence[Mask], weights: Sequence[int]) -> Iterator[Mask]:
+    """Cliques that together hold every member of a section, heavy blocks first."""
+    left = section
+    while left:
+        seed = max(members(left), key=lambda block: (weights[block], -block))
+        clique = _grow(1 << seed, section & neighbours[seed], neighbours, weights)
+        yield clique
+        left &= ~clique
+
+
+def _grow(
+    clique: Mask, candidates: Mask, neighbours: Sequence[Mask], weights: Sequence[int]
+) -> Mask:
+    """A clique made larger, heaviest candidate first."""
+    while candidates:
+        best = max(members(candidates), key=lambda block: (weights[block], -block))
+        clique |= 1 << best
+        candidates &= neighbours[best]
+    return clique
+
+
+def _largest(masks: Sequence[Mask]) -> list[Mask]:
+    """The sets that are not part of another one, in the order they came."""
+    thin: list[Mask] = []
+    for mask in masks:
+        if thin and mask & thin[-1] == mask:
+            continue
+        if thin and thin[-1] & mask == thin[-1]:
+            thin.pop()
+        thin.append(mask)
+    thin = list(dict.fromkeys(thin))
+    return [m for m in thin if not any(m & other == m and m != other for other in thin)]

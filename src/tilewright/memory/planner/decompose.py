@@ -1,0 +1,127 @@
+"""Parts of a space that know nothing of each other, each small enough to be searched.
+
+Blocks that are not connected by any conflict never meet: the height of the space is the largest of
+its parts. At an instant without a live block a space falls apart, but so it does wherever nobody
+is in nobody's way. Every part is renumbered from 0, and fixed blocks become obstacles::
+
+    offsets a movable block cannot take        fixed block       low < offset < high
+                                               f .. f + s        low = f - size, high = f + s
+
+so that nothing behind this file has to know that some blocks are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.memory.planner.bound import Load, loads_of, lower_bound
+from tilewright.memory.planner.conflicts import Conflicts, Mask, members
+from tilewright.memory.planner.problem import Block
+
+Obstacle = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One connected part. `numbers` are the blocks' numbers in the space, by their number here.
+
+    A block's floor is its lowest offset among the obstacles, or the fixed one.
+    """
+
+    numbers: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    neighbours: tuple[tuple[int, ...], ...]
+    loads: tuple[Load, ...]
+    hulls: tuple[tuple[int, int], ...]
+    obstacles: tuple[tuple[Obstacle, ...], ...]
+    floors: tuple[int, ...]
+    bound: int
+
+    @property
+    def movable(self) -> list[int]:
+        """The blocks that still have to be placed."""
+        return [n for n, block in enumerate(self.blocks) if block.fixed is None]
+
+    def height(self, offsets: Sequence[int]) -> int:
+        """Where the topmost block ends."""
+        return max(offset + block.size for offset, block in zip(offsets, self.blocks, strict=True))
+
+
+def parts_of(conflicts: Conflicts) -> tuple[Part, ...]:
+    """The connected parts of a space, in the order of their first block; empty blocks left out."""
+    return tuple(_part(conflicts, mask) for mask in _components(conflicts))
+
+
+def _components(conflicts: Conflicts) -> Iterator[Mask]:
+    left = 0
+    for number, block in enumerate(conflicts.blocks):
+        left |= (block.size > 0) << number
+    while left:
+        found = 0
+        edge = left & -left
+        while edge:
+            found |= edge
+            reached = 0
+            for number in members(edge):
+                reached |= conflicts.neighbours[number]
+            edge = reached & ~found
+        yield found
+        left &= ~found
+
+
+def _part(conflicts: Conflicts, mask: Mask) -> Part:
+    numbers = tuple(members(mask))
+    here = {number: position for position, number in enumerate(numbers)}
+    blocks = tuple(conflicts.blocks[number] for number in numbers)
+    neighbours = tuple(
+        tuple(here[other] for other in members(conflicts.neighbours[number])) for number in numbers
+    )
+    cliques = tuple(
+        tuple(here[n] for n in clique) for clique in conflicts.cliques if clique[0] in here
+    )
+    hulls = tuple(conflicts.hulls[number] for number in numbers)
+    loads = loads_of(blocks, cliques)
+    obstacles = tuple(
+        tuple(_obstacles(block, blocks, near))
+        for block, near in zip(blocks, neighbours, strict=True)
+    )
+    floors = tuple(
+        next_free(0, block.align, around) if block.fixed is None else block.fixed
+        for block, around in zip(blocks, obstacles, strict=True)
+    )
+    bound = lower_bound(blocks, loads, floors)
+    return Part(numbers, blocks, neighbours, loads, hulls, obstacles, floors, bound)
+
+
+def _obstacles(
+    block: Block, blocks: Sequence[Block], neighbours: Sequence[int]
+) -> Iterator[Obstacle]:
+    """The stretches a movable block cannot start in, lowest first, joined where they touch."""
+    if block.fixed is not None:
+        return
+    fixed = [other for n in neighbours if (other := blocks[n]).fixed is not None]
+    raw = sorted(
+        (other.fixed - block.size, other.fixed + other.size)
+        for other in fixed
+        if other.fixed is not None
+    )
+    low, high = raw[0] if raw else (0, 0)
+    for next_low, next_high in raw[1:]:
+        # Open intervals: an offset equal to both ends is free, so only a real overlap joins.
+        if next_low < high:
+            high = max(high, next_high)
+            continue
+        yield low, high
+        low, high = next_low, next_high
+    if raw:
+        yield low, high
+
+
+def next_free(offset: int, align: int, obstacles: Sequence[Obstacle]) -> int:
+    """The lowest aligned offset, from `offset` upwards, that no obstacle forbids."""
+    offset = -(-offset // align) * align
+    for low, high in obstacles:
+        if low < offset < high:
+            offset = -(-high // align) * align
+    return offset

@@ -1,0 +1,97 @@
+"""Quick plans: blocks one after another, each at the best offset its placed neighbours leave.
+
+The order decides how good the result is, and no order is always good, so several are tried: largest
+first, largest area (size times lifetime) first, longest lifetime first, most conflicts first,
+earliest first. Each is tried with first fit (the lowest gap that is large enough) and with best
+fit (the gap that is left with the least room). Candidate offsets are 0 and the aligned ends of
+neighbours: any other offset could be lowered to one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.memory.planner.decompose import Part, next_free
+from tilewright.memory.planner.problem import Block
+
+Offsets = list[int]
+Key = Callable[[Part, int], int]
+
+
+@dataclass(frozen=True)
+class Quick:
+    """One quick plan and how it was made."""
+
+    offsets: tuple[int, ...]
+    height: int
+    method: str
+
+
+def lifetime(block: Block) -> int:
+    """For how long a block is live."""
+    return sum(end - start for start, end in block.live)
+
+
+ORDERS: dict[str, Key] = {
+    "size": lambda part, n: part.blocks[n].size,
+    "area": lambda part, n: part.blocks[n].size * lifetime(part.blocks[n]),
+    "lifetime": lambda part, n: lifetime(part.blocks[n]),
+    "conflicts": lambda part, n: sum(part.blocks[other].size for other in part.neighbours[n]),
+    "start": lambda part, n: -part.hulls[n][0],
+}
+"""What makes a block come early; larger first, ties by size and then by the order given."""
+
+
+def order_by(part: Part, name: str) -> list[int]:
+    """The movable blocks in one of the orders."""
+    key = ORDERS[name]
+    return sorted(part.movable, key=lambda n: (-key(part, n), -part.blocks[n].size, n))
+
+
+def portfolio(part: Part) -> Iterator[Quick]:
+    """Every order with first fit, then every order with best fit, as long as somebody asks."""
+    for fit, is_best in (("first", False), ("best", True)):
+        for name in ORDERS:
+            offsets = place_in_order(part, order_by(part, name), is_best)
+            yield Quick(tuple(offsets), part.height(offsets), f"{fit} fit by {name}")
+
+
+def best_quick(part: Part, is_late: Callable[[], bool] = lambda: False) -> Quick:
+    """The lowest of the portfolio; the first one that meets the bound ends it."""
+    best: Quick | None = None
+    for quick in portfolio(part):
+        if best is None or quick.height < best.height:
+            best = quick
+        if best.height == part.bound or is_late():
+            break
+    assert best is not None
+    return best
+
+
+def place_in_order(part: Part, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
+    """Place the movable blocks one by one; fixed ones stay where they are."""
+    offsets = [-1 if block.fixed is None else block.fixed for block in part.blocks]
+    for number in order:
+        offsets[number] = _place(part, number, offsets, is_best_fit)
+    return offsets
+
+
+def _place(part: Part, number: int, offsets: Offsets, is_best_fit: bool) -> int:
+    block, obstacles = part.blocks[number], part.obstacles[number]
+    taken = sorted(
+        (offsets[other], offsets[other] + part.blocks[other].size)
+        for other in part.neighbours[number]
+        if offsets[other] >= 0
+    )
+    floor, best, least_room = 0, -1, -1
+    for start, end in taken:
+        if start > floor:
+            offset = next_free(floor, block.align, obstacles)
+            room = start - offset - block.size
+            if room >= 0 and not is_best_fit:
+                return offset
+            if room >= 0 and (best < 0 or room < least_room):
+                best, least_room = offset, room
+        floor = max(floor, end)
+    return best if best >= 0 else next_free(floor, block.align, obstacles)

@@ -1,0 +1,182 @@
+"""From a problem to a checked plan: each space by itself, quickly first, exactly where it pays.
+
+A space goes through the steps of this package: conflicts, parts, bound, quick plans; what is not
+proved by then is searched, the highest part first, as the others only have to stay below it. Spaces
+with `Inside` and `SameStart` are planned as bodies, and searched block by block if that could be
+better. Whatever the outcome, the checker goes over it before anybody sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from tilewright.memory import planner_check
+from tilewright.memory.planner.bound import loads_of, lower_bound
+from tilewright.memory.planner.conflicts import Conflicts, conflicts_of
+from tilewright.memory.planner.cover import Cover, cover_of, ties
+from tilewright.memory.planner.decompose import parts_of
+from tilewright.memory.planner.effort import MAX, Effort, Meter, compile_time
+from tilewright.memory.planner.oriented import OrientedSearch
+from tilewright.memory.planner.plan import Plan, SpacePlan
+from tilewright.memory.planner.problem import Block, Problem, ProblemError, Relation, Space
+from tilewright.memory.planner.search import PartSearch
+
+_NODES_A_LOOK = 64
+_NODES_FOR_A_FIRST_PLAN = 200_000
+
+
+class PlannerFault(RuntimeError):
+    """The checker refused a plan: a fault of this package, never of the problem."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One space: an offset for each of its blocks, in their order."""
+
+    offsets: tuple[int, ...]
+    lower: int
+    method: str
+    nodes: int
+
+
+def plan_problem(problem: Problem, effort: Effort | str = "default") -> Plan:
+    """A checked plan. `effort` is ``"default"`` (for a compiler), ``"max"`` or an `Effort`.
+
+    A plan may exceed a capacity; it then says so (`Plan.fits`). Raises ProblemError where no plan
+    exists.
+    """
+    offsets: dict[str, int] = {}
+    spaces: list[SpacePlan] = []
+    for space in problem.spaces:
+        blocks = problem.in_space(space.name)
+        outcome = _plan_space(space, blocks, _relations_of(problem, blocks), effort, problem)
+        found = dict(zip((block.id for block in blocks), outcome.offsets, strict=True))
+        offsets.update(found)
+        height = max((found[block.id] + block.size for block in blocks), default=0)
+        spaces.append(SpacePlan(space, height, outcome.lower, outcome.method, outcome.nodes))
+    plan = Plan(problem, offsets, tuple(spaces))
+    _verify(plan)
+    return plan
+
+
+def _relations_of(problem: Problem, blocks: Sequence[Block]) -> tuple[Relation, ...]:
+    ids = {block.id for block in blocks}
+    return tuple(relation for relation in problem.relations if relation.pair[0] in ids)
+
+
+def _verify(plan: Plan) -> None:
+    """Raise PlannerFault unless the checker agrees. A space too small is no fault of the plan."""
+    heights = {one.space.name: one.height for one in plan.spaces}
+    bounds = {one.space.name: one.lower_bound for one in plan.spaces}
+    found = [
+        *planner_check.check_offsets(plan.problem, plan.offsets),
+        *planner_check.check_heights(plan.problem, plan.offsets, heights, bounds),
+    ]
+    wrong = [one for one in found if one.fault is not planner_check.Fault.OVER_CAPACITY]
+    if wrong:
+        raise PlannerFault("\n".join(map(str, wrong)))
+
+
+def _plan_space(
+    space: Space,
+    blocks: Sequence[Block],
+    relations: Sequence[Relation],
+    effort: Effort | str,
+    problem: Problem,
+) -> _Outcome:
+    if not blocks:
+        return _Outcome((), 0, "nothing to place", 0)
+    conflicts = conflicts_of(blocks, relations)
+    _refuse_fixed_overlaps(conflicts)
+    meter = Meter(_effort(effort, conflicts, len(problem.spaces)))
+    if ties(relations):
+        return _plan_tied(conflicts, relations, meter, space.capacity)
+    return _plan_free(conflicts, meter, space.capacity)
+
+
+def _effort(effort: Effort | str, conflicts: Conflicts, spaces: int) -> Effort:
+    if isinstance(effort, Effort):
+        seconds = effort.seconds
+        return effort if seconds is None else replace(effort, seconds=seconds / spaces)
+    if effort == "max":
+        return MAX
+    if effort != "default":
+        raise ValueError(f"unknown effort '{effort}'; known: default, max, or an Effort")
+    return compile_time(sum(len(clique) for clique in conflicts.cliques))
+
+
+def _refuse_fixed_overlaps(conflicts: Conflicts) -> None:
+    fixed = [(n, b, b.fixed) for n, b in enumerate(conflicts.blocks) if b.fixed is not None]
+    for (one, a, start), (two, b, other) in combinations(fixed, 2):
+        touches = start < other + b.size and other < start + a.size
+        if touches and conflicts.between(one, two):
+            raise ProblemError(
+                f"'{a.id}' is fixed at {start}..{start + a.size} and '{b.id}' at "
+                f"{other}..{other + b.size}, but they must not overlap"
+            )
+
+
+def _plan_free(conflicts: Conflicts, meter: Meter, capacity: int | None) -> _Outcome:
+    """Blocks whose places do not depend on each other, but for not overlapping."""
+    offsets = [block.fixed or 0 for block in conflicts.blocks]
+    searches = [PartSearch(part, meter) for part in parts_of(conflicts)]
+    if not searches:
+        return _Outcome(tuple(offsets), max(offsets), "nothing to place", 0)
+    while True:
+        worst = max(searches, key=lambda search: search.best.height)
+        others = [search.lower for search in searches if search is not worst]
+        enough = max([0, *others])
+        if worst.is_proved or worst.best.height <= enough or meter.is_empty:
+            break
+        worst.improve(meter, enough, capacity)
+    for search in searches:
+        for number, offset in zip(search.part.numbers, search.best.offsets, strict=True):
+            offsets[number] = offset
+    lower = max(max(search.lower for search in searches), *offsets)
+    height = max(o + b.size for o, b in zip(offsets, conflicts.blocks, strict=True))
+    return _Outcome(tuple(offsets), min(lower, height), worst.best.method, meter.spent)
+
+
+def _plan_tied(
+    conflicts: Conflicts, relations: Sequence[Relation], meter: Meter, capacity: int | None
+) -> _Outcome:
+    """Blocks tied to each other: as bodies first, block by block where that may be lower."""
+    loads = loads_of(conflicts.blocks, conflicts.cliques)
+    lower = lower_bound(conflicts.blocks, loads)
+    cover = cover_of(conflicts, relations)
+    best = None if cover is None else _plan_cover(cover, conflicts, meter, capacity, lower)
+    if best is not None and _height(best, conflicts) <= best.lower:
+        return best
+    limit = None if best is None else _height(best, conflicts) - 1
+    search = OrientedSearch(conflicts, relations, loads, lower, limit)
+    while not search.is_exhausted and not meter.is_empty:
+        before = search.nodes
+        search.run(meter.grant(_NODES_A_LOOK))
+        meter.spent += search.nodes - before
+    if best is None and search.best is None:
+        search.run(_NODES_FOR_A_FIRST_PLAN)
+    if search.best is not None:
+        best = _Outcome(search.best, lower, "search of orders", meter.spent)
+    if best is None:
+        many = "exists" if search.is_exhausted else "was found in time"
+        raise ProblemError(f"no plan {many} for: {'; '.join(map(str, relations))}")
+    if search.is_exhausted:
+        return replace(best, lower=_height(best, conflicts), nodes=meter.spent)
+    return replace(best, nodes=meter.spent)
+
+
+def _plan_cover(
+    cover: Cover, conflicts: Conflicts, meter: Meter, capacity: int | None, lower: int
+) -> _Outcome:
+    bodies = conflicts_of([body.block for body in cover.bodies], cover.relations)
+    outcome = _plan_free(bodies, meter, capacity)
+    offsets = tuple(cover.spread(outcome.offsets, len(conflicts.blocks)))
+    if cover.is_exact:
+        lower = max(lower, outcome.lower)
+    return _Outcome(offsets, lower, f"bodies, {outcome.method}", outcome.nodes)
+
+
+def _height(outcome: _Outcome, conflicts: Conflicts) -> int:
+    return max(o + b.size for o, b in zip(outcome.offsets, conflicts.blocks, strict=True))

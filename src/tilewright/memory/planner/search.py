@@ -1,0 +1,197 @@
+"""The exact search of one part: which height to ask for, in which order, for how long.
+
+The kernel answers one question, "does this part fit below this limit?", and takes from a few
+hundred nodes to forever, depending on which of two equally low blocks it prefers. Three
+preferences are tried in turn, each for a while and for longer in every round; none is started
+again. From the second round on there is also one that starts from what was learned: blocks of the
+loads that broke most often come first.
+
+Which limit: the lower bound, as it is often met, or the capacity of the space as long as no plan
+fits it. Between rounds an easier limit, halfway to the best plan so far, brings that one down, so
+that there is something to show whenever the search is stopped. A limit that is shown to be out of
+reach becomes the lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tilewright.memory.planner.decompose import Part
+from tilewright.memory.planner.effort import Meter
+from tilewright.memory.planner.greedy import Quick, best_quick, lifetime
+from tilewright.memory.planner.kernel import FOUND, GOING, NODES, NONE, State, Tables
+from tilewright.memory.planner.tables import fresh_state, tables_of
+
+_FIRST_NODES = 200
+_FIRST_NODES_A_BLOCK = 2
+_OLDER_COUNTS = 0.5
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What preferences are made of, by block. The crowd is the largest load a block is part of."""
+
+    crowd: list[int]
+    lifetime: list[int]
+    area: list[int]
+
+
+Preference = Callable[[Measures, int], tuple[int, int, int]]
+
+PREFERENCES: tuple[tuple[str, Preference], ...] = (
+    ("crowd and lifetime", lambda m, n: (m.crowd[n], m.lifetime[n], m.area[n])),
+    ("crowd and area", lambda m, n: (m.crowd[n], m.area[n], m.lifetime[n])),
+    ("lifetime", lambda m, n: (m.lifetime[n], m.area[n], m.crowd[n])),
+)
+"""Which of two blocks that could go to the same offset is placed first: the larger by this key."""
+
+
+@dataclass
+class Line:
+    """One way through the tree of decisions, stopped where its nodes ran out."""
+
+    name: str
+    tables: Tables
+    state: State
+    is_over: bool = False
+
+
+@dataclass
+class Campaign:
+    """All lines that ask for one limit."""
+
+    limit: int
+    lines: list[Line] = field(default_factory=list[Line])
+    rounds: int = 0
+
+
+class PartSearch:
+    """The best plan of a part so far, and all that is known about lower ones."""
+
+    def __init__(self, part: Part, meter: Meter) -> None:
+        self.part = part
+        self.best: Quick = best_quick(part, lambda: meter.is_late)
+        self.lower = part.bound
+        self.nodes = 0
+        self._campaigns: dict[int, Campaign] = {}
+        self._tables: Tables | None = None
+        self._measures: Measures | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no plan is lower than the best one."""
+        return self.lower >= self.best.height
+
+    def improve(self, meter: Meter, enough: int = 0, capacity: int | None = None) -> None:
+        """Search until the best plan is no higher than `enough`, or proved, or the effort ends."""
+        while not (self.is_proved or self.best.height <= enough or meter.is_empty):
+            wanted = self._wanted(enough, capacity)
+            if self._campaign(wanted).rounds:
+                self._round((wanted + self.best.height) // 2, meter, is_short=True)
+            self._round(self._wanted(enough, capacity), meter)
+
+    def _wanted(self, enough: int, capacity: int | None) -> int:
+        lowest = max(self.lower, enough)
+        if capacity is not None and lowest < capacity < self.best.height:
+            return capacity
+        if self.lower > self.part.bound:
+            # The bound is out of reach, so the least height may be anywhere above it.
+            return (lowest + self.best.height - 1) // 2
+        return lowest
+
+    def _campaign(self, limit: int) -> Campaign:
+        return self._campaigns.setdefault(limit, Campaign(limit))
+
+    def _round(self, limit: int, meter: Meter, is_short: bool = False) -> None:
+        """Every line of a campaign a bit further, until its limit is decided."""
+        if not self.lower <= limit < self.best.height:
+            return
+        campaign = self._campaign(limit)
+        first = _FIRST_NODES + _FIRST_NODES_A_BLOCK * len(self.part.blocks)
+        quota = first << campaign.rounds
+        count = 1 if is_short else len(PREFERENCES) + campaign.rounds
+        campaign.rounds += 1
+        for number in range(count):
+            if number == len(campaign.lines):
+                campaign.lines.append(self._line(campaign, meter))
+            self._follow(campaign.lines[number], quota, meter)
+            if meter.is_empty or not self.lower <= limit < self.best.height:
+                break
+        self._drop_answered()
+
+    def _follow(self, line: Line, quota: int, meter: Meter) -> None:
+        """One line for some nodes, with looks at the effort in between."""
+        engine = meter.engine
+        while quota > 0 and not line.is_over and not meter.is_empty:
+            before = int(line.state.at[NODES])
+            nodes = meter.grant(min(quota, engine.nodes_a_look))
+            status = engine.run(line.tables, line.state, nodes)
+            used = int(line.state.at[NODES]) - before
+            quota -= used
+            self.nodes += used
+            meter.spent += used
+            line.is_over = status != GOING
+            self._note(line, status)
+
+    def _note(self, line: Line, status: int) -> None:
+        limit = int(line.state.at[0])
+        if status == NONE:
+            self.lower = max(self.lower, limit + 1)
+        if status != FOUND:
+            return
+        offsets = tuple(int(offset) for offset in line.state.offset)
+        height = self.part.height(offsets)
+        if height < self.best.height:
+            self.best = Quick(offsets, height, f"exact search by {line.name}")
+
+    def _drop_answered(self) -> None:
+        for limit in [*self._campaigns]:
+            if not self.lower <= limit < self.best.height:
+                del self._campaigns[limit]
+
+    def _line(self, campaign: Campaign, meter: Meter) -> Line:
+        """The next line of a campaign, before its first node."""
+        tables = self._tables = self._tables or tables_of(self.part)
+        measures = self._measures = self._measures or _measures(self.part)
+        number = len(campaign.lines)
+        name, key = PREFERENCES[number % len(PREFERENCES)]
+        scores = [0.0] * len(self.part.blocks)
+        if number >= len(PREFERENCES):
+            name = f"what failed before, then {name}"
+            scores = self._scores(campaign)
+        order = sorted(
+            range(len(scores)), key=lambda n: (-scores[n], *(-x for x in key(measures, n)), n)
+        )
+        rank = [0] * len(order)
+        for position, block in enumerate(order):
+            rank[block] = position
+        state = fresh_state(self.part, tables, campaign.limit, 1 + campaign.rounds)
+        engine = meter.engine
+        return Line(name, engine.tables(tables._replace(rank=rank)), engine.state(state))
+
+    def _scores(self, campaign: Campaign) -> list[float]:
+        """How often the loads of a block broke, on average, with later lines counting more."""
+        broken = [0.0] * len(self.part.loads)
+        for line in campaign.lines:
+            hits = [int(count) for count in line.state.hits]
+            total = max(sum(hits), 1)
+            for load, count in enumerate(hits):
+                broken[load] = broken[load] * _OLDER_COUNTS + count / total
+        sums = [0.0] * len(self.part.blocks)
+        counts = [0] * len(sums)
+        for load, weight in zip(self.part.loads, broken, strict=True):
+            for member in load.members:
+                sums[member] += weight
+                counts[member] += 1
+        return [total / count for total, count in zip(sums, counts, strict=True)]
+
+
+def _measures(part: Part) -> Measures:
+    crowd = [0] * len(part.blocks)
+    for load in part.loads:
+        for member in load.members:
+            crowd[member] = max(crowd[member], load.least)
+    lifetimes = [lifetime(block) for block in part.blocks]
+    areas = [length * block.size for length, block in zip(lifetimes, part.blocks, strict=True)]
+    return Measures(crowd, lifetimes, areas)
