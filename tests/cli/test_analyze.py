@@ -188,7 +188,7 @@ def test_help(capsys):
         (["--arg", "x_ptr=1"], "the argument 'x_ptr' is no integer"),
         (["--arg", "n_elements"], "write NAME=VALUE, for instance n=1000"),
         (["--arg", f"n_elements={'9' * 5000}"], "write NAME=VALUE"),
-        (["--buffer", "n_elements=4"], "no pointer argument 'n_elements' for a buffer"),
+        (["--buffer", "n_elements=4"], "no pointer 'n_elements' to give a size"),
         (["--buffer", "x_ptr=-4"], "write NAME=BYTES, for instance x_ptr=4096"),
         (["--check", "races"], "there is no check 'races'; there are coalesce, vector, bounds"),
         (["--noalias", "--may-alias", "x_ptr,y_ptr"], "contradict each other"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -202,14 +203,17 @@ def label_arguments(op: FuncOp, arguments: Mapping[str, Any]) -> None:
 def _refuse_tensors(function: KernelFunction, arguments: Mapping[str, Any]) -> None:
     """A function of the device takes what fits a register of every thread."""
     for name, value in arguments.items():
-        if isinstance(value, Value) and any(
-            isinstance(handle.type, TensorType) for handle in value.handles()
-        ):
+        held = value.handles() if isinstance(value, Value) else ()
+        if any(_has_many_elements(handle.type) for handle in held):
             raise FrontendError(
                 f"Function {function.name} is marked noinline, but was called with non-scalar "
                 f"argument {name}:{value}: pass pointers and scalars, or take noinline away",
                 code=BAD_CALL,
             )
+
+
+def _has_many_elements(type: Attribute) -> bool:
+    return isinstance(type, TensorType) and prod(type.get_shape()) != 1
 
 
 def _refuse_recursion(function: KernelFunction, arguments: Mapping[str, Any]) -> None:

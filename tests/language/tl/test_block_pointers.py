@@ -93,6 +93,26 @@ def test_a_loop_carries_only_what_moves() -> None:
     assert text.count("tt.load") == 1
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "target.dtype.element_ty",
+        "target.type.element_ty",
+        "target.dtype.element_ty.element_ty",
+        "y.dtype.element_ty",
+    ],
+)
+def test_a_value_is_cast_to_what_the_block_holds(target: str) -> None:
+    source = f"""{HEAD}
+    target = tl.make_block_ptr(y, (m, n), (n, 1), (start, 0), (M, N), order=(1, 0))
+    tl.static_assert(target.dtype.is_ptr())
+    tl.store(target, tl.full((M, N), 1.5, tl.float32).to({target}))
+    """
+    text = our_text(source, {**SIGNATURE, "y": "*fp16"}, CONSTANTS)
+    assert "arith.truncf" in text
+    assert "tensor<16x32xf16>" in text
+
+
 def test_advance_is_also_a_method() -> None:
     source = f"""{HEAD}
     block = tl.make_block_ptr(x, (m, n), (n, 1), (start, 0), (M, N), (1, 0))

@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("triton", reason="the texts are compared with Triton's")
 
-from tests.language.tl.against_triton import our_module
+from tests.language.tl.against_triton import our_module, our_text
 from tests.language.tl.outcomes import check_text
+from tilewright.ir.diagnostics import CompileError
 
 NAMES = """
 @jit
@@ -190,3 +191,27 @@ def test_hints_that_only_tl_range_takes_are_told() -> None:
     found = only_warning(HINTED_BY_MISTAKE, {"a": "i32", "b": "i64", "c": "u32"})
     assert "leaves out num_stages, warp_specialize" in str(found.message)
     assert found.lineno == 6
+
+
+ONE_ELEMENT_APART = """
+@jit(noinline=True)
+def apart(value):
+    tl.device_print("value", value)
+
+@jit
+def kernel(a, N: tl.constexpr):
+    apart(tl.full((1,), 1, tl.int32) + a)
+    apart(tl.full((1, 1), 1, tl.int32))
+"""
+
+
+def test_a_tensor_of_one_element_may_enter_a_function_that_is_not_inlined() -> None:
+    text = our_text(ONE_ELEMENT_APART, {"a": "i32"}, {"N": 4})
+    assert ": (tensor<1xi32>) -> ()" in text
+    assert ": (tensor<1x1xi32>) -> ()" in text
+
+
+def test_a_tensor_of_more_may_not() -> None:
+    more = ONE_ELEMENT_APART.replace("(1, 1)", "(1, 2)")
+    with pytest.raises(CompileError, match="noinline, but was called with non-scalar argument"):
+        our_module(more, {"a": "i32"}, {"N": 4})

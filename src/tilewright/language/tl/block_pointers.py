@@ -63,13 +63,18 @@ class block_pointer(Place):
         self.order = tuple(order)
 
     @property
-    def dtype(self) -> dtype:
+    def element(self) -> dtype:
         """The type of an element."""
         return cast("pointer_type", self.base.type).element_ty
 
     @property
     def type(self) -> pointer_type:
-        return pointer_type(block_type(self.dtype, self.block_shape))
+        return pointer_type(block_type(self.element, self.block_shape))
+
+    @property
+    def dtype(self) -> pointer_type:
+        """As of any pointer: what it points to is ``dtype.element_ty``, a block to cast to."""
+        return self.type
 
     # As control flow sees it.
 
@@ -109,7 +114,7 @@ class block_pointer(Place):
     @override
     def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> Access:
         checked = _dimensions(boundary_check, len(self.block_shape))
-        other = _padding(padding_option, self.dtype)
+        other = _padding(padding_option, self.element)
         places = [self._index(dimension) for dimension in range(len(self.block_shape))]
         pointers = splat(self.base, self.block_shape)
         for place, stride in zip(places, self.strides, strict=True):
@@ -131,7 +136,7 @@ class block_pointer(Place):
 
     @override
     def __str__(self) -> str:
-        return f"block pointer to {self.dtype}{list(self.block_shape)}"
+        return f"block pointer to {self.element}{list(self.block_shape)}"
 
 
 def _dimensions(boundary_check: Sequence[int] | int, rank: int) -> list[int]:

@@ -37,12 +37,15 @@ class _Choice:
 
 
 class OrientedSearch:
-    """Lower and lower plans of the blocks of one space, until there is no lower one."""
+    """Lower and lower plans of the blocks of one space, until there is no lower one.
+
+    Relations come with their room: how far a child can be from the start of its parent.
+    """
 
     def __init__(
         self,
         conflicts: Conflicts,
-        relations: Sequence[Relation],
+        relations: Sequence[tuple[Relation, int]],
         loads: Sequence[Load],
         lower: int,
         limit: int | None = None,
@@ -74,16 +77,15 @@ class OrientedSearch:
             self.nodes += 1
             self._step()
 
-    def _add_relations(self, relations: Sequence[Relation]) -> None:
+    def _add_relations(self, relations: Sequence[tuple[Relation, int]]) -> None:
         number = {block.id: position for position, block in enumerate(self.blocks)}
-        for relation in relations:
+        for relation, room in relations:
             if isinstance(relation, SameStart):
                 a, b = number[relation.a], number[relation.b]
                 self._edges[a].append((b, 0))
                 self._edges[b].append((a, 0))
             if isinstance(relation, Inside):
                 child, parent = number[relation.child], number[relation.parent]
-                room = self.blocks[parent].size - self.blocks[child].size
                 least, most = (0, room) if relation.offset is None else (relation.offset,) * 2
                 self._edges[parent].append((child, least))
                 self._edges[child].append((parent, -most))

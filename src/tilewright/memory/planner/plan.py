@@ -1,8 +1,9 @@
 """The answer: where every block goes, how high each space gets, and how good that is.
 
-`optimal` is said only of a space whose height equals a height nobody can get below, found by adding
-up what must lie side by side or by an exhausted search. Otherwise `gap` tells how much could be
-gained at the most.
+Heights count whole granules: what is left of the last step that all alignments have in common is of
+no use to anybody. `optimal` is said only of a space whose height equals a height nobody can get
+below, found by adding up what must lie side by side or by an exhausted search. Otherwise `gap`
+tells how much could be gained at the most.
 """
 
 from __future__ import annotations

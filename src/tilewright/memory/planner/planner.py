@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tilewright.memory import planner_check
-from tilewright.memory.planner.bound import loads_of, lower_bound
+from tilewright.memory.planner.bound import loads_of, lower_bound, rounded_up
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of
 from tilewright.memory.planner.cover import Cover, cover_of, ties
 from tilewright.memory.planner.decompose import parts_of
 from tilewright.memory.planner.effort import MAX, Effort, Meter, compile_time
+from tilewright.memory.planner.grid import granule, grid_of
 from tilewright.memory.planner.oriented import OrientedSearch
 from tilewright.memory.planner.plan import Plan, SpacePlan
 from tilewright.memory.planner.problem import Block, Problem, ProblemError, Relation, Space
@@ -54,7 +55,8 @@ def plan_problem(problem: Problem, effort: Effort | str = "default") -> Plan:
         outcome = _plan_space(space, blocks, _relations_of(problem, blocks), effort, problem)
         found = dict(zip((block.id for block in blocks), outcome.offsets, strict=True))
         offsets.update(found)
-        height = max((found[block.id] + block.size for block in blocks), default=0)
+        size = granule(blocks)
+        height = max((found[b.id] + rounded_up(b.size, size) for b in blocks), default=0)
         spaces.append(SpacePlan(space, height, outcome.lower, outcome.method, outcome.nodes))
     plan = Plan(problem, offsets, tuple(spaces))
     _verify(plan)
@@ -88,12 +90,20 @@ def _plan_space(
 ) -> _Outcome:
     if not blocks:
         return _Outcome((), 0, "nothing to place", 0)
-    conflicts = conflicts_of(blocks, relations)
-    _refuse_fixed_overlaps(conflicts)
+    grid = grid_of(blocks, relations)
+    if grid is None:
+        raise ProblemError(f"no plan exists for: {'; '.join(map(str, relations))}")
+    conflicts = conflicts_of(grid.blocks, grid.relations)
+    _refuse_fixed_overlaps(conflicts, grid.step)
     meter = Meter(_effort(effort, conflicts, len(problem.spaces)))
+    capacity = None if space.capacity is None else space.capacity // grid.step
     if ties(relations):
-        return _plan_tied(conflicts, relations, meter, space.capacity)
-    return _plan_free(conflicts, meter, space.capacity)
+        entries = [*zip(grid.relations, grid.rooms, strict=True)]
+        outcome = _plan_tied(conflicts, entries, meter, capacity)
+    else:
+        outcome = _plan_free(conflicts, meter, capacity)
+    offsets = tuple(offset * grid.step for offset in outcome.offsets)
+    return replace(outcome, offsets=offsets, lower=outcome.lower * grid.step)
 
 
 def _effort(effort: Effort | str, conflicts: Conflicts, spaces: int) -> Effort:
@@ -107,14 +117,14 @@ def _effort(effort: Effort | str, conflicts: Conflicts, spaces: int) -> Effort:
     return compile_time(sum(len(clique) for clique in conflicts.cliques))
 
 
-def _refuse_fixed_overlaps(conflicts: Conflicts) -> None:
+def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
     fixed = [(n, b, b.fixed) for n, b in enumerate(conflicts.blocks) if b.fixed is not None]
     for (one, a, start), (two, b, other) in combinations(fixed, 2):
         touches = start < other + b.size and other < start + a.size
         if touches and conflicts.between(one, two):
             raise ProblemError(
-                f"'{a.id}' is fixed at {start}..{start + a.size} and '{b.id}' at "
-                f"{other}..{other + b.size}, but they must not overlap"
+                f"'{a.id}' is fixed at {start * step} and '{b.id}' at {other * step}, "
+                f"but they must not overlap"
             )
 
 
@@ -140,7 +150,10 @@ def _plan_free(conflicts: Conflicts, meter: Meter, capacity: int | None) -> _Out
 
 
 def _plan_tied(
-    conflicts: Conflicts, relations: Sequence[Relation], meter: Meter, capacity: int | None
+    conflicts: Conflicts,
+    relations: Sequence[tuple[Relation, int]],
+    meter: Meter,
+    capacity: int | None,
 ) -> _Outcome:
     """Blocks tied to each other: as bodies first, block by block where that may be lower."""
     loads = loads_of(conflicts.blocks, conflicts.cliques)
@@ -161,7 +174,7 @@ def _plan_tied(
         best = _Outcome(search.best, lower, "search of orders", meter.spent)
     if best is None:
         many = "exists" if search.is_exhausted else "was found in time"
-        raise ProblemError(f"no plan {many} for: {'; '.join(map(str, relations))}")
+        raise ProblemError(f"no plan {many} for: {'; '.join(str(r) for r, _ in relations)}")
     if search.is_exhausted:
         return replace(best, lower=_height(best, conflicts), nodes=meter.spent)
     return replace(best, nodes=meter.spent)
