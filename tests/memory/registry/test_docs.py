@@ -1,5 +1,7 @@
-"""What docs/buffers.md shows is what happens."""
+"""What docs/buffers.md shows is what happens: a plain block is what the code above it prints."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -9,20 +11,34 @@ from numba import cuda
 PAGE = Path(__file__).parents[3] / "docs" / "buffers.md"
 
 
-def blocks(language):
+def blocks():
+    """(language, body) of every fenced block."""
     pieces = re.split(r"^```(.*)\n", PAGE.read_text(), flags=re.MULTILINE)
-    return [
-        body for found, body in zip(pieces[1::4], pieces[2::4], strict=False) if found == language
-    ]
+    # prose, fence, body, closing fence, prose, ...
+    return list(zip(pieces[1::4], pieces[2::4], strict=False))
 
 
-def test_the_page(capsys):
-    layout, message = blocks("")
-    scope = {}
-    for code in blocks("python"):
+def run(code, scope):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         exec(compile(code, "buffers.md", "exec"), scope)
-    assert capsys.readouterr().out == layout
-    arm, check = scope["arm"], scope["check"]
+    return printed.getvalue()
+
+
+def test_the_page():
+    scope, before, printed, shown = {}, "", "", 0
+    for language, body in blocks():
+        if before == "python" and language == "":
+            assert body == printed
+            printed, shown = "", shown + 1
+        assert printed == "", "printed and not shown"
+        if language == "python":
+            printed = run(body, scope)
+        before = language
+    assert printed == ""
+    assert shown >= 6
+    # The guards, on the device too.
+    arm, check, canary = scope["arm"], scope["check"], scope["canary"]
 
     @cuda.jit
     def kernel(pool, persistent, report):
@@ -31,15 +47,25 @@ def test_the_page(capsys):
         check(pool, persistent, report)
 
     pool = np.zeros(scope["guarded"].shared_buffer_size(scope["step"]), np.float32)
-    report = scope["report"]
-    kernel[1, 1](pool, np.zeros(1, np.float32), report)
-    assert [f"{damage}\n" for damage in scope["canary"].damage(report)] == [message]
+    kernel[1, 1](pool, np.zeros(1, np.float32), scope["report"])
+    assert [str(damage) for damage in canary.damage(scope["report"])] == [
+        "shared[6:8]: 'k1' wrote 2 words past its end"
+    ]
 
 
 def test_names_on_the_page_exist():
     from tilewright import buffers
+    from tilewright.memory import fronts
 
     known = {name for kind in vars(buffers).values() for name in dir(kind)} | set(dir(buffers))
+    known |= set(dir(fronts)) | {"allocate_buffer"}
     called = set(re.findall(r"`(?:\w+\.)?([a-z]+_[a-z_]+)\(", PAGE.read_text()))
     assert {"get_allocator", "get_child_allocators", "get_toplevel_allocators"} <= called
-    assert called - known - {"allocate_buffer"} == set()
+    assert called - known == set()
+
+
+def test_files_on_the_page_exist():
+    named = re.findall(r"`((?:examples|tests|scripts)/[\w/.]+)", PAGE.read_text())
+    named += [f"docs/{page}" for page in re.findall(r"\]\((\w[\w-]*\.md)\)", PAGE.read_text())]
+    assert len(named) >= 4
+    assert [name for name in named if not (PAGE.parents[1] / name).is_file()] == []

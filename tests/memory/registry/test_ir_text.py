@@ -36,8 +36,8 @@ def group():
 @pytest.mark.parametrize(
     ("name", "pool", "offset", "result"),
     [
-        ("counter", 0, 0, "memref<1xi32>"),
-        ("state", 0, 8, "memref<3xf64>"),
+        ("counter", 0, 24, "memref<1xi32>"),
+        ("state", 0, 0, "memref<3xf64>"),
         ("empty", 0, 0, "memref<0xf16>"),
         ("kept", 1, 0, "memref<2xf32>"),
         ("count", 1, 8, "memref<2xi64>"),
@@ -72,6 +72,16 @@ def test_zeroing_is_a_fill(name):
     assert zero.value.value.data == 0
     assert list(fill.inputs) == [zero.result]
     assert list(fill.outputs) == list(end.operands)
+
+
+def test_an_empty_view_starts_at_0_wherever_it_was_placed():
+    made = BufferGroup(policy="strict")
+    made.register("a", 4, "shared")
+    made.register("end", 0, "shared")
+    assert made.shared_layout["end"] == slice(16, 16)
+    constant, view, _ = parsed(made.get_allocator_ir("end")).body.block.ops
+    assert constant.value.value.data == 0
+    assert str(view.result.type) == "memref<0xf32>"
 
 
 @pytest.mark.parametrize("name", ["empty", "none"])

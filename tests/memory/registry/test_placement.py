@@ -11,7 +11,7 @@ import pytest
 from numba import cuda
 
 from tests.memory.registry.support import Owner
-from tilewright.buffers import BufferRegistry
+from tilewright.buffers import BufferRegistry, FirstFit
 
 STATES, THREADS, STEPS = 3, 3, 4
 MOVABLE = {"step": ("slope", "stage", "error"), "solver": ("residual",)}
@@ -127,3 +127,82 @@ def test_the_placements_really_differ():
     _, _, at = build("compat", np.float32, NAMES)
     assert at.shared["error"] == at.shared["stage"]  # an alias takes part
     assert list(at.persistent) == ["previous", "solver_persistent"]
+
+
+SIZES = {"predictor": 3, "corrector": 4}
+
+
+def build_parts(policy, location, calls, planner=None):
+    """A kernel of a step with two parts that share a solver; where scratch lies is the question."""
+    registry = BufferRegistry(policy=policy, planner=planner)
+    step, solver = Owner(), Owner()
+    parts = {name: Owner() for name in SIZES}
+    registry.register("residual", solver, STATES, location, precision=np.float32)
+    regions = {}
+    for name, part in parts.items():
+        registry.register("work", part, SIZES[name], location)
+        registry.register_child(part, solver, "solver")
+    registry.register("state", step, STATES, location)
+    for name, part in parts.items():
+        registry.register_child(step, part, name)
+    if calls:
+        registry.register_calls(step, ["predictor", "corrector"])
+    state, residual = (
+        registry.get_allocator("state", step),
+        registry.get_allocator("residual", solver),
+    )
+    for name, part in parts.items():
+        regions[name] = (
+            registry.get_allocator(f"{name}_shared", step),
+            registry.get_allocator("work", part),
+            registry.get_allocator("solver_shared", part),
+        )
+    predictor, corrector = (regions[name] for name in SIZES)
+    itemsize = 1 if policy == "strict" else 4
+
+    @cuda.jit(device=True)
+    def part(y, size, take, pool, kept):
+        region, work, inner = take
+        mine = region(pool, kept)
+        scratch = work(mine, kept)
+        for i in range(size):
+            scratch[i] = y[i % STATES] * np.float32(0.75) + np.float32(i)
+        rest = residual(inner(mine, kept), kept)
+        for i in range(STATES):
+            rest[i] = scratch[i % size] * np.float32(0.1) - y[i]
+        for i in range(STATES):
+            y[i] = y[i] + rest[(i + 1) % STATES] * np.float32(0.3) + scratch[size - 1]
+
+    @cuda.jit
+    def kernel(out, pool):
+        kept = out
+        y = state(pool, kept)
+        for i in range(STATES):
+            y[i] = out[i]
+        for _ in range(STEPS):
+            part(y, SIZES["predictor"], predictor, pool, kept)
+            part(y, SIZES["corrector"], corrector, pool, kept)
+        for i in range(STATES):
+            out[i] = y[i]
+
+    return kernel, registry.shared_buffer_size(step) * itemsize
+
+
+def test_same_bits_whether_parts_share_bytes_or_not():
+    start = np.random.default_rng(8).normal(size=STATES).astype(np.float32)
+    results, sizes = {}, {}
+    for case in (
+        ("compat", "local", False),
+        ("compat", "shared", False),
+        ("strict", "local", False),
+        ("strict", "shared", False),
+        ("strict", "shared", True),
+        ("strict", "shared", True, FirstFit()),
+    ):
+        kernel, nbytes = build_parts(*case)
+        out, pool = start.copy(), np.full(-(-nbytes // 4), np.nan, np.float32)
+        kernel[1, 1](out, pool)
+        results[case], sizes[case] = out.tobytes(), nbytes
+        assert np.isfinite(out).all()
+    assert len(set(results.values())) == 1
+    assert list(sizes.values()) == [0, 64, 0, 64, 40, 40]

@@ -11,6 +11,7 @@ first allocator that is built.
 
 from tilewright.memory.registry.buffer import CUDABuffer
 from tilewright.memory.registry.first_fit import FirstFit
+from tilewright.memory.registry.general import GeneralPlanner
 from tilewright.memory.registry.group import BufferGroup, Policy
 from tilewright.memory.registry.guards import Canary, Damage
 from tilewright.memory.registry.layout import Layouts
@@ -25,6 +26,7 @@ __all__ = [
     "Canary",
     "Damage",
     "FirstFit",
+    "GeneralPlanner",
     "Layouts",
     "PlanError",
     "Planner",

@@ -34,11 +34,15 @@ class FirstFit:
     """See the module. Keeps no state; equal blocks in equal order give equal places."""
 
     def plan(self, blocks: Sequence[Block]) -> Spots:
-        first = _plan(blocks, _in_order)
-        best = _plan(blocks, _best_filling)
+        first, best = hostings(blocks)
         before, after = extents(blocks, first), extents(blocks, best)
         improved = after != before and all(x <= y for x, y in zip(after, before, strict=True))
         return best if improved else first
+
+
+def hostings(blocks: Sequence[Block]) -> tuple[Spots, Spots]:
+    """Both answers: aliases in order of registration, and those that fill their targets best."""
+    return _plan(blocks, _in_order), _plan(blocks, _best_filling)
 
 
 class _Hosting:

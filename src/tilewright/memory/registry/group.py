@@ -18,14 +18,19 @@ import numpy.typing as npt
 from tilewright.memory.registry.aliases import check_cycle, check_persistence, check_request
 from tilewright.memory.registry.allocators import byte_allocator
 from tilewright.memory.registry.buffer import CUDABuffer
-from tilewright.memory.registry.first_fit import FirstFit
+from tilewright.memory.registry.general import GeneralPlanner
 from tilewright.memory.registry.guards import with_guards
 from tilewright.memory.registry.ir_text import allocator_text
+from tilewright.memory.registry.ir_ttg import Pool, pool_of, ttg_allocator
 from tilewright.memory.registry.layout import Layouts, compat_layouts
+from tilewright.memory.registry.locking import locked
 from tilewright.memory.registry.planning import Live, Planner
 from tilewright.memory.registry.strict import strict_layouts
 
 Policy: TypeAlias = Literal["compat", "strict"]
+
+Dialect: TypeAlias = Literal["memref", "ttg"]
+"""What an allocator in IR is made of: MLIR's own buffers, or Triton's shared-memory descriptors."""
 
 _FIELDS = frozenset(field.name for field in fields(CUDABuffer))
 _BYTES_PER_GUARD_WORD = 8
@@ -55,13 +60,14 @@ class BufferGroup:
         self.calls: dict[str, Live] = {}
         self.policy: Policy = policy
         self.guard_words = guard_words
-        self._planner: Planner = planner if planner is not None else FirstFit()
+        self._planner: Planner = planner if planner is not None else GeneralPlanner()
         self._shared_layout: dict[str, slice] | None = None
         self._persistent_layout: dict[str, slice] | None = None
         self._local_sizes: dict[str, int] | None = None
         self._alias_consumption: dict[str, int] = {}
         self._layouts: Layouts | None = None
 
+    @locked
     def register(
         self,
         name: str,
@@ -80,6 +86,7 @@ class BufferGroup:
         )
         self._accept({name: entry})
 
+    @locked
     def update_buffer(self, name: str, **values: Any) -> tuple[bool, bool]:
         """Change fields of a buffer: whether there is one of that name, whether it changed."""
         if name not in self.entries:
@@ -90,6 +97,7 @@ class BufferGroup:
         self._accept({name: new})
         return True, True
 
+    @locked
     def relocate(self, locations: Mapping[str, str]) -> set[str]:
         """Give several buffers new locations, all of them or none; the names that exist."""
         known = [name for name in locations if name in self.entries]
@@ -119,6 +127,7 @@ class BufferGroup:
         self.entries.update(changes)
         self.invalidate_layouts()
 
+    @locked
     def invalidate_layouts(self) -> None:
         """Drop what was worked out; the next question works it out again."""
         self._shared_layout = None
@@ -135,6 +144,7 @@ class BufferGroup:
         """Place the aliases. They are never placed apart from the rest: this builds everything."""
         self.layouts()
 
+    @locked
     def layouts(self) -> Layouts:
         """All three maps, the consumption of alias targets, and notes, as one value."""
         caches = (self._shared_layout, self._persistent_layout, self._local_sizes)
@@ -189,24 +199,29 @@ class BufferGroup:
         """Sum of the local arrays."""
         return sum(self.layouts().local.values())
 
+    @locked
     def shared_alignment(self) -> int:
         """Bytes that the start of the shared pool must be a multiple of."""
         return max((self.entries[name].align for name in self.layouts().shared), default=1)
 
+    @locked
     def persistent_alignment(self) -> int:
         """Bytes that the start of the persistent pool must be a multiple of."""
         return max((self.entries[name].align for name in self.layouts().persistent), default=1)
 
+    @locked
     def relocatable_names(self) -> tuple[str, ...]:
         """The component's own buffers: all but what children were rolled up into."""
         rolled_up = {name for base in self.children for name in roll_up_names(base)}
         return tuple(name for name in self.entries if name not in rolled_up)
 
+    @locked
     def nonaliased_elements(self, names: Iterable[str]) -> int:
         """Elements of the named buffers that have no alias target; unknown names count 0."""
         found = (self.entries[name] for name in names if name in self.entries)
         return sum(entry.size for entry in found if entry.aliases is None)
 
+    @locked
     def get_allocator(self, name: str, zero: bool = False) -> Callable[..., Any]:
         """A device function that turns the two pools into this buffer, as they lie now."""
         entry, at = self._entry(name), self.layouts()
@@ -215,12 +230,36 @@ class BufferGroup:
             return byte_allocator(entry, *places, zero)
         return entry.build_allocator(*places, zero)
 
-    def get_allocator_ir(self, name: str, zero: bool = False) -> str:
-        """The allocator as a function in IR that takes byte pools (strict policy)."""
+    @locked
+    def get_allocator_ir(
+        self,
+        name: str,
+        zero: bool = False,
+        *,
+        dialect: Dialect = "memref",
+        num_warps: int = 4,
+        region: Pool | None = None,
+    ) -> str:
+        """The allocator as a function in IR that takes byte pools (strict policy).
+
+        `region` is the pool of the child that a roll-up entry stands for, where `dialect` is
+        ``"ttg"``: descriptors say in their type how a pool is cut.
+        """
         entry = self._entry(name)
+        self._require_bytes()
+        if dialect == "ttg":
+            return ttg_allocator(entry, self.layouts(), self.pool_ir(), zero, num_warps, region)
+        return allocator_text(entry, self.layouts(), zero, name not in self.relocatable_names())
+
+    @locked
+    def pool_ir(self) -> Pool:
+        """The shared pool as one descriptor of Triton's dialect (strict policy)."""
+        self._require_bytes()
+        return pool_of(self.layouts(), self.shared_alignment())
+
+    def _require_bytes(self) -> None:
         if self.policy != "strict":
             raise ValueError("IR allocators take byte pools, which need policy 'strict'.")
-        return allocator_text(entry, self.layouts(), zero)
 
     def _entry(self, name: str) -> CUDABuffer:
         if name not in self.entries:

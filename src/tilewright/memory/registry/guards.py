@@ -19,7 +19,7 @@ word. Local arrays lie in no pool and have no guards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,6 +107,29 @@ class Canary:
             self.shared_words, self.persistent_words, self.bytewise, pattern
         )
 
+    def arm(self, shared: npt.NDArray[Any], persistent: npt.NDArray[Any]) -> None:
+        """Arm pools that are NumPy arrays, without a device."""
+        for pool, words in self._arrays(shared, persistent):
+            pool[words] = self._expected(words)
+
+    def inspect(self, shared: npt.NDArray[Any], persistent: npt.NDArray[Any]) -> tuple[Damage, ...]:
+        """The damage in pools that are NumPy arrays and were armed."""
+        changed = [
+            pool[words] != self._expected(words) for pool, words in self._arrays(shared, persistent)
+        ]
+        return self.damage(np.concatenate(changed).astype(np.int32))
+
+    def _arrays(
+        self, shared: npt.NDArray[Any], persistent: npt.NDArray[Any]
+    ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.intp]]]:
+        pools = ((shared, self.shared_words), (persistent, self.persistent_words))
+        for pool, words in pools:
+            yield pool.view(np.uint8) if self.bytewise else pool, np.array(words, np.intp)
+
+    def _expected(self, words: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        base, step, period = BYTE_PATTERN if self.bytewise else ELEMENT_PATTERN
+        return base + step * words % period
+
     def new_report(self) -> npt.NDArray[np.int32]:
         """Zeros, one counter a guard word, for `check` to add to."""
         return np.zeros(max(1, len(self.shared_words) + len(self.persistent_words)), np.int32)
@@ -123,10 +146,10 @@ class Canary:
     def _damage(self, pool: Pool, words: Sequence[int], counters: list[int]) -> list[Damage]:
         changed = {word for word, count in zip(words, counters, strict=False) if count}
         found: list[Damage] = []
-        for gap in _runs(words):
+        for gap in runs_of(words):
             before = self._neighbour(pool, "stop", gap.start)
             after = self._neighbour(pool, "start", gap.stop)
-            for run in _runs(word for word in range(gap.start, gap.stop) if word in changed):
+            for run in runs_of(word for word in range(gap.start, gap.stop) if word in changed):
                 found.append(_blame(pool, gap, run, before, after, self.bytewise))
         return found
 
@@ -143,7 +166,7 @@ def guard_words_between(spans: Iterable[Span], extent: int) -> tuple[int, ...]:
     return tuple(word for word in range(extent) if word not in owned)
 
 
-def _runs(words: Iterable[int]) -> list[range]:
+def runs_of(words: Iterable[int]) -> list[range]:
     """Ascending words as maximal ranges."""
     runs: list[range] = []
     for word in words:

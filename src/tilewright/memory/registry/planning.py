@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 from tilewright.memory.registry.buffer import Pool
 
 Live: TypeAlias = tuple[tuple[int, int], ...] | None
-"""Half-open intervals of the component's time; None for always."""
+"""Half-open intervals of the component's time: none of them for never, None for always."""
 
 
 class PlanError(ValueError):
@@ -62,7 +62,8 @@ class Planner(Protocol):
 
 def live_together(a: Live, b: Live) -> bool:
     if a is None or b is None:
-        return True
+        # What is always live meets everything but what never is.
+        return a != () and b != ()
     return any(x[0] < y[1] and y[0] < x[1] for x in a for y in b)
 
 

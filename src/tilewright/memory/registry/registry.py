@@ -24,11 +24,21 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.memory import planner
 from tilewright.memory.registry.allocators import numba_backend
 from tilewright.memory.registry.buffer import LOCATIONS, CUDABuffer, Pool
-from tilewright.memory.registry.group import BufferGroup, Policy, roll_up_names
+from tilewright.memory.registry.calls import (
+    Component,
+    calls_in_order,
+    check_tree,
+    pool_blocks,
+)
+from tilewright.memory.registry.group import BufferGroup, Dialect, Policy, roll_up_names
 from tilewright.memory.registry.guards import Canary, Span, guard_words_between
+from tilewright.memory.registry.ir_text import guards_text
+from tilewright.memory.registry.ir_ttg import ttg_guards
 from tilewright.memory.registry.layout import Layouts
+from tilewright.memory.registry.locking import locked
 from tilewright.memory.registry.planning import Live, Planner
 
 _SUFFIX = "_location"
@@ -50,6 +60,7 @@ class BufferRegistry:
         self._planner = planner
         self._groups: WeakKeyDictionary[object, BufferGroup] = WeakKeyDictionary()
 
+    @locked
     def register(
         self,
         name: str,
@@ -63,19 +74,22 @@ class BufferRegistry:
         alignment: int | None = None,
     ) -> None:
         """Register a buffer of `parent`; the same name again replaces it."""
-        if parent not in self._groups:
-            self._groups[parent] = BufferGroup(
+        group = self._group(parent)
+        if group is None:
+            group = BufferGroup(
                 policy=self.policy, planner=self._planner, guard_words=self.guard_words
             )
-        self._groups[parent].register(
-            name, size, location, persistent, aliases, precision, alignment=alignment
-        )
+            # As upstream: an owner whose first buffer is refused is known, and has none.
+            self._groups[parent] = group
+        group.register(name, size, location, persistent, aliases, precision, alignment=alignment)
 
+    @locked
     def update_buffer(self, name: str, parent: object, **values: Any) -> tuple[bool, bool]:
         """Change fields of a buffer: whether it is known, whether it changed."""
         group = self._group(parent)
         return group.update_buffer(name, **values) if group is not None else (False, False)
 
+    @locked
     def update(
         self,
         parent: object,
@@ -110,10 +124,12 @@ class BufferRegistry:
         if (group := self._group(parent)) is not None:
             group.invalidate_layouts()
 
+    @locked
     def clear_own(self, parent: object) -> None:
         """Forget the buffers of `parent`; its children keep theirs."""
         self._groups.pop(parent, None)
 
+    @locked
     def clear_parent(self, parent: object) -> None:
         """Forget the buffers of `parent` and of everything below it."""
         group = self._groups.pop(parent, None)
@@ -123,6 +139,7 @@ class BufferRegistry:
         for child in group.children.values():
             self.clear_parent(child)
 
+    @locked
     def reset(self) -> None:
         """Forget everything."""
         self._groups.clear()
@@ -151,6 +168,7 @@ class BufferRegistry:
         group = self._group(parent)
         return group.nonaliased_elements(names) if group is not None else 0
 
+    @locked
     def declared_local_elements(self, parent: object) -> int:
         """Per-thread memory: local arrays of the whole tree and the persistent pool of its root.
 
@@ -167,13 +185,50 @@ class BufferRegistry:
         below = sum(self._local_below(child, inner) for child in group.children.values())
         return group.local_buffer_size() + below
 
+    @locked
     def get_allocator(self, name: str, parent: object, zero: bool = False) -> Callable[..., Any]:
         """A device function ``(shared, persistent) -> array`` for a buffer of `parent`."""
         return self._allocatable(parent).get_allocator(name, zero)
 
-    def get_allocator_ir(self, name: str, parent: object, zero: bool = False) -> str:
-        """The same as a function in IR (strict policy)."""
-        return self._allocatable(parent).get_allocator_ir(name, zero)
+    @locked
+    def get_allocator_ir(
+        self,
+        name: str,
+        parent: object,
+        zero: bool = False,
+        *,
+        dialect: Dialect = "memref",
+        num_warps: int = 4,
+    ) -> str:
+        """The same as a function in IR (strict policy). `num_warps` is that of a ``ttg`` kernel."""
+        group = self._allocatable(parent)
+        child = next((c for n, c in group.children.items() if roll_up_names(n)[0] == name), None)
+        inner = self._group(child) if dialect == "ttg" and child is not None else None
+        region = inner.pool_ir() if inner is not None and inner.shared_buffer_size() else None
+        return group.get_allocator_ir(
+            name, zero, dialect=dialect, num_warps=num_warps, region=region
+        )
+
+    @locked
+    def get_pool_ir(self, parent: object) -> str:
+        """The op that makes the shared pool of `parent`, as ``%pool``, in Triton's dialect."""
+        return self._allocatable(parent).pool_ir().text
+
+    @locked
+    def get_canary_ir(
+        self, parent: object, *, dialect: Dialect = "memref", num_warps: int = 4
+    ) -> str:
+        """Functions ``@arm`` and ``@check`` in IR for the guards below `parent` (strict policy).
+
+        A ``ttg`` kernel has guards in shared memory only, and as many counters.
+        """
+        group = self._known(parent)
+        if self.policy != "strict":
+            raise ValueError("IR allocators take byte pools, which need policy 'strict'.")
+        canary = self.canary(parent)
+        if dialect == "ttg":
+            return ttg_guards(canary, group.pool_ir(), num_warps)
+        return guards_text(canary)
 
     def _allocatable(self, parent: object) -> BufferGroup:
         group = self._known(parent)
@@ -187,6 +242,7 @@ class BufferRegistry:
             raise KeyError(f"Parent {parent} has no registered buffer group.")
         return group
 
+    @locked
     def register_child(
         self,
         parent: Any,
@@ -223,8 +279,50 @@ class BufferRegistry:
         group.children[base] = child
         if live is not None:
             group.calls[base] = live
+            group.invalidate_layouts()
         return shared_name, persistent_name
 
+    @locked
+    def register_calls(self, parent: object, order: Sequence[str]) -> None:
+        """Say in which order `parent` calls its recorded children, by name (strict policy).
+
+        A name may come several times. A child that is not named keeps what was said of it before.
+        """
+        group = self._known(parent)
+        unknown = [name for name in order if name not in group.children]
+        if unknown:
+            raise KeyError(f"Child '{unknown[0]}' not registered for parent.")
+        if self.policy != "strict":
+            raise ValueError("Call intervals need policy 'strict'.")
+        group.calls.update(calls_in_order(order))
+        group.invalidate_layouts()
+
+    @locked
+    def pool_blocks(
+        self, parent: Any, name: str, live: planner.Live = planner.ALWAYS
+    ) -> tuple[planner.Block, ...]:
+        """The pools of `parent` in bytes, as rigid blocks of a larger problem; none where empty."""
+        itemsize = np.dtype(parent.precision).itemsize
+        return pool_blocks(self._known(parent), itemsize, name, live)
+
+    @locked
+    def verify(self, parent: object) -> None:
+        """Prove again, from the layouts of the whole tree below `parent`, that buffers keep apart
+        while they are needed (strict policy). Raises PlanError where they do not."""
+        if self.policy != "strict":
+            raise ValueError("A proof needs policy 'strict': compat may overlap what is in use.")
+        self._refuse_stale(parent)
+        check_tree(self._component(self._known(parent), "", (parent,)))
+
+    def _component(self, group: BufferGroup, path: str, above: tuple[object, ...]) -> Component:
+        children: dict[str, Component] = {}
+        for name, child in group.children.items():
+            inner = self._group(child)
+            if inner is not None and not any(child is each for each in above):
+                children[name] = self._component(inner, f"{path}{name}.", (*above, child))
+        return Component(group, path, children)
+
+    @locked
     def get_child_allocators(
         self, parent: Any, child: object, name: str | None = None
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -232,6 +330,7 @@ class BufferRegistry:
         shared_name, persistent_name = self.register_child(parent, child, name)
         return self.get_allocator(shared_name, parent), self.get_allocator(persistent_name, parent)
 
+    @locked
     def get_toplevel_allocators(self, kernel: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """``alloc_shared()``: dynamic shared memory as float32; ``alloc_persistent()``: an array
         of ``kernel.persistent_local_elements`` elements of ``kernel.precision``, at least one."""
@@ -239,10 +338,13 @@ class BufferRegistry:
         elements, precision = max(1, kernel.persistent_local_elements), kernel.precision
         if self.policy == "strict":
             # Views of any element type are taken from this pool: make it of the widest.
+            if self._group(kernel) is not None:
+                self.verify(kernel)
             nbytes = elements * np.dtype(precision).itemsize
             elements, precision = _elements(nbytes, np.float64), np.float64
         return backend.dynamic_shared(), backend.persistent_pool(elements, precision)
 
+    @locked
     def refresh(self, parent: object) -> None:
         """Register all recorded children of the tree below `parent` again, the lowest first."""
         self._refresh(parent, ())
@@ -255,6 +357,7 @@ class BufferRegistry:
             self._refresh(child, (*path, parent))
             self.register_child(parent, child, base)
 
+    @locked
     def canary(self, parent: object) -> Canary:
         """The guard words of `parent` and of everything below it (canary mode)."""
         group = self._known(parent)
@@ -288,6 +391,7 @@ class BufferRegistry:
                 deeper = (*path, child)
                 yield from self._spans(inner, pool, start, f"{prefix}{child_name}.", deeper)
 
+    @locked
     def _group(self, parent: object) -> BufferGroup | None:
         # `in` answers False for an owner that cannot be referenced weakly, where `get` raises.
         if parent not in self._groups:
