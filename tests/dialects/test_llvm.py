@@ -51,6 +51,35 @@ def test_bundles():
     assert not is_side_effect_free(op)
 
 
+UNDEFINED = [
+    "%0 = llvm.mlir.undef : i32",
+    "%1 = llvm.mlir.undef : !llvm.struct<(i32, f32)>",
+    "%2 = llvm.mlir.undef {a} : !llvm.struct<(ptr<3>, struct<()>)>",
+]
+
+
+def test_undefined_values_and_structs_come_back():
+    text = returning("\n".join(UNDEFINED))
+    assert printed_body(text) == UNDEFINED
+    assert through_generic_form(text) == UNDEFINED
+    check_same_as_triton(text)
+
+
+def test_types_inside_structs_may_be_written_in_full():
+    text = returning("%0 = llvm.mlir.undef : !llvm.struct<(!llvm.ptr<3>, !llvm.struct<()>)>")
+    assert printed_body(text) == ["%0 = llvm.mlir.undef : !llvm.struct<(ptr<3>, struct<()>)>"]
+
+
+def test_structs_are_compared_by_their_elements():
+    pair = llvm.StructType.get(i32, i1)
+    assert pair == llvm.StructType.get(i32, i1)
+    assert pair != llvm.StructType.get(i1, i32)
+    op = llvm.UndefOp(pair)
+    op.verify()
+    assert op.result.type == pair
+    assert is_side_effect_free(op)
+
+
 FAULTS = [
     (
         '"llvm.intr.assume"(%arg1) <{op_bundle_sizes = array<i32>}> : (i32) -> ()',

@@ -1,7 +1,7 @@
 """``tilewright analyze``: how every load and store depends on the program id.
 
-The report goes to standard output (or ``-o``), everything else to standard error. An access that a
-check proves wrong makes the exit code 1; input that cannot be analysed makes it 2.
+The report goes to standard output (or ``-o``), everything else to standard error. A claim that a
+check refutes makes the exit code 1; input that cannot be analysed makes it 2.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ examples:
   {program} kernel.ttir --grid 8 --arg n=1000 --buffer x_ptr=4000 --check bounds,race
   {program} --format html -o softmax.html examples/tl/softmax.py
 
-Exit code: 0; 1 if a check found a violation; 2 if the input is wrong.
+Exit code: 0; 1 if a check found a violation (coalesce, bounds, race or overflow refuted);
+2 if the input is wrong.
 """
 
 _BAD_INPUT = 2

@@ -1,7 +1,8 @@
 """``tilewright memory``: who lies where in shared and tensor memory, as a picture.
 
 Storage-alias specs are planned as ``tlx-storage-alias-lowering`` would plan them; every other
-allocation is a region of its own. The picture goes to standard output, diagnostics to standard
+allocation is a region of its own, or with ``--merge`` a buffer of the one region that
+``merge-shared-memory`` would plan. The picture goes to standard output, diagnostics to standard
 error. Where the target has less than is needed, the same table comes with the error, and with it
 the smallest changes that were planned and found to fit.
 """
@@ -19,6 +20,7 @@ from typing import Literal, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, pretty_all
@@ -52,6 +54,8 @@ Reads IR text from FILE (or standard input, also '-') and draws its shared and t
   --placement MODE       as tlx-storage-alias-lowering: reindex (default), explicit or auto
   --infer-overlap        take reuse groups at their word where no set_buffer_overlap does
   --multi-overlap        allow several overlap definitions over one spec
+  --merge                plain allocations as merge-shared-memory would put them, and why two
+                         buffers cannot share
 
 Exit code: 0, or 1 if the input is wrong, a region cannot be planned or memory does not suffice.
 """
@@ -66,7 +70,7 @@ _FORMATS: dict[str, Renderer] = {
 }
 _PLACEMENTS = ("reindex", "explicit", "auto")
 _WITH_VALUE = ("target", "format", "o", "region", "placement")
-_SWITCHES = ("infer-overlap", "multi-overlap")
+_SWITCHES = ("infer-overlap", "multi-overlap", "merge")
 
 OUT_OF_MEMORY = code_of("E17")
 
@@ -85,6 +89,7 @@ class _CommandLine:
     placement: PlacementName = "reindex"
     infer_overlap: bool = False
     multi_overlap: bool = False
+    merge: bool = False
 
 
 def _parse(arguments: Sequence[str]) -> _CommandLine:
@@ -130,6 +135,8 @@ def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _Comma
             return replace(line, infer_overlap=True)
         case "multi-overlap" if not value:
             return replace(line, multi_overlap=True)
+        case "merge" if not value:
+            return replace(line, merge=True)
         case _:
             close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
             hint = f"did you mean '--{close}'?" if close else "try --help"
@@ -187,6 +194,8 @@ def _maps(
         return None
     module = source.module
     target = line.target or target_of(module)
+    if line.merge:
+        return merged_maps(module, target, engine)
     settings = Unlimited(line.placement, line.infer_overlap, line.multi_overlap, target)
     kernels = allocations(module, settings, engine)
     if kernels is None:

@@ -6,6 +6,8 @@ whose body must stay where it is::
     #loop_licm = #llvm.loop_licm<disable = true, versioningDisable = true>
     #loop_annotation = #llvm.loop_annotation<licm = #loop_licm>
 
+Structs and ``llvm.mlir.undef`` occur where code is half lowered.
+
 Loop annotations are records of optional fields. The classes here share one parser and printer and
 differ only in a table of fields. Access groups (``parallelAccesses``) are not among them.
 """
@@ -40,12 +42,13 @@ from xdsl.irdl import (
     operand_def,
     opt_prop_def,
     prop_def,
+    result_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryWriteEffect
+from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.elementwise import Operand, is_float, is_signless_integer, value_of
@@ -84,10 +87,51 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
             printer.print_string(f"<{number}>")
 
 
+@irdl_attr_definition
+class StructType(ParametrizedAttribute, TypeAttribute):
+    """``!llvm.struct<(i32, f32)>``: several values in one, by position."""
+
+    name = "llvm.struct"
+
+    elements: ArrayAttr[Attribute]
+
+    @classmethod
+    def get(cls, *elements: Attribute) -> StructType:
+        return cls(ArrayAttr(elements))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        def parse_element() -> Attribute:
+            # Inside a struct, types of this dialect may leave out `!llvm.`.
+            for type in (PointerType, StructType):
+                if parser.parse_optional_keyword(type.name.removeprefix("llvm.")) is not None:
+                    return type.new(type.parse_parameters(parser))
+            return parser.parse_type()
+
+        parser.parse_punctuation("<")
+        elements = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_element)
+        parser.parse_punctuation(">")
+        return [ArrayAttr(elements)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        def print_element(type: Attribute) -> None:
+            if isinstance(type, (PointerType, StructType)):
+                printer.print_string(type.name.removeprefix("llvm."))
+                type.print_parameters(printer)
+            else:
+                printer.print_attribute(type)
+
+        printer.print_string("<(")
+        printer.print_list(self.elements.data, print_element)
+        printer.print_string(")>")
+
+
 LLVM_TYPE = Satisfies(
     "LLVM dialect-compatible type",
     lambda type: (
-        isinstance(type, (PointerType, VectorType)) or is_float(type) or is_signless_integer(type)
+        isinstance(type, (PointerType, StructType, VectorType))
+        or is_float(type)
+        or is_signless_integer(type)
     ),
 )
 
@@ -406,9 +450,23 @@ class AssumeOp(AsmOp):
             )
 
 
+@irdl_op_definition
+class UndefOp(AsmOp):
+    """A value of any bits, the start of a struct that is filled piece by piece."""
+
+    name = "llvm.mlir.undef"
+    result = result_def(LLVM_TYPE)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = "attr-dict `:` type($result)"
+
+    def __init__(self, type: Attribute) -> None:
+        Operation.__init__(self, result_types=(type,))
+
+
 Llvm = Dialect(
     "llvm",
-    [AssumeOp],
+    [AssumeOp, UndefOp],
     [
         LoopAnnotationAttr,
         LoopDistributeAttr,
@@ -421,5 +479,6 @@ Llvm = Dialect(
         LoopUnswitchAttr,
         LoopVectorizeAttr,
         PointerType,
+        StructType,
     ],
 )

@@ -117,3 +117,5 @@ def _table(region: RegionMap) -> Iterator[str]:
             ]
             yield f"<tr>{''.join(columns)}</tr>"
     yield "</table>"
+    if region.notes:
+        yield f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in region.notes)}</ul>"

@@ -18,6 +18,7 @@ start of their region::
               "cells": [{"index": 0, "logical": 0, "start": 0, "end": 16384}, ...]}]}]}]}
 
 ``kernel`` is empty unless several kernels have memory, which then is listed for each of them.
+``notes``, where a region has any, are sentences about it.
 ``extent`` is the storage a region takes, ``used`` where its last buffer ends; it starts at
 ``residue`` modulo ``alignment``; ``phases`` are the
 names of the overlap definitions a buffer is in, where there are several.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
 from tilewright.memory.targets import Memory
@@ -70,6 +71,7 @@ class RegionObject(TypedDict):
     dead: list[list[int]]
     padding: list[list[int]]
     buffers: list[BufferObject]
+    notes: NotRequired[list[str]]
 
 
 class MemoryObject(TypedDict):
@@ -112,7 +114,7 @@ def _memory(memory: MemoryMap) -> MemoryObject:
 
 
 def _region(region: RegionMap) -> RegionObject:
-    return RegionObject(
+    data = RegionObject(
         name=region.name,
         source=region.source,
         extent=region.extent,
@@ -124,6 +126,9 @@ def _region(region: RegionMap) -> RegionObject:
         padding=[[place.start, place.end] for place in region.padding],
         buffers=[_buffer(row) for row in region.rows],
     )
+    if region.notes:
+        data["notes"] = [*region.notes]
+    return data
 
 
 def _buffer(row: Row) -> BufferObject:
@@ -176,6 +181,7 @@ def _read_region(data: RegionObject, memory: Memory) -> RegionMap:
         tuple(Interval(*place) for place in data["padding"]),
         data.get("alignment", 1),
         data.get("residue", 0),
+        tuple(data.get("notes", ())),
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from textwrap import wrap
 
 from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
 from tilewright.report.geometry import (
@@ -43,6 +44,7 @@ WIDTH = _MARGIN + _LABEL + _CHART + _MARGIN
 _ROW = 26
 _LINE = 20
 _STRIP = 14
+_NOTE_WIDTH = 120
 _DIGIT = 8
 """About the width of a digit."""
 
@@ -180,6 +182,9 @@ class _Canvas:
         frame = f'width="{_CHART}" height="{height + _STRIP}"'
         self.parts.append(f'<rect class="frame" x="{left}" y="{self.y - height}" {frame}/>')
         self.y += _STRIP + _LINE // 2
+        for line in [each for note in region.notes for each in wrap(note, _NOTE_WIDTH)]:
+            self.y += _LINE
+            self.text(_MARGIN, line, "tick")
 
     def _ruler(self, scale: Scale) -> None:
         left = _MARGIN + _LABEL

@@ -124,6 +124,8 @@ def _region(region: RegionMap) -> Iterator[str]:
         yield f"{margin}{'; '.join(_MEANING[kind] for kind in kinds)}"
     for number, row in enumerate(region.rows, 1):
         yield from _note(number, digits, region, row)
+    for note in region.notes:
+        yield from _wrapped(note, "  - ", "    ")
 
 
 def _given(*facts: str) -> tuple[str, ...]:

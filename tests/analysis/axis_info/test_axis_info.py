@@ -486,6 +486,34 @@ def test_rules_say_which_signs_they_take_for_granted() -> None:
     assert not info_of(plain, combined=True).assumes
 
 
+STAND_INS = """%x: tensor<128x128xi32> {tt.contiguity = dense<[16, 32]> : tensor<2xi32>}"""
+STRUCT = "!llvm.struct<(i32, i32)>"
+
+
+def cast(name: str, source: str, type: str, target: str) -> str:
+    return f"%{name} = builtin.unrealized_conversion_cast %{source} : {type} to {target}\n"
+
+
+@pytest.mark.parametrize("combined", [False, True], ids=["rules", "with polynomials"])
+def test_facts_travel_through_stand_ins(combined: bool) -> None:
+    tile = "tensor<128x128xi32>"
+    there = cast("s", "x", tile, STRUCT)
+    back = there + cast("y", "s", STRUCT, tile)
+    assert info_of(kernel(there, STAND_INS), combined=combined).contiguity == (16, 32)
+    assert info_of(kernel(back, STAND_INS), combined=combined).contiguity == (16, 32)
+    other = there + cast("y", "s", STRUCT, "tensor<128xi32>")
+    assert info_of(kernel(other, STAND_INS), combined=combined).contiguity == (1,)
+    undefined = f"%u = llvm.mlir.undef : {STRUCT}\n" + cast("y", "u", STRUCT, tile)
+    assert info_of(kernel(undefined), combined=combined).constancy == (1, 1)
+
+
+@pytest.mark.parametrize("combined", [False, True], ids=["rules", "with polynomials"])
+def test_nothing_is_known_of_a_tensor_from_nowhere(combined: bool) -> None:
+    text = kernel('%0 = "builtin.unrealized_conversion_cast"() : () -> tensor<4x8xi32>')
+    info = info_of(text, combined=combined)
+    assert (info.contiguity, info.divisibility, info.constancy) == ((1, 1), (1, 1), (1, 1))
+
+
 GAINS = {
     "interleaved": (
         f"""%0 = {span(0, 128)}

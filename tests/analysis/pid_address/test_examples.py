@@ -38,12 +38,29 @@ def test_the_sketch_of_the_design_gives_its_five_lines() -> None:
     ]
 
 
-def test_errors_of_a_sketch_are_those_of_the_strict_reading() -> None:
+SKETCH_FAULTS = {
+    "a name that is nowhere": (
+        ("%offsets : tensor", "%offset : tensor"),
+        "use of undeclared SSA value name '%offset'",
+    ),
+    "an op that is unknown, behind the sketched part": (
+        ("tt.load %ptrs_a", "tt.lod %ptrs_a"),
+        "unknown operation 'tt.lod'; did you mean 'tt.load'?",
+    ),
+    "an op that is unknown, in front of it": (
+        ("tt.get_program_id x", "tt.get_program x"),
+        "unknown operation 'tt.get_program'; did you mean 'tt.get_program_id'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SKETCH_FAULTS)
+def test_the_mistake_in_a_sketch_is_told_not_that_it_is_a_sketch(name: str) -> None:
     engine = DiagnosticEngine()
-    text = SKETCH.replace("%offsets : tensor", "%offset : tensor")
-    assert read_kernels(make_context(), text, "sketch.mlir", engine) is None
+    (old, new), message = SKETCH_FAULTS[name]
+    assert read_kernels(make_context(), SKETCH.replace(old, new), "sketch.mlir", engine) is None
     [error] = engine.diagnostics
-    assert "expects different type than prior uses" in error.message
+    assert error.message == message
 
 
 def test_vector_add_line_by_line() -> None:

@@ -37,6 +37,7 @@ from tilewright.analysis.axis_info.facts import (
     dimensions,
     expanded,
     join,
+    largest_power_of_two,
     normalised,
     pessimistic,
 )
@@ -87,6 +88,8 @@ def with_hints(info: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo:
     if not any(found):
         return info
     contiguity, divisibility, constancy = found
+    # Rules count in powers of two, whatever the author counted in.
+    divisibility = None if divisibility is None else tuple(map(largest_power_of_two, divisibility))
     return normalised(
         AxisInfo(
             contiguity or info.contiguity,

@@ -25,7 +25,7 @@ from tilewright.analysis.axis_info.facts import (
 )
 from tilewright.analysis.axis_info.rules import Infos, Rule
 from tilewright.dialects.tt import ExpandDimsOp, ReshapeOp, TransOp
-from tilewright.dialects.type_utils import shape_of
+from tilewright.dialects.type_utils import is_tensor, shape_of
 
 
 def _make_range(op: Operation, _: Infos) -> AxisInfo:
@@ -227,7 +227,17 @@ def _reduce(op: Operation, infos: Infos) -> AxisInfo:
     return AxisInfo(ones, ones, common, None, basis)
 
 
+def _stand_in(op: Operation, infos: Infos) -> AxisInfo:
+    """The same value as another type, which need not be a tensor: facts travel along unseen."""
+    if len(infos) != 1 or len(op.results) != 1:
+        return UNKNOWN
+    result = op.results[0].type
+    fits = not is_tensor(result) or infos[0].rank == len(dimensions(result))
+    return infos[0] if fits else UNKNOWN
+
+
 SHAPE_RULES: Mapping[str, Rule] = {
+    "builtin.unrealized_conversion_cast": _stand_in,
     "tt.make_range": _make_range,
     "tt.splat": _splat,
     "tt.expand_dims": _expand_dims,

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from xdsl.ir import Operation
 
-from tilewright.analysis.affine import Interval
+from tilewright.analysis.affine import Interval, Poly
 from tilewright.analysis.axis_info import AxisFacts, has_hints, solve_axis_info
 from tilewright.analysis.pid_address.classify import classify, stride_of, virtual_of
 from tilewright.analysis.pid_address.control import CONTROL, UNKNOWN, run_region
@@ -183,7 +183,12 @@ class _Describer:
             low,
             high,
             scope.guard,
-            domain_of(scope.atoms, (premise.expr, scope.guard, *scope.facts), scope.loops),
+            scope.facts,
+            domain_of(
+                scope.atoms,
+                (premise.expr, scope.guard, *scope.facts, *_turning(scope)),
+                scope.loops,
+            ),
             premise.operation,
         )
 
@@ -275,6 +280,11 @@ class _Describer:
             )
             for loop in site.scope.loops
         )
+
+
+def _turning(scope: Scope) -> list[Poly]:
+    """The counters of the loops around: in a loop that never turns, nothing runs."""
+    return [scope.space.of_atom(loop.counter) for loop in scope.loops if loop.trips is not None]
 
 
 def _bits(mask: int) -> list[int]:

@@ -112,7 +112,10 @@ def _without_pids(machine: Machine, expr: Poly, strides: Mapping[int, Poly | Non
 
 
 def _interval(machine: Machine, site: Site, rest: Poly) -> Interval | None:
-    """The range over lanes and counters, if nothing else is in it."""
+    """The range over lanes and counters, if nothing else is in it.
+
+    What is known where the access stands does not count: the value is computed in front of it.
+    """
     atoms = machine.atoms
     counted = 0
     for loop in site.scope.loops:
@@ -120,5 +123,5 @@ def _interval(machine: Machine, site: Site, rest: Poly) -> Interval | None:
             counted |= loop.counter.deps_mask
     if rest.deps_mask & ~(atoms.any_lane | counted):
         return None
-    found = site.scope.ctx.range(rest)
+    found = machine.space.root.range(rest)
     return found if found.is_bounded else None

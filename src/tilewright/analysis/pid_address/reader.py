@@ -2,8 +2,8 @@
 
 People sketch kernels: a scalar added to a tensor without ``tt.splat``, three dots for what does not
 matter, no ``tt.return``. What an address is can be told all the same. Text is read strictly first,
-so that every correct file is read as everywhere else; a sketch is tried only if that fails, and
-errors are always those of the strict reading.
+so that every correct file is read as everywhere else; a sketch is tried only if that fails. Of two
+readings that fail, the one that got further has found the mistake.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import UnresolvedOperand
-from xdsl.utils.exceptions import ParseError
 
 from tilewright.dialects.type_utils import element_type_of, is_tensor
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -29,25 +28,23 @@ def read_kernels(
     context: Context, text: str, name: str, engine: DiagnosticEngine
 ) -> ModuleOp | None:
     """The module in `text`; None, with errors in `engine`, if it cannot be read."""
-    trial = DiagnosticEngine()
-    source = parse_source(context, text, name, trial)
+    strict, loose = DiagnosticEngine(), DiagnosticEngine()
+    source = parse_source(context, text, name, strict)
     if source is None:
-        sketch = _read_sketch(context, text, name)
-        if sketch is not None:
-            engine.sources.add(name, text, 1)
-            return sketch
-        parse_source(context, text, name, engine)
-        return None
+        without_dots = _DOTS.sub(lambda dots: " " * len(dots[0]), text)
+        source = parse_source(context, without_dots, name, loose, parser_class=_SketchParser)
     engine.sources.add(name, text, 1)
-    return source.module
+    if source is not None:
+        return source.module
+    for diagnostic in max((strict, loose), key=_progress).diagnostics:
+        engine.emit(diagnostic)
+    return None
 
 
-def _read_sketch(context: Context, text: str, name: str) -> ModuleOp | None:
-    without_dots = _DOTS.sub(lambda dots: " " * len(dots[0]), text)
-    try:
-        return _SketchParser(context, without_dots, name).parse_module()
-    except (ParseError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-        return None
+def _progress(engine: DiagnosticEngine) -> tuple[int, int]:
+    """How far a reading got before its first error."""
+    position = next((each.trail.primary for each in engine.diagnostics), None)
+    return (0, 0) if position is None else (position.line, position.column)
 
 
 class _SketchParser(IRParser):

@@ -190,6 +190,8 @@ class Assumption:
     upper: int | None
     guard: Formula
     """Under which conditions the operation runs at all."""
+    facts: tuple[Formula, ...]
+    """What is known where it runs."""
     domain: Domain
     operation: Operation = field(compare=False, repr=False)
 

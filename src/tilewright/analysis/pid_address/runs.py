@@ -15,6 +15,7 @@ fails.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from tilewright.analysis.affine import (
     Atom,
@@ -144,7 +145,8 @@ def constancy(ctx: Context, formula: Formula, lane: Atom) -> int:
     assert poly is not None
     factor = poly.coefficient_of(lane)
     if factor is None:
-        return longest_run(ctx, poly, lane, 0, may_assume=False).length
+        equal = longest_run(ctx, poly, lane, 0, may_assume=False).length
+        return max(equal, _runs_to_bound(ctx, poly, lane) if formula.rel == "<" else 1)
     if formula.rel != "<" or factor.constant is None:
         return 1
     slope = factor.constant
@@ -152,6 +154,30 @@ def constancy(ctx: Context, formula: Formula, lane: Atom) -> int:
     if slope < 0:  # the negation has a rising left side and changes at the same lanes
         slope, rest = -slope, -rest - 1
     return _lanes_to_bound(ctx, slope, rest, extent)
+
+
+def _runs_to_bound(ctx: Context, poly: Poly, lane: Atom) -> int:
+    """Groups that ``poly < 0`` does not cut, where lanes are contiguous in groups only.
+
+    A group that starts at a multiple of its length is over before the sign changes. If the value
+    falls, the negation rises, and changes at the same lanes.
+    """
+    longest = 1
+    for value in (poly, -poly - 1):
+        length = longest_run(ctx, value, lane, 1, may_assume=False).length
+        if length > 1:
+            divisor = ctx.congruence(_at_starts(ctx, value, lane, length)).divisor
+            longest = max(longest, power_of_two_in(gcd(divisor, length), extent_of(lane)))
+    return longest
+
+
+def _at_starts(ctx: Context, value: Poly, lane: Atom, size: int) -> Poly:
+    """The value at the first lane of each aligned group."""
+    last = extent_of(lane) // size - 1
+    if last < 1:
+        return Substitution(ctx, {lane: ctx.space.zero}).poly(value)
+    high = ctx.space.symbol(f"{lane.name}.hi", Interval(0, last))
+    return Substitution(ctx, {lane: high * size}).poly(value)
 
 
 def _lanes_to_bound(ctx: Context, slope: int, rest: Poly, extent: int) -> int:

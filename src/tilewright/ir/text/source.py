@@ -53,6 +53,7 @@ def parse_source(
     *,
     line_offset: int = 0,
     keep_names: bool = True,
+    parser_class: type[IRParser] = IRParser,
 ) -> ParsedSource | None:
     """Parse `text`; `line_offset` lines of file `name` come before it."""
     engine.sources.add(name, text, line_offset + 1)
@@ -61,7 +62,7 @@ def parse_source(
     place = _Place(text, name, line_offset)
     parser = None
     try:
-        parser = IRParser(context, text, name, line_offset=line_offset, keep_names=keep_names)
+        parser = parser_class(context, text, name, line_offset=line_offset, keep_names=keep_names)
         module = parser.parse_module()
         return ParsedSource(module, parser.resources)
     except ParseError as error:

@@ -7,7 +7,7 @@ rule.
 
 from __future__ import annotations
 
-from tilewright.analysis.affine import Poly, evaluate
+from tilewright.analysis.affine import Kind, Poly, evaluate
 from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.pid_address.checks import intervals, presburger
 from tilewright.analysis.pid_address.checks.enumeration import NotEnumerable
@@ -19,9 +19,12 @@ from tilewright.analysis.pid_address.checks.findings import (
     Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
-from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
+from tilewright.analysis.pid_address.checks.questions import DATA, Answer, Question, ask
+from tilewright.analysis.pid_address.checks.regions import Region, is_opaque, varies
 from tilewright.analysis.pid_address.report import Access
+
+_DIVISIONS = (Kind.FDIV, Kind.MOD, Kind.TDIV, Kind.TREM)
 
 
 def check(launch: Launch) -> list[Finding]:
@@ -50,7 +53,8 @@ def _of_size(launch: Launch, access: Access, size: int) -> Finding:
     if answer.possible is False:
         return _safe(access, answer.method, f"{size} bytes")
     if answer.values is None:
-        return _unknown(access, answer.reason, answer.method)
+        reason = _with_remedy(launch, access, answer.reason)
+        return _unknown(access, reason, answer.method)
     return _outside(launch, access, question, answer, size)
 
 
@@ -58,16 +62,13 @@ def _of_any_size(launch: Launch, access: Access) -> Finding:
     """What the buffer has to hold; more than the access needs would be no news."""
     limit = required(launch, access)
     if limit is None:
-        return _below(launch, access) or _unknown(
-            access, f"the size of {access.base} is not given and no bound was found"
-        )
+        return _below(launch, access) or _unknown(access, _no_bound(launch, access))
     context = launch.region(access).context()
     for sign in limit.signs:
         context = context.assume(compare(">=", sign, 0))
     if not context.is_nonneg(access.offset):
-        return _below(launch, access) or _unknown(
-            access, f"offsets below {access.base} are not excluded"
-        )
+        reason = f"offsets below {access.base} are not excluded"
+        return _below(launch, access) or _unknown(access, _with_remedy(launch, access, reason))
     answer = presburger.decide(leaves(launch, access, limit.value), launch.effort)
     method = Method.PRESBURGER if answer.possible is False else Method.INTERVALS
     held = _in_elements(limit.value, access.elem_bytes)
@@ -87,12 +88,43 @@ def required(launch: Launch, access: Access) -> intervals.Limit | None:
     return intervals.Limit(limit.value + access.elem_bytes, limit.signs)
 
 
+def _no_bound(launch: Launch, access: Access) -> str:
+    """Why there is no size that suffices."""
+    region = launch.region(access)
+    if is_opaque(region.space, (region.offset,)):
+        return DATA
+    return _with_remedy(launch, access, _obstacle(region))
+
+
+def _obstacle(region: Region) -> str:
+    """What keeps a program id, a counter or a lane from being replaced by its last value."""
+    for atom in region.space.atoms_within((region.offset,)):
+        text = str(region.space.of_atom(atom))
+        if atom.kind in _DIVISIONS and atom.args[1].constant is None:
+            return f"{text} divides by what is not a number"
+        if not atom.is_symbol and varies(region.space.of_atom(atom)):
+            return f"{text} has no bound in terms of the arguments"
+    return "it is not known how long its loops are, or which signs its strides have"
+
+
+def _with_remedy(launch: Launch, access: Access, reason: str) -> str:
+    """The reason, and what the caller could add so that all executions can be visited."""
+    wanted = launch.not_given(access)
+    if access.base.removeprefix("%") not in launch.report.facts.buffers:
+        wanted.append(f"--buffer {access.base.removeprefix('%')}=BYTES")
+    return f"{reason}; it can be told with {' '.join(wanted)}" if wanted else reason
+
+
 def _below(launch: Launch, access: Access) -> Finding | None:
-    """An execution in front of the buffer, whatever its size."""
+    """An execution in front of the buffer, whatever its size.
+
+    With arguments open only linear formulas are asked: products of unknowns can nearly always be
+    made negative by a negative stride, which is no news to anybody.
+    """
     region = launch.region(access)
     low = compare("<", region.offset, 0)
     question = Question(region.where & low, region.symbols, region.complete, (region.offset,))
-    answer = ask(question, launch.effort, SYMBOLIC)
+    answer = ask(question, launch.effort, LINEAR if launch.not_given(access) else SYMBOLIC)
     if answer.values is None:
         return None
     return _outside(launch, access, question, answer, None)

@@ -1,4 +1,4 @@
-"""P4: every program, iteration and lane of an access, evaluated with NumPy.
+"""P4: every program, iteration and lane of an access or a value, evaluated with NumPy.
 
 Exact once arguments and grid are given, unless there are too many points to visit. Programs and
 iterations are rows, lanes the other axes, in the order of execution, so the first hit is the first
@@ -19,7 +19,7 @@ from tilewright.analysis.affine.arrays import ArrayEvaluator, BoolArray, IntArra
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.contents import Contents
 from tilewright.analysis.pid_address.checks.questions import DATA
-from tilewright.analysis.pid_address.checks.regions import Region, conjuncts, is_opaque
+from tilewright.analysis.pid_address.checks.regions import Executions, conjuncts, is_opaque
 from tilewright.analysis.pid_address.checks.settings import Settings
 
 CHUNK = 1 << 18
@@ -40,7 +40,7 @@ class Chunk:
     """The linear program of each row."""
     offset: IntArray
     active: BoolArray
-    """Where the access executes; same shape as the offsets: rows first, then lanes."""
+    """Where it executes; same shape as the offsets: rows first, then lanes."""
     evaluator: ArrayEvaluator
 
     def value(self, poly: Poly) -> IntArray:
@@ -52,7 +52,7 @@ class Enumeration:
 
     def __init__(
         self,
-        region: Region,
+        region: Executions,
         grid: tuple[int | None, ...],
         settings: Settings,
         contents: Contents,
@@ -65,8 +65,8 @@ class Enumeration:
             raise NotEnumerable("it is inside a loop of unknown length")
         self.region = region
         self.contents = contents
-        space = region.space
-        symbols = [a for a in space.atoms_within((region.where, region.offset)) if a.is_symbol]
+        space = region.where.space
+        symbols = [a for a in space.atoms_within((region.where, region.value)) if a.is_symbol]
         for atom in symbols:
             if kind_of(atom) not in ("pid", "it", "lane"):
                 raise NotEnumerable(f"{atom.name} is not given")
@@ -75,7 +75,7 @@ class Enumeration:
             for axis, pid in enumerate(region.pids)
             if pid.atom in symbols or (every_program and grid[axis] != 1)
         ]
-        self.counters = [loop.counter for loop in region.access.loops]
+        self.counters = [counter for counter, _ in region.loops]
         self.lanes = [a for a in region.symbols if kind_of(a) == "lane"]
         self.extents = [*self._programs(grid), *self._trips()]
         self.shape = tuple(_extent(lane) for lane in self.lanes)
@@ -94,21 +94,26 @@ class Enumeration:
 
     def _trips(self) -> Iterator[int]:
         """The most iterations of each loop; rows beyond a shorter one are not active."""
-        for loop in self.region.access.loops:
-            if not self._matters(loop.counter):
+        region = self.region
+        root = region.where.space.root
+        for counter, trips in region.loops:
+            if not self._matters(counter):
                 yield 1
                 continue
-            assert loop.trips is not None
-            most = self.region.space.root.range(loop.trips).hi
+            if trips is None:
+                last = root.assume(region.where).range(region.where.space.of_atom(counter)).hi
+                most = None if last is None else last + 1
+            else:
+                most = root.range(trips).hi
             if most is None:
-                raise NotEnumerable(f"the length of the loop over {loop.name} has no bound")
+                raise NotEnumerable(f"the length of the loop {counter.name} has no bound")
             yield max(most, 0)
 
     def _matters(self, counter: Atom) -> bool:
         return counter in self.region.symbols
 
     def _conditions_without_memory(self) -> Formula:
-        space = self.region.space
+        space = self.region.where.space
         parts = [p for p in conjuncts(self.region.where) if not is_opaque(space, (p,))]
         return conjunction(space, parts)
 
@@ -139,7 +144,7 @@ class Enumeration:
         region = self.region
         try:
             active = np.broadcast_to(evaluator.truth(region.where), shape)
-            offset = np.broadcast_to(evaluator.value(region.offset), shape)
+            offset = np.broadcast_to(evaluator.value(region.value), shape)
         except KeyError as error:
             raise NotEnumerable(DATA) from error
         if reads.undefined and np.any(evaluator.truth(self._plain) & reads.anywhere()):

@@ -47,8 +47,12 @@ class Method(StrEnum):
     NONE = "none"
 
 
-VIOLATIONS = frozenset({Check.BOUNDS, Check.RACE, Check.OVERFLOW})
-"""Checks whose refutation is a defect of the kernel; the others are about speed."""
+VIOLATIONS = frozenset({Check.COALESCE, Check.BOUNDS, Check.RACE, Check.OVERFLOW})
+"""Checks that state a claim; the others give hints and notes, which nothing can violate."""
+
+
+_CONDITIONAL = frozenset({Check.BOUNDS, Check.OVERFLOW})
+"""Checks that give a condition on open arguments instead of a violation."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +119,16 @@ class Finding:
 
     @property
     def is_violation(self) -> bool:
-        """Whether this is a defect of the kernel in the launch that was described. A value that
-        overflows for arguments nobody gave is a condition, not a defect."""
+        """Whether a claim that was to be checked fails in the launch that was described.
+
+        What overflows or leaves its buffer for arguments that nobody gave, such as a negative
+        offset, is a condition on them, not a violation. Programs that meet are one in any case:
+        arguments that keep them apart have to be stated.
+        """
         if self.verdict is not Verdict.REFUTED or self.check not in VIOLATIONS:
             return False
         is_open = self.witness is not None and bool(self.witness.args)
-        return not (self.check is Check.OVERFLOW and is_open)
+        return not (is_open and self.check in _CONDITIONAL)
 
     def __str__(self) -> str:
         return f"{self.check}: {self.verdict} ({self.method}): {self.message}"

@@ -74,7 +74,7 @@ class Launch:
         if key not in self._enumerations:
             try:
                 self._enumerations[key] = Enumeration(
-                    self.region(access),
+                    self.region(access).executions(),
                     self.grid,
                     self.settings,
                     self.contents,
@@ -89,8 +89,20 @@ class Launch:
 
     def sample(self, access: Access) -> Enumeration:
         """Some of the points, evenly spread: good for witnesses only."""
-        region, settings = self.region(access), self.settings
+        region, settings = self.region(access).executions(), self.settings
         return Enumeration(region, self.grid, settings, self.contents, may_sample=True)
+
+    def not_given(self, access: Access) -> list[str]:
+        """The flags that would fix the arguments and the grid that an access depends on."""
+        region = self.region(access)
+        atoms = region.space.atoms_within((region.where, region.offset))
+        names = {atom.name for atom in atoms if kind_of(atom) == "arg"}
+        flags = [f"--arg {p.name}=..." for p in self.report.params if p.name in names]
+        is_open = any(
+            (kind_of(atom) == "np") or (kind_of(atom) == "pid" and None in self.grid)
+            for atom in atoms
+        )
+        return ["--grid ...", *flags] if is_open else flags
 
     def given(self, question: Question, values: dict[str, int]) -> dict[str, int]:
         """The arguments and the grid that a witness had to choose."""

@@ -3,13 +3,20 @@
 The analysis computes with unbounded integers and records, as assumptions, where that could differ
 from the machine. With arguments and grid given each assumption is decided; with some left open, the
 witness says for which values it fails and, if it can be put in words, when it does not.
+
+Only assumptions behind an address, a mask or a guard are looked at. A hash or a random number
+generator wraps around on purpose, and where its results are mere data nothing else depends on it.
 """
 
 from __future__ import annotations
 
-from tilewright.analysis.affine import evaluate
-from tilewright.analysis.pid_address.atoms import kind_of
+from dataclasses import replace
+from math import inf
+
+from tilewright.analysis.affine import Formula, conjunction, evaluate
+from tilewright.analysis.pid_address.atoms import Atoms, kind_of
 from tilewright.analysis.pid_address.checks import presburger
+from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
     Finding,
@@ -20,13 +27,14 @@ from tilewright.analysis.pid_address.checks.findings import (
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Question, ask
-from tilewright.analysis.pid_address.checks.regions import VARYING, bounds_of
+from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.checks.regions import VARYING, Executions, bounds_of
 from tilewright.analysis.pid_address.report import Assumption
 
 
 def check(launch: Launch) -> list[Finding]:
-    return [_finding(launch, number) for number in range(len(launch.report.assumptions))]
+    numbers = sorted({number for a in launch.report.accesses for number in a.assumptions})
+    return [_finding(launch, number) for number in numbers]
 
 
 def leaves_type(assumption: Assumption) -> Question:
@@ -35,10 +43,50 @@ def leaves_type(assumption: Assumption) -> Question:
     wrong = root.compare("<", value, assumption.lower)
     if assumption.upper is not None:
         wrong |= root.compare(">", value, assumption.upper)
-    formula = assumption.guard & bounds_of(value.space, assumption.domain) & wrong
-    varying = [b.symbol for b in assumption.domain.bounds if kind_of(b.symbol) in VARYING]
-    bounded = all(b.upper is not None for b in assumption.domain.bounds if b.symbol in varying)
-    return Question(formula, tuple(varying), bounded, (value,))
+    varying = tuple(b.symbol for b in assumption.domain.bounds if kind_of(b.symbol) in VARYING)
+    return Question(_where(assumption) & wrong, varying, _is_bounded(assumption), (value,))
+
+
+def _where(assumption: Assumption) -> Formula:
+    space = assumption.expr.space
+    known = conjunction(space, assumption.facts)
+    return assumption.guard & known & bounds_of(space, assumption.domain)
+
+
+def _is_bounded(assumption: Assumption) -> bool:
+    bounds = assumption.domain.bounds
+    return all(b.upper is not None for b in bounds if kind_of(b.symbol) in VARYING)
+
+
+def enumerated(launch: Launch, assumption: Assumption, before: Answer) -> Answer:
+    """By visiting all executions of the op or, if they are too many, some of them."""
+    bounds = assumption.domain.bounds
+    executions = Executions(
+        assumption.expr,
+        _where(assumption),
+        tuple(Atoms(assumption.expr.space, launch.grid).pids),
+        tuple(b.symbol for b in bounds if kind_of(b.symbol) in VARYING),
+        tuple(
+            (b.symbol, None if b.upper is None else b.upper + 1)
+            for b in bounds
+            if kind_of(b.symbol) == "it"
+        ),
+        _is_bounded(assumption),
+    )
+    low, high = assumption.lower, assumption.upper
+    try:
+        points = Enumeration(
+            executions, launch.grid, launch.settings, launch.contents, may_sample=True
+        )
+        values = points.first_where(
+            lambda chunk: (chunk.offset < low) | (chunk.offset > (inf if high is None else high))
+        )
+    except NotEnumerable as error:
+        return replace(before, reason=before.reason or str(error))
+    if values is None and points.step > 1:
+        reason = f"one in {points.step} of its {points.points} points was looked at"
+        return Answer(None, Method.ENUMERATION, reason=reason)
+    return Answer(values is not None, Method.ENUMERATION, values)
 
 
 def _finding(launch: Launch, number: int) -> Finding:
@@ -46,6 +94,8 @@ def _finding(launch: Launch, number: int) -> Finding:
     accesses = tuple(a.index for a in launch.report.accesses if number in a.assumptions)
     question = leaves_type(assumption)
     answer = ask(question, launch.effort, SYMBOLIC)
+    if answer.possible is None:
+        answer = enumerated(launch, assumption, answer)
     text = f"{assumption.value} = {assumption.expr}"
     if answer.possible is False:
         message = f"{text} fits {_limits(assumption)}"
@@ -53,7 +103,7 @@ def _finding(launch: Launch, number: int) -> Finding:
     if answer.values is None:
         message = f"{text} may leave {_limits(assumption)}: {answer.reason}"
         return _made(Verdict.UNKNOWN, accesses, None, answer.method, message, None, number)
-    value = evaluate(assumption.expr, answer.values)
+    value = evaluate(assumption.expr, {**launch.contents.scalars(), **answer.values})
     given = launch.given(question, answer.values)
     point = _point(assumption, answer.values)
     message = f"{text} leaves {_limits(assumption)}: it is {value} in {point}"

@@ -1,8 +1,10 @@
 """Can two different programs touch a common byte, one of them writing?
 
 Claim for a pair of accesses to one buffer: no. Two loads never conflict, nor do two atomics. A
-refuted pair is a race unless the programs synchronise in ways that are not modelled. Lanes of one
-program that store to one address are reported too, for information.
+refuted pair is a race unless the programs synchronise: where the result of an atomic decides which
+way a program goes, as in a lock or a count of those that are done, it may order the two accesses.
+That is not modelled, so such a pair has its witness but is unknown. Lanes of one program that store
+to one address are reported too, for information.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.affine import Formula, disjunction, evaluate
 from tilewright.analysis.pid_address.atoms import AXES
@@ -32,9 +35,10 @@ from tilewright.analysis.pid_address.checks.regions import (
     different_programs,
     program_bounds,
 )
-from tilewright.analysis.pid_address.report import Access, AccessKind
+from tilewright.analysis.pid_address.report import Access, AccessKind, Pattern
 
 _UNMODELLED = "locks and barriers between programs are not modelled"
+_DECIDING = frozenset(("scf.condition", "scf.if", "cf.cond_br", "cf.switch", "scf.index_switch"))
 
 
 def check(launch: Launch) -> list[Finding]:
@@ -79,7 +83,7 @@ class _Group:
             return _disjoint(left, right, Method.INTERVALS, "there is only one program")
         if left.base != right.base:
             return _unknown(left, right, f"{left.base} and {right.base} may overlap anyhow")
-        if not left.base.startswith("%"):
+        if not left.base.startswith("%") and not (left is right and has_one_base(left)):
             return _unknown(left, right, f"nothing is known about {left.base}")
         question = common_byte(launch, left, right)
         radix = mixed_radix.disjoint(launch, left, right)
@@ -106,7 +110,8 @@ class _Group:
         address = max(evaluate(mine.offset, values), evaluate(other.offset, values))
         points = (mine.point(values), other.point(values))
         given = self.launch.given(question, values)
-        return _race(left, right, points, address, answer.method, given)
+        locks = synchronising(self.launch, left, right)
+        return _race(left, right, points, address, answer.method, given, locks)
 
     # Enumeration.
 
@@ -121,7 +126,8 @@ class _Group:
             self._point(left, meeting.first, meeting.address),
             self._point(right, meeting.second, meeting.address),
         )
-        return _race(left, right, points, meeting.address, Method.ENUMERATION, {})
+        locks = synchronising(self.launch, left, right)
+        return _race(left, right, points, meeting.address, Method.ENUMERATION, {}, locks)
 
     def meeting(self, left: Access, right: Access) -> Meeting | None:
         """By enumeration alone; raises NotEnumerable."""
@@ -203,6 +209,38 @@ def _ordered(mine: Region, other: Region) -> Formula:
     return disjunction(mine.space, cases)
 
 
+def has_one_base(access: Access) -> bool:
+    """Whether all programs, iterations and lanes start from one address, wherever it is."""
+    strides = (*access.lane_strides, *(item.stride for item in access.loop_strides))
+    return access.pattern is not Pattern.UNKNOWN and all(stride is not None for stride in strides)
+
+
+def synchronising(launch: Launch, left: Access, right: Access) -> list[Access]:
+    """Atomics in front of one of two accesses that decide which way a program goes."""
+    last = max(left.index, right.index)
+    return [
+        access
+        for access in launch.report.accesses
+        if access.kind is AccessKind.ATOMIC and access.index < last and _decides(access.operation)
+    ]
+
+
+def _decides(op: Operation) -> bool:
+    """Whether control flow depends on a result of an op."""
+    work, seen = list(op.results), set[SSAValue]()
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            user = use.operation
+            if user.name in _DECIDING and use.index == 0:
+                return True
+            work.extend(user.results)
+    return False
+
+
 # Lanes of one program.
 
 
@@ -278,6 +316,7 @@ def _race(
     address: int,
     method: Method,
     given: dict[str, int],
+    locks: list[Access],
 ) -> Finding:
     message = (
         f"{_names(left, right)} of different programs meet at byte {address} of {left.base}: "
@@ -285,12 +324,15 @@ def _race(
     )
     if given:
         message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
-    witness = Witness(points, address, args=given)
+    reason = _UNMODELLED
+    if locks:
+        names = ", ".join(dict.fromkeys(lock.name for lock in locks))
+        reason = f"{names} may keep them apart, but {_UNMODELLED}"
     return Finding(
         Check.RACE,
-        Verdict.REFUTED,
+        Verdict.UNKNOWN if locks else Verdict.REFUTED,
         _indices(left, right),
-        witness,
+        Witness(points, address, args=given),
         method,
-        f"{message}; {_UNMODELLED}",
+        f"{message}; {reason}",
     )

@@ -49,7 +49,7 @@ class Ownership:
                 chunk.programs.reshape(-1, *(1,) * (chunk.active.ndim - 1)), chunk.active.shape
             )[chunk.active]
             offsets = chunk.offset[chunk.active]
-            for shift in range(0, points.region.access.elem_bytes, self.unit):
+            for shift in range(0, points.region.size, self.unit):
                 at = self._places.numbers(offsets + shift)
                 last[at] = owners
                 fresh = first[at] < 0
@@ -99,7 +99,7 @@ class _Places:
             np.unique(chunk.offset[chunk.active] + shift)
             for points in accesses
             for chunk in points.chunks()
-            for shift in range(0, points.region.access.elem_bytes, self.unit)
+            for shift in range(0, points.region.size, self.unit)
         ]
         return np.unique(np.concatenate(parts))
 
@@ -121,7 +121,7 @@ def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
     """(unit, first address, last address) over everything that is touched."""
     unit, low, high = 0, None, None
     for points in accesses:
-        unit = gcd(unit, points.region.access.elem_bytes)
+        unit = gcd(unit, points.region.size)
         for chunk in points.chunks():
             offsets = chunk.offset[chunk.active]
             if not offsets.size:
@@ -132,4 +132,4 @@ def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
             unit = gcd(unit, int(np.gcd.reduce(offsets - low)))
     if low is None or high is None:
         return max(unit, 1), 0, 0
-    return unit, low, high + max(points.region.access.elem_bytes for points in accesses)
+    return unit, low, high + max(points.region.size for points in accesses)

@@ -32,8 +32,8 @@ class Question:
 
     @property
     def closed(self) -> bool:
-        """Whether a solution refutes: nothing in it depends on what memory holds."""
-        return self.complete and not is_opaque(self.space, (self.formula,))
+        """Whether a solution refutes: neither it nor where it is depends on what memory holds."""
+        return self.complete and not is_opaque(self.space, (self.formula, *self.values))
 
     def symbols(self) -> list[Atom]:
         """Those of a witness first, then the others."""
@@ -60,7 +60,9 @@ LENGTH = "it is inside a loop of unknown length"
 
 
 def open_reason(question: Question) -> str:
-    return DATA if question.complete else LENGTH
+    """Why a solution need not be an execution."""
+    roots = (question.formula, *question.values)
+    return DATA if is_opaque(question.space, roots) else LENGTH
 
 
 def found(question: Question, method: Method, values: dict[str, int]) -> Answer:

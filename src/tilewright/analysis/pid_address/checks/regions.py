@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import gcd, prod
+
+from xdsl.ir import Operation
+from xdsl.ir import Region as IRRegion
 
 from tilewright.analysis.affine import (
     Atom,
@@ -28,6 +32,23 @@ from tilewright.analysis.pid_address.report import Access, Domain, Loop
 
 VARYING = ("pid", "it", "lane")
 PRIME = "'"
+_LOOPS = frozenset(("scf.for", "scf.while"))
+
+
+@dataclass(frozen=True)
+class Executions:
+    """Points at which something happens in a launch, and a value there."""
+
+    value: Poly
+    where: Formula
+    pids: tuple[Poly, ...]
+    symbols: tuple[Atom, ...]
+    """Program ids, counters and lanes that occur, in the order of execution."""
+    loops: tuple[tuple[Atom, Poly | None], ...]
+    """The counters of the loops around, with the number of iterations if it is known."""
+    complete: bool
+    size: int = 1
+    """Bytes touched at an address."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,18 @@ class Region:
 
     def context(self) -> Context:
         return self.space.root.assume(self.where)
+
+    def executions(self) -> Executions:
+        loops = tuple((loop.counter, loop.trips) for loop in self.access.loops)
+        return Executions(
+            self.offset,
+            self.where,
+            self.pids,
+            self.symbols,
+            loops,
+            self.complete,
+            self.access.elem_bytes,
+        )
 
     def priming(self) -> Substitution:
         """Puts the symbols of a second program for those of the first."""
@@ -98,8 +131,49 @@ def region_of(access: Access, grid: tuple[int | None, ...]) -> Region:
     symbols = [atom for atom in space.atoms_within(roots) if atom.is_symbol]
     order = _order(access)
     varying = sorted((a for a in symbols if kind_of(a) in VARYING), key=order.__getitem__)
-    complete = all(loop.trips is not None for loop in access.loops)
+    complete = _is_complete(access, space.root.assume(where))
     return Region(access, access.offset, where, pids, tuple(varying), complete)
+
+
+def _is_complete(access: Access, context: Context) -> bool:
+    """Whether every point where an access may execute is one where it does.
+
+    A while loop gets to an iteration only through all those before. Its condition guards the body,
+    and if it cannot become true again once it is false, holding is enough to be reached.
+    """
+    around = [op for op in _ancestors(access.operation) if op.name in _LOOPS]
+    for loop, op in zip_longest(reversed(access.loops), around):
+        if loop is None:
+            break
+        if loop.trips is not None:
+            continue
+        in_body = op is not None and op.name == "scf.while" and _is_within(access, op.regions[1])
+        if not in_body or not _holds_until(context, access.guard, loop.counter):
+            return False
+    return True
+
+
+def _ancestors(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def _is_within(access: Access, region: IRRegion) -> bool:
+    return region.is_ancestor(access.operation)
+
+
+def _holds_until(context: Context, guard: Formula, counter: Atom) -> bool:
+    """Whether what holds in an iteration has held in all iterations before."""
+    for part in conjuncts(guard):
+        if counter not in guard.space.atoms_within((part,)):
+            continue
+        rising = part.kind is FormulaKind.CMP and part.rel == "<" and part.poly is not None
+        factor = part.poly.coefficient_of(counter) if rising and part.poly is not None else None
+        if factor is None or not context.is_nonneg(factor):
+            return False
+    return True
 
 
 def domain_of(region: Region, grid: tuple[int | None, ...]) -> Formula:

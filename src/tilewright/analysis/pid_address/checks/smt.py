@@ -45,6 +45,10 @@ def decide(question: Question, effort: Effort) -> Answer:
         return Answer(None, Method.SMT, reason="z3 found no answer in time")
     if not question.closed:
         return Answer(None, Method.SMT, reason=open_reason(question))
+    # A launch that divides by zero shows nothing; of others the formula allows for all.
+    solver.add(*(divisor != 0 for divisor in encoder.divisors))
+    if encoder.divisors and _check(z3, solver, effort) != z3.sat:
+        return Answer(None, Method.SMT, reason="no counterexample without a division by zero")
     model = solver.model()
     # Arguments of real launches are not negative: such a witness is easier to believe.
     free = [atom for atom in question.symbols() if kind_of(atom) == "arg"]
@@ -81,6 +85,8 @@ class _Encoder:
         self.z3 = z3
         self.space = space
         self.constraints: list[Term] = []
+        self.divisors: list[Term] = []
+        """What is divided by, unless it is a number."""
         self._atoms: dict[int, Term] = {}
         self._predicates: dict[int, Term] = {}
 
@@ -134,6 +140,8 @@ class _Encoder:
     def floor_div(self, value: Term, divisor: Term) -> Term:
         """A fresh quotient: z3's own rounds differently for negative divisors."""
         z3, quotient = self.z3, self.z3.FreshInt("q")
+        if not z3.is_int_value(z3.simplify(divisor)):
+            self.divisors.append(divisor)
         rest = value - divisor * quotient
         inside = z3.If(
             divisor > 0, z3.And(rest >= 0, rest < divisor), z3.And(rest <= 0, rest > divisor)

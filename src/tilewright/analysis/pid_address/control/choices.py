@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, Region
 
 from tilewright.analysis.affine import Formula
@@ -14,6 +14,8 @@ from tilewright.analysis.pid_address.control.regions import run_region
 from tilewright.analysis.pid_address.scope import Scope
 from tilewright.analysis.pid_address.values import basis_of, deps_of
 from tilewright.dialects.arith.constant import integers_in
+from tilewright.dialects.elementwise import Elementwise
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import CallLike, function_body
 
 
@@ -77,7 +79,7 @@ def call(scope: Scope, op: Operation) -> Scope:
     function = None if symbol is None else scope.machine.symbols.lookup(op, symbol)
     body = None if function is None else function_body(function)
     if trait is None or function is None or body is None or function in scope.machine.calling:
-        scope.set_unknown(op, scope.atoms.unsupported | scope.atoms.memory)
+        _set_unknown_results(scope, op)
         return scope
     path = (*scope.path, _name_on_path(scope, op, symbol))
     env = scope.machine.environments.setdefault(path, {})
@@ -101,7 +103,7 @@ def _name_on_path(scope: Scope, op: Operation, symbol: SymbolRefAttr | None) -> 
 
 def unknown(scope: Scope, op: Operation) -> Scope:
     """An op of an unknown kind. What stands in its regions may run, with any arguments."""
-    scope.set_unknown(op, scope.atoms.unsupported)
+    _set_unknown_results(scope, op)
     if not op.regions:
         return scope
     mask, basis = _anything(scope), 0
@@ -118,6 +120,28 @@ def unknown(scope: Scope, op: Operation) -> Scope:
         inner = scope.under(may_run)
         run_region(inner, region, [inner.unknown(arg, mask, basis) for arg in block.args])
     return scope
+
+
+def _set_unknown_results(scope: Scope, op: Operation) -> None:
+    """Element-wise ops are functions of their operands; of others nothing is known."""
+    if _looks_at_operands_only(op):
+        scope.set_unknown(op, scope.atoms.unsupported)
+        return
+    mask = _anything(scope)
+    for result in op.results:
+        for dim, extent in enumerate(shape_of(result.type)):
+            mask |= scope.atoms.lane(dim, extent).deps_mask
+    scope.set_unknown(op, mask)
+
+
+def _looks_at_operands_only(op: Operation) -> bool:
+    if op.get_trait(Elementwise) is None:
+        return False
+    # Assembly may name special registers such as `%smid`, and may have effects.
+    assembly, pure = op.properties.get("asm_string"), op.properties.get("pure")
+    if isinstance(assembly, StringAttr) and "%" in assembly.data:
+        return False
+    return not isinstance(pure, IntegerAttr) or bool(pure.value.data)
 
 
 def _anything(scope: Scope) -> int:

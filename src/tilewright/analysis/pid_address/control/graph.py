@@ -94,7 +94,10 @@ class _Run:
                     mask = opaque[argument] | self._cycle_mask()
                     scope.set(argument, scope.unknown(argument, mask | scope.atoms.carried))
                 elif block in self._ways:
-                    ways = [(way.guard, way.values[index]) for way in self._ways[block]]
+                    ways = [
+                        (way.guard, way.basis | way.source.basis, way.values[index])
+                        for way in self._ways[block]
+                    ]
                     scope.set(argument, joined(scope, argument, ways))
             end = self._ends[block] = run_block(scope, block)
             if successors_of(block):

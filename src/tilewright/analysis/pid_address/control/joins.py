@@ -8,6 +8,7 @@ which ``G and c`` and ``G and not c`` become ``G`` again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -17,15 +18,18 @@ from tilewright.analysis.pid_address.scope import Scope
 from tilewright.analysis.pid_address.transfer.logic import chosen
 from tilewright.analysis.pid_address.values import POISON, Boolean, Value
 
+Way: TypeAlias = tuple[Formula, int, Value]
+"""A condition, what it rests on, and the value that arrives where it holds."""
 
-def joined(scope: Scope, target: SSAValue, ways: Sequence[tuple[Formula, Value]]) -> Value:
+
+def joined(scope: Scope, target: SSAValue, ways: Sequence[Way]) -> Value:
     """The value that arrives at `target` by one of several ways, each with its condition."""
     if not ways:
         return POISON
-    *others, (_, value) = ways
-    for condition, other in reversed(others):
+    *others, (_, _, value) = ways
+    for condition, basis, other in reversed(others):
         known = scope.ctx.known(condition)
-        value = chosen(scope, target, Boolean(known), other, value)
+        value = chosen(scope, target, Boolean(known, basis & ~scope.basis), other, value)
     return value
 
 
@@ -37,7 +41,7 @@ def joined_exits(
         joined(
             scope,
             target,
-            [(exit.scope.guard, exit.values[skipped + index]) for exit in exits],
+            [(exit.scope.guard, exit.scope.basis, exit.values[skipped + index]) for exit in exits],
         )
         for index, target in enumerate(targets)
     ]

@@ -109,7 +109,7 @@ def run_for(scope: Scope, op: Operation) -> Scope:
     turn([solver.value(value) for value in values])
     mask = lower.expr.deps_mask | upper.expr.deps_mask | step.expr.deps_mask
     for result, value in zip(op.results, values, strict=True):
-        scope.set(result, solver.after(scope, value, trips, mask))
+        scope.set(result, solver.after(scope, result, value, trips, mask))
     return scope
 
 

@@ -362,12 +362,14 @@ class Solver:
         divisor = ctx.congruence(step).divisor or 1
         return self._scope.atoms.opaque(name, mask, (), Interval(low, high), divisor)
 
-    def after(self, outer: Scope, value: Carried, trips: Poly | None, mask: int) -> Value:
+    def after(
+        self, outer: Scope, result: SSAValue, value: Carried, trips: Poly | None, mask: int
+    ) -> Value:
         """The value behind the loop; `mask`: what the number of turns depends on."""
         forms = [cell.form for cell in value.cells]
         solved = [form for form in forms if form is not None]
         if trips is None or len(solved) < len(forms):
-            return self.settled(value.target, self.value(value), mask)
+            return self.settled(result, self.value(value), mask)
         parts_at_end = [form.at(outer, self._counter, trips) for form in solved]
         integers = [part for part in parts_at_end if isinstance(part, Integer)]
         if len(integers) < len(parts_at_end):

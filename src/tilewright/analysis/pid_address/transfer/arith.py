@@ -287,6 +287,17 @@ def _bitcast(scope: Scope, op: Operation) -> None:
         scope.set_unknown(op, scope.atoms.unsupported)
 
 
+def _absolute(scope: Scope, op: Operation) -> None:
+    """The larger of a value and its negative; only the least value of a type has no such."""
+    source, result = scope.integer(op.operands[0]), op.results[0]
+    if is_boolean(result.type):
+        scope.set_unknown(op, scope.atoms.unsupported)
+        return
+    expr = scope.ctx.maximum(source.expr, -source.expr)
+    value = _one_of(expr, source, source) or indirect(scope, result, expr, source.basis)
+    scope.set(result, checked(scope, op, value))
+
+
 def _poison(scope: Scope, op: Operation) -> None:
     scope.set(op.results[0], POISON)
 
@@ -348,6 +359,7 @@ ARITH_RULES: Mapping[str, Rule] = {
     "arith.subui_extended": _extended,
     "arith.mulsi_extended": _extended,
     "arith.mului_extended": _extended,
+    "math.absi": _absolute,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _num_programs,
     "ub.poison": _poison,

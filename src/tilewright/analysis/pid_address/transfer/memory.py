@@ -253,6 +253,9 @@ def _record_box(
         step = scaled(times(scope, place, box.strides[dim]), elem_bytes)
         offset = moved(scope, offset, step)
     mask = _inside(scope, positions, box.shape, checked)
+    mask_basis = 0
+    for extent in box.shape:
+        mask_basis |= extent.basis
     scope.record(
         Site(
             op,
@@ -264,7 +267,7 @@ def _record_box(
             elem_bytes,
             shape,
             mask,
-            0,
+            mask_basis,
             scope,
             BoxParts(
                 box.offset.expr,
@@ -278,7 +281,8 @@ def _record_box(
         )
     )
     everything = offset.expr.deps_mask | box.base.deps
-    return everything | (0 if mask is None else mask.deps_mask), offset.basis
+    basis = offset.basis | mask_basis
+    return everything | (0 if mask is None else mask.deps_mask), basis
 
 
 def _inside(
