@@ -85,6 +85,7 @@ HOSTILE = {
         "{ %t = arith.addi %j, %a : i32 }\ntt.return }"
     ),
     "module without a block": '"builtin.module"() ({}) : () -> ()',
+    "module without a region": '"builtin.module"() : () -> ()',
     "float of 80 bits": "module attributes {x.a = 1.0 : f80} {}",
     "array of i128": "module attributes {x.a = array<i128: 1>} {}",
     "huge complex splat": (

@@ -26,9 +26,9 @@ def said(text: str, **options) -> list[str]:
             "arith.adddi",
         ),
         (
-            "func.call @g() : () -> ()",
-            "k.ttir:2:1: error: unknown operation 'func.call': there is no dialect 'func'",
-            "func.call",
+            "emitc.call @g() : () -> ()",
+            "k.ttir:2:1: error: unknown operation 'emitc.call': there is no dialect 'emitc'",
+            "emitc.call",
         ),
         ("%0 = arith.addi %a, %a", "k.ttir:2:23: error: expected ':'", ""),
         ("cf.br ^bb3", "k.ttir:2:7: error: reference to an undefined block", "^bb3"),

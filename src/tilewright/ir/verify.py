@@ -65,7 +65,7 @@ def verify_operation(op: Operation) -> str | None:
     ``Operation.verify`` would print the whole module into the exception. Verifiers raise more
     than ``VerifyException``, so everything is caught.
     """
-    if isinstance(op, ModuleOp) and op.body.first_block is None:
+    if isinstance(op, ModuleOp) and op.regions and op.body.first_block is None:
         return "region #0 ('bodyRegion') failed to verify constraint: region with 1 blocks"
     try:
         verify_by_definition(op)

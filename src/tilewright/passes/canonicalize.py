@@ -22,6 +22,7 @@ from tilewright.passes.canonicalization.constants import ConstantPool
 from tilewright.passes.canonicalization.fold import FoldOps
 from tilewright.passes.canonicalization.loops import loop_patterns
 from tilewright.passes.canonicalization.shapes import SHAPE_PATTERNS
+from tilewright.passes.canonicalization.tiles import TILE_PATTERNS
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Rules(RewritePattern[Operation]):
             *loop_patterns(pool),
             *block_patterns(pool),
             *SHAPE_PATTERNS,
+            *TILE_PATTERNS,
         )
         for each in patterns:
             for root in each.roots:

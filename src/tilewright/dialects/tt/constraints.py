@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     BFloat16Type,
     DenseArrayBase,
-    DictionaryAttr,
     Float8E4M3FNType,
     Float8E4M3FNUZType,
     Float8E5M2FNUZType,
@@ -114,12 +112,6 @@ def _is_integer_attribute(attribute: Attribute, type: IntegerType) -> bool:
     return isinstance(attribute, IntegerAttr) and attribute.type == type
 
 
-def _is_dictionary_array(attribute: Attribute) -> bool:
-    return isinstance(attribute, ArrayAttr) and all(
-        isinstance(each, DictionaryAttr) for each in attribute.data
-    )
-
-
 I32_ATTR = Satisfies(
     "32-bit signless integer attribute",
     lambda attribute: _is_integer_attribute(attribute, i32),
@@ -134,4 +126,3 @@ I32_ARRAY_ATTR = Satisfies(
     lambda attribute: isinstance(attribute, DenseArrayBase) and attribute.elt_type == i32,
     (DenseArrayBase,),
 )
-DICTIONARIES_ATTR = Satisfies("Array of dictionary attributes", _is_dictionary_array, (ArrayAttr,))

@@ -1,0 +1,335 @@
+"""Barriers in shared memory, asynchronous groups, and fences.
+
+    nv.mbarrier.arrive_expect_tx %full[%s], 16384 : memref<2x!nv.mbarrier, #barrier>
+    nv.mbarrier.wait %full[%s], %parity : memref<2x!nv.mbarrier, #barrier>, index
+    nv.cp_async.commit
+    nv.cp_async.wait 1
+
+A barrier counts arrivals and bytes. When all expected arrivals have come and no bytes are pending,
+its phase ends and the next begins; a wait for parity ``p`` goes on once the phase of that parity
+has ended. Waits leave at most so many groups of copies (or of matrix products) in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.nv.types import MBarrierType
+from tilewright.dialects.tile.access import Orders, Region, RegionAccess, element_of
+from tilewright.dialects.tile.base import (
+    INTEGER_OR_INDEX,
+    NUMBER,
+    Operand,
+    given,
+    mark,
+    mark_prop,
+    number,
+    number_prop,
+)
+from tilewright.dialects.tile.mixed import (
+    INDEX,
+    Mixed,
+    MixedLists,
+    MixedOperand,
+    integers,
+    integers_prop,
+    join,
+    known,
+    parse_mixed_value,
+    print_mixed_value,
+    split,
+    split_unresolved,
+    verify_mixed,
+)
+from tilewright.dialects.tile.types import BUFFER
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.text.assembly import AsmOp, Directive
+from tilewright.ir.text.elements import ParseState
+from tilewright.ir.text.parser import IRParser
+from tilewright.ir.text.printer import IRPrinter
+from tilewright.ir.text.syntax import AttributeSyntax
+
+MAX_BYTES = (1 << 20) - 1
+"""A barrier counts pending bytes in 20 bits."""
+
+
+class BarrierOp(AsmOp, RegionAccess):
+    """Base of ops on one barrier of a buffer of barriers.
+
+    Operands of a class come before those of its base: one with more of them states all.
+    """
+
+    barrier = operand_def(BUFFER)
+    index = operand_def(INDEX)
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$barrier `[` $index `]` attr-dict `:` type($barrier)"
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [element_of(self.barrier, (known(self.index),))]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        # A wait changes nothing, but who waits must not be moved over who arrives either.
+        return self.reads()
+
+    @override
+    def is_async(self) -> bool:
+        return False
+
+    @override
+    def verify_(self) -> None:
+        type = self.barrier.type
+        if not isinstance(element_type_of(type), MBarrierType) or len(shape_of(type)) != 1:
+            raise VerifyException(f"expects a row of barriers, but got '{type}'")
+        (size,) = shape_of(type)
+        position = _constant(self.index)
+        if position is not None and not 0 <= position < size:
+            raise VerifyException(f"there is no barrier {position}: the buffer has {size}")
+
+
+def _constant(value: SSAValue) -> int | None:
+    found = constant_value(value)
+    return found.value.data if isinstance(found, IntegerAttr) else None
+
+
+@irdl_op_definition
+class MBarrierInitOp(BarrierOp):
+    """Sets the number of arrivals of a phase."""
+
+    name = "nv.mbarrier.init"
+    count = number_prop()
+
+    ASM: ClassVar[str] = "$barrier `[` $index `]` `,` $count attr-dict `:` type($barrier)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": NUMBER}
+
+    def __init__(self, barrier: Operand, index: Operand, count: int) -> None:
+        super().__init__(operands=[barrier, index], properties=given(count=number(count)))
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        if self.count.value.data < 1:
+            raise VerifyException(f"a phase has at least one arrival, got {self.count.value.data}")
+
+
+@irdl_op_definition
+class MBarrierArriveOp(BarrierOp):
+    """One arrival per thread, here or at the same barrier of another block of the cluster."""
+
+    name = "nv.mbarrier.arrive"
+    barrier = operand_def(BUFFER)
+    index = operand_def(INDEX)
+    cta = opt_operand_def(i32)
+
+    ASM: ClassVar[str] = "$barrier `[` $index `]` (`cta` $cta^)? attr-dict `:` type($barrier)"
+
+    def __init__(self, barrier: Operand, index: Operand, cta: Operand | None = None) -> None:
+        super().__init__(operands=[barrier, index, cta])
+
+
+def _parse_bytes(parser: IRParser, state: ParseState) -> None:
+    static, names = split_unresolved([parse_mixed_value(parser)])
+    state.properties["static_bytes"] = static
+    state.operands["dynamic_bytes"] = names
+
+
+def _print_bytes(printer: IRPrinter, op: BytesOp) -> None:
+    print_mixed_value(printer, op.bytes)
+
+
+class BytesOp(BarrierOp, MixedLists):
+    """Base of ops that announce bytes."""
+
+    MIXED: ClassVar[tuple[str, ...]] = ("bytes",)
+
+    barrier = operand_def(BUFFER)
+    index = operand_def(INDEX)
+    dynamic_bytes = var_operand_def(INDEX)
+    static_bytes = integers_prop()
+
+    ASM: ClassVar[str] = (
+        "$barrier `[` $index `]` `,` custom<Bytes>($static_bytes) attr-dict `:` type($barrier)"
+    )
+    DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Bytes": Directive(_parse_bytes, _print_bytes)}
+
+    def __init__(self, barrier: Operand, index: Operand, bytes: MixedOperand) -> None:
+        static, dynamic = split((bytes,))
+        super().__init__(operands=[barrier, index, dynamic], properties={"static_bytes": static})
+
+    @property
+    def bytes(self) -> Mixed:
+        """How many bytes are on their way."""
+        return join(self.static_bytes, self.dynamic_bytes)[0]
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        verify_mixed("bytes", self.static_bytes, self.dynamic_bytes)
+        if len(integers(self.static_bytes)) != 1:
+            raise VerifyException("announces one number of bytes")
+        count = self.bytes
+        if isinstance(count, int) and not 0 <= count <= MAX_BYTES:
+            raise VerifyException(f"a barrier counts up to {MAX_BYTES} bytes, got {count}")
+
+
+@irdl_op_definition
+class MBarrierExpectTxOp(BytesOp):
+    """Announces bytes that copies will report; no arrival."""
+
+    name = "nv.mbarrier.expect_tx"
+
+
+@irdl_op_definition
+class MBarrierArriveExpectTxOp(BytesOp):
+    """Announces bytes, and arrives once (one thread does both)."""
+
+    name = "nv.mbarrier.arrive_expect_tx"
+
+
+@irdl_op_definition
+class MBarrierWaitOp(BarrierOp):
+    """Waits until the phase with this parity has ended."""
+
+    name = "nv.mbarrier.wait"
+    barrier = operand_def(BUFFER)
+    index = operand_def(INDEX)
+    parity = operand_def(INTEGER_OR_INDEX)
+
+    ASM: ClassVar[str] = (
+        "$barrier `[` $index `]` `,` $parity attr-dict `:` type($barrier) `,` type($parity)"
+    )
+
+    def __init__(self, barrier: Operand, index: Operand, parity: Operand) -> None:
+        super().__init__(operands=[barrier, index, parity])
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        parity = _constant(self.parity)
+        if parity is not None and parity not in (-1, 0, 1):  # an i1 of 1 reads as -1
+            raise VerifyException(f"a parity is 0 or 1, got {parity}")
+
+
+@irdl_op_definition
+class CpAsyncMBarrierArriveOp(BarrierOp):
+    """Arrives at the barrier once the copies this thread has started are complete.
+
+    With ``noinc`` the arrival is one of those the barrier expects anyway.
+    """
+
+    name = "nv.cp_async.mbarrier_arrive"
+    noinc = mark_prop()
+
+    def __init__(self, barrier: Operand, index: Operand, *, noinc: bool = False) -> None:
+        super().__init__(operands=[barrier, index], properties=given(noinc=mark(noinc)))
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+class PlainOp(AsmOp):
+    """Base of ops without operands that order memory."""
+
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class WaitOp(AsmOp):
+    """Base of waits that leave at most `pending` groups in flight."""
+
+    pending = number_prop()
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = "$pending attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pending": NUMBER}
+
+    def __init__(self, pending: int) -> None:
+        super().__init__(properties=given(pending=number(pending)))
+
+    @property
+    def count(self) -> int:
+        return self.pending.value.data
+
+    @override
+    def verify_(self) -> None:
+        if self.count < 0:
+            raise VerifyException(f"cannot leave {self.count} groups in flight")
+
+
+@irdl_op_definition
+class CpAsyncCommitOp(PlainOp):
+    """Closes a group: all asynchronous loads started since the last one."""
+
+    name = "nv.cp_async.commit"
+
+
+@irdl_op_definition
+class CpAsyncWaitOp(WaitOp):
+    """Waits for groups of asynchronous loads, oldest first."""
+
+    name = "nv.cp_async.wait"
+
+
+@irdl_op_definition
+class TmaStoreCommitOp(PlainOp):
+    """Closes a group: all bulk stores started since the last one."""
+
+    name = "nv.tma_store.commit"
+
+
+@irdl_op_definition
+class TmaStoreWaitOp(WaitOp):
+    """Waits for groups of bulk stores, oldest first; with ``read``, until they have been read."""
+
+    name = "nv.tma_store.wait"
+    read = mark_prop()
+
+    ASM: ClassVar[str] = "$pending attr-dict"
+
+    def __init__(self, pending: int, *, read: bool = False) -> None:
+        super().__init__(pending)
+        if read:
+            self.properties.update(given(read=mark(True)))
+
+
+@irdl_op_definition
+class WgmmaCommitOp(PlainOp):
+    """Closes a group of asynchronous matrix products."""
+
+    name = "nv.wgmma.commit"
+
+
+@irdl_op_definition
+class WgmmaWaitOp(WaitOp):
+    """Waits for groups of asynchronous matrix products, oldest first.
+
+    At the tile level every asynchronous ``tile.gemm`` is a group of its own.
+    """
+
+    name = "nv.wgmma.wait"
+
+
+@irdl_op_definition
+class FenceProxyAsyncOp(PlainOp):
+    """What threads wrote to shared memory before is seen by engines that read it after."""
+
+    name = "nv.fence_proxy_async"
+
+
+@irdl_op_definition
+class FenceBarrierInitOp(PlainOp):
+    """Barriers set up before are seen by the other blocks of the cluster."""
+
+    name = "nv.fence_barrier_init"

@@ -1,0 +1,192 @@
+"""Atomic updates of one element or of a whole region.
+
+    tile.atomic add %C[%i, %j], %v : memref<64x64xf32, #global>, f32
+    %old = tile.atomic max %m[%i], %v : memref<8xi32, #global>, i32 -> i32
+    tile.atomic add %r, %acc {use_tma} : !tile.region<64x64xf32, #global>, memref<...>
+    %v = tile.atomic load %m[%i] order acquire : memref<8xi32, #global> -> i32
+
+An element is named by its indices; without indices the whole operand is updated, element by
+element, from a buffer or region of the same extents. ``width`` asks for vectors of that many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import (
+    Region,
+    RegionEffects,
+    TileOp,
+    Unit,
+    element_of,
+    region_of,
+)
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.base import (
+    ANY,
+    Operand,
+    Words,
+    given,
+    mark,
+    mark_prop,
+    number,
+    number_of,
+    opt_number_prop,
+    opt_word_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.mixed import INDEX
+from tilewright.dialects.tile.movement import verify_extents, verify_numeric
+from tilewright.dialects.tile.regions import verify_index_count
+from tilewright.dialects.tile.types import (
+    BUFFER_OR_REGION,
+    is_buffer_or_region,
+    space_of,
+)
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.text.syntax import AttributeSyntax
+
+ATOMIC_KINDS = Words(("add", "max", "min", "and", "or", "xor", "exch", "load", "store"))
+MEMORY_ORDERS = Words(("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"))
+_WIDTHS = (1, 2, 4)
+
+
+@irdl_op_definition
+class AtomicOp(TileOp):
+    """Updates memory so that no other update is lost."""
+
+    name = "tile.atomic"
+
+    kind = word_prop(ATOMIC_KINDS)
+    dst = operand_def(BUFFER_OR_REGION)
+    indices = var_operand_def(INDEX)
+    value = opt_operand_def(ANY)
+    memory_order = opt_word_prop(MEMORY_ORDERS)
+    use_tma = mark_prop()
+    width = opt_number_prop()
+    previous = opt_result_def(ANY)
+    """What the element held before; what a load reads."""
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$kind $dst (`[` $indices^ `]`)? (`,` $value^)? (`order` $memory_order^)? attr-dict "
+        "`:` type($dst) (`,` type($value)^)? (`->` type($previous)^)?"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "kind": ATOMIC_KINDS,
+        "memory_order": MEMORY_ORDERS,
+    }
+
+    def __init__(
+        self,
+        kind: str,
+        dst: Operand,
+        indices: Sequence[Operand] = (),
+        value: Operand | None = None,
+        *,
+        return_previous: bool = False,
+        memory_order: str | None = None,
+        use_tma: bool = False,
+        width: int | None = None,
+    ) -> None:
+        element = element_type_of(SSAValue.get(dst).type)
+        has_result = return_previous or kind == "load"
+        super().__init__(
+            operands=[dst, indices, value],
+            result_types=[element if has_result else None],
+            properties=given(
+                kind=string(kind),
+                memory_order=string(memory_order),
+                use_tma=mark(use_tma),
+                width=number(width),
+            ),
+        )
+
+    @property
+    def is_element(self) -> bool:
+        """Whether one element is updated rather than a whole region."""
+        return bool(self.indices)
+
+    def _target(self) -> Region:
+        if self.is_element:
+            return element_of(self.dst, tuple(self.indices), self.unit())
+        return region_of(self.dst, self.unit())
+
+    @override
+    def unit(self) -> Unit:
+        return "tma" if self.use_tma is not None else "threads"
+
+    @override
+    def reads(self) -> list[Region]:
+        found = [region_of(value, self.unit()) for value in self._named(("value",))]
+        return found if self.kind.data == "store" else [*found, self._target()]
+
+    @override
+    def writes(self) -> list[Region]:
+        return [] if self.kind.data == "load" else [self._target()]
+
+    @override
+    def verify_(self) -> None:
+        verify_numeric("the destination", self.dst.type)
+        space = space_of(self.dst.type)
+        if space is not Space.GLOBAL and not (space is not None and space.is_shared):
+            where = "no tile space" if space is None else f"{space.value} memory"
+            raise VerifyException(f"atomics update global or shared memory, not {where}")
+        if self.is_element:
+            verify_index_count(self.dst, self.indices)
+        self._verify_value()
+        self._verify_previous()
+        width = number_of(self.width)
+        if width is not None and width not in _WIDTHS:
+            raise VerifyException(f"width must be 1, 2 or 4, got {width}")
+        if self.use_tma is not None and self.is_element:
+            raise VerifyException("use_tma updates whole regions, not one element")
+
+    def _verify_value(self) -> None:
+        element = element_type_of(self.dst.type)
+        if self.value is None:
+            if self.kind.data != "load":
+                raise VerifyException(f"{self.kind.data} needs a value")
+            return
+        if self.kind.data == "load":
+            raise VerifyException("load takes no value")
+        if is_buffer_or_region(self.value.type):
+            if self.is_element:
+                raise VerifyException("one element is updated with one value, not with a buffer")
+            verify_numeric("the value", self.value.type)
+            verify_extents(self.value.type, self.dst.type)
+        elif self.value.type != element:
+            raise VerifyException(
+                f"the value is '{self.value.type}' but the elements are '{element}'"
+            )
+
+    def _verify_previous(self) -> None:
+        if self.previous is None:
+            if self.kind.data == "load":
+                raise VerifyException("load has a result")
+            return
+        element: Attribute = element_type_of(self.dst.type)
+        if not self.is_element:
+            raise VerifyException("only the update of one element has a result")
+        if self.kind.data == "store":
+            raise VerifyException("store has no result")
+        if self.previous.type != element:
+            raise VerifyException(
+                f"the result is '{self.previous.type}' but the elements are '{element}'"
+            )

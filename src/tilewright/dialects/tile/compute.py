@@ -1,0 +1,366 @@
+"""Ops that compute on whole tiles: matrix products, reductions, scans.
+
+    tile.gemm %A, %B -> %C policy full_row {transpose_b} : TA, TB -> TC
+    tile.reduce sum %x -> %y dim 1 : memref<64x32xf32, #fragment> -> memref<64xf32, #fragment>
+    tile.scan sum %x -> %y dim 0 reverse : T -> T
+
+A product adds to its destination unless ``clear`` is there (or ``clear_if`` holds). A reduction
+overwrites its destination unless it says ``accumulate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i1
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import Region, RegionEffects, TileOp, Unit, region_of
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.base import (
+    NUMBER,
+    Operand,
+    Words,
+    given,
+    mark,
+    mark_prop,
+    number,
+    number_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.movement import matrix, verify_extents, verify_numeric
+from tilewright.dialects.tile.types import (
+    BUFFER_OR_REGION,
+    have_equal_extents,
+    shape_text,
+    space_of,
+)
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.text.syntax import UNIT, AttributeSyntax
+
+POLICIES = Words(("square", "full_row", "full_col"))
+REDUCE_KINDS = Words(
+    ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
+)
+SCAN_KINDS = Words(("sum", "max"))
+REDUCE_SCOPES = Words(("block", "threads"))
+_BITWISE = ("bitand", "bitor", "bitxor", "any", "all")
+_THREAD_AXES = 3
+
+
+@irdl_op_definition
+class GemmOp(TileOp):
+    """``C (+)= op(A) @ op(B)``; `op` transposes where marked.
+
+    Marked ``async``, it may still be at work until ``nv.wgmma.wait``.
+    """
+
+    name = "tile.gemm"
+
+    a = operand_def(BUFFER_OR_REGION)
+    b = operand_def(BUFFER_OR_REGION)
+    c = operand_def(BUFFER_OR_REGION)
+    clear_if = opt_operand_def(i1)
+    """Whether the product replaces what was there, decided by the run."""
+    transpose_a = mark_prop()
+    transpose_b = mark_prop()
+    clear = mark_prop()
+    policy = word_prop(POLICIES, "square")
+    """How the warps split the rows and columns of the product."""
+    k_pack = number_prop(1)
+    asynchronous = mark_prop("async")
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$a `,` $b `->` $c oilist(`clear_if` $clear_if | `policy` $policy | `k_pack` $k_pack) "
+        "attr-dict `:` type($a) `,` type($b) `->` type($c)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"policy": POLICIES, "k_pack": NUMBER}
+    WRITES: ClassVar[tuple[str, ...]] = ("c",)
+
+    def __init__(
+        self,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        clear: bool = False,
+        clear_if: Operand | None = None,
+        policy: str = "square",
+        k_pack: int = 1,
+        asynchronous: bool = False,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        properties = given(
+            transpose_a=mark(transpose_a),
+            transpose_b=mark(transpose_b),
+            clear=mark(clear),
+            policy=string(policy),
+            k_pack=number(k_pack),
+        )
+        if asynchronous:
+            properties.update(given(**{"async": mark(True)}))
+        super().__init__(
+            operands=[a, b, c, clear_if],
+            properties=properties,
+            attributes=dict(attributes or {}),
+        )
+
+    @property
+    def mnk(self) -> tuple[int, int, int]:
+        """Rows and columns of the product and the length of its sums, of a verified op."""
+        rows, length = self._oriented("first operand", self.a, self.transpose_a is not None)
+        _, columns = self._oriented("second operand", self.b, self.transpose_b is not None)
+        return rows, columns, length
+
+    def _oriented(self, what: str, value: SSAValue, transposed: bool) -> tuple[int, int]:
+        rows, columns = matrix(what, value)
+        return (columns, rows) if transposed else (rows, columns)
+
+    @override
+    def reads(self) -> list[Region]:
+        names = ("a", "b") if self.clear is not None else ("a", "b", "c")
+        return [region_of(value, self.unit()) for value in self._named(names)]
+
+    @override
+    def unit(self) -> Unit:
+        return "tensor_core"
+
+    @override
+    def is_async(self) -> bool:
+        return self.asynchronous is not None
+
+    @override
+    def verify_(self) -> None:
+        self._verify_spaces()
+        self._verify_shapes()
+        self._verify_types()
+        if self.k_pack.value.data < 1:
+            raise VerifyException(f"k_pack must be positive, got {self.k_pack.value.data}")
+        if self.clear is not None and self.clear_if is not None:
+            raise VerifyException("clear and clear_if exclude each other")
+
+    def _verify_spaces(self) -> None:
+        for name, value in (("A", self.a), ("B", self.b)):
+            space = space_of(value.type)
+            if space is None or not (space.is_shared or space in (Space.FRAGMENT, Space.TMEM)):
+                raise VerifyException(
+                    f"{name} must be in shared memory or a fragment, but it is "
+                    f"{_where(space)}; copy it to T.alloc_shared first"
+                )
+        space = space_of(self.c.type)
+        if space not in (Space.FRAGMENT, Space.TMEM):
+            raise VerifyException(f"C must be a fragment, but it is {_where(space)}")
+
+    def _verify_shapes(self) -> None:
+        rows, length = self._oriented("operand A", self.a, self.transpose_a is not None)
+        other, columns = self._oriented("operand B", self.b, self.transpose_b is not None)
+        c_rows, c_columns = matrix("operand C", self.c)
+        for name, left, mine, right, theirs in (
+            ("K", "K_A", length, "K_B", other),
+            ("M", "M_A", rows, "M_C", c_rows),
+            ("N", "N_B", columns, "N_C", c_columns),
+        ):
+            if not have_equal_extents((mine,), (theirs,)):
+                raise VerifyException(
+                    f"T.gemm {name} shape check failed: {left} = {mine}, {right} = {theirs}"
+                )
+
+    def _verify_types(self) -> None:
+        a, b, c = (element_type_of(value.type) for value in (self.a, self.b, self.c))
+        for name, type in (("A", a), ("B", b), ("C", c)):
+            if not isinstance(type, (AnyFloat, IntegerType)):
+                raise VerifyException(f"{name} holds '{type}', which cannot be multiplied")
+        both_small = bit_width(a) == bit_width(b) == 8 and is_same_family(a, b)
+        if a != b and not both_small:
+            raise VerifyException(f"A and B must hold the same type, got '{a}' and '{b}'")
+        if not is_same_family(a, c):
+            raise VerifyException(f"products of '{a}' cannot be added up in '{c}'")
+        if bit_width(c) < bit_width(a):
+            raise VerifyException(f"'{c}' is too narrow to add up products of '{a}'")
+
+
+def is_same_family(one: Attribute, other: Attribute) -> bool:
+    """Whether both are floats or both integers."""
+    return isinstance(one, AnyFloat) == isinstance(other, AnyFloat)
+
+
+def _where(space: Space | None) -> str:
+    return "in no tile space" if space is None else f"in {space.value} memory"
+
+
+@irdl_op_definition
+class ReduceOp(TileOp):
+    """Combines the elements along one dimension.
+
+    In the scope of ``threads`` it combines what each thread holds in a `local` buffer with the
+    same element of the other threads along thread axis `dim`; all of them get the result.
+    """
+
+    name = "tile.reduce"
+
+    kind = word_prop(REDUCE_KINDS)
+    src = operand_def(BUFFER_OR_REGION)
+    dst = operand_def(BUFFER_OR_REGION)
+    dim = number_prop()
+    accumulate = mark_prop()
+    nan_propagate = mark_prop()
+    scope = word_prop(REDUCE_SCOPES, "block")
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$kind $src `->` $dst `dim` $dim (`accumulate` $accumulate^)? attr-dict "
+        "`:` type($src) `->` type($dst)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "kind": REDUCE_KINDS,
+        "dim": NUMBER,
+        "accumulate": UNIT,
+    }
+    WRITES: ClassVar[tuple[str, ...]] = ("dst",)
+
+    def __init__(
+        self,
+        src: Operand,
+        dst: Operand,
+        kind: str,
+        dim: int,
+        *,
+        clear: bool = True,
+        nan_propagate: bool = False,
+        scope: str = "block",
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[src, dst],
+            properties=given(
+                kind=string(kind),
+                dim=number(dim),
+                accumulate=mark(not clear),
+                nan_propagate=mark(nan_propagate),
+                scope=string(scope),
+            ),
+            attributes=dict(attributes or {}),
+        )
+
+    @property
+    def clear(self) -> bool:
+        """Whether the destination is overwritten rather than combined with."""
+        return self.accumulate is None
+
+    @property
+    def axis(self) -> int:
+        return self.dim.value.data
+
+    @override
+    def reads(self) -> list[Region]:
+        names = ("src",) if self.clear else ("src", "dst")
+        return [region_of(value, self.unit()) for value in self._named(names)]
+
+    @override
+    def verify_(self) -> None:
+        verify_numeric("the source", self.src.type)
+        verify_numeric("the destination", self.dst.type)
+        source, destination = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if not is_same_family(source, destination):
+            raise VerifyException(f"'{source}' cannot be combined into '{destination}'")
+        if self.kind.data in _BITWISE and isinstance(source, AnyFloat):
+            raise VerifyException(f"{self.kind.data} needs integers, got '{source}'")
+        if self.scope.data == "threads":
+            self._verify_threads()
+        else:
+            self._verify_shapes()
+
+    def _verify_threads(self) -> None:
+        if not 0 <= self.axis < _THREAD_AXES:
+            raise VerifyException(f"a block has thread axes 0 to 2, got {self.axis}")
+        verify_extents(self.src.type, self.dst.type)
+        for value in (self.src, self.dst):
+            space = space_of(value.type)
+            if space is None or not space.is_per_thread:
+                raise VerifyException(
+                    "a reduction over threads combines local buffers, but the operand is "
+                    f"{_where(space)}"
+                )
+
+    def _verify_shapes(self) -> None:
+        source, destination = shape_of(self.src.type), shape_of(self.dst.type)
+        for what, value in (("source", self.src), ("destination", self.dst)):
+            if space_of(value.type) is Space.GLOBAL:
+                raise VerifyException(f"the {what} of a reduction cannot be in global memory")
+        if not 0 <= self.axis < len(source):
+            raise VerifyException(
+                f"dim {self.axis} is outside of the source, which has {len(source)} dimensions"
+            )
+        kept = (*source[: self.axis], *source[self.axis + 1 :])
+        ones = (*source[: self.axis], 1, *source[self.axis + 1 :])
+        if not have_equal_extents(kept, destination):
+            raise VerifyException(
+                f"reducing dim {self.axis} of {shape_text(source)} gives {shape_text(kept or (1,))}"
+                f" or {shape_text(ones)}, but the destination has {shape_text(destination)}"
+            )
+
+
+@irdl_op_definition
+class ScanOp(TileOp):
+    """Running sums or maxima along one dimension, from the front or from the back."""
+
+    name = "tile.scan"
+
+    kind = word_prop(SCAN_KINDS)
+    src = operand_def(BUFFER_OR_REGION)
+    dst = operand_def(BUFFER_OR_REGION)
+    dim = number_prop()
+    reverse = mark_prop()
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$kind $src `->` $dst `dim` $dim (`reverse` $reverse^)? attr-dict "
+        "`:` type($src) `->` type($dst)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "kind": SCAN_KINDS,
+        "dim": NUMBER,
+        "reverse": UNIT,
+    }
+    READS: ClassVar[tuple[str, ...]] = ("src",)
+    WRITES: ClassVar[tuple[str, ...]] = ("dst",)
+
+    def __init__(
+        self,
+        src: Operand,
+        dst: Operand,
+        kind: str = "sum",
+        dim: int = 0,
+        *,
+        reverse: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[src, dst],
+            properties=given(kind=string(kind), dim=number(dim), reverse=mark(reverse)),
+        )
+
+    @property
+    def axis(self) -> int:
+        return self.dim.value.data
+
+    @override
+    def verify_(self) -> None:
+        verify_numeric("the source", self.src.type)
+        verify_numeric("the destination", self.dst.type)
+        verify_extents(self.src.type, self.dst.type)
+        rank = len(shape_of(self.src.type))
+        if not 0 <= self.axis < rank:
+            raise VerifyException(
+                f"dim {self.axis} is outside of the source, which has {rank} dimensions"
+            )
+        source, destination = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if source != destination:
+            raise VerifyException(f"a scan cannot convert '{source}' to '{destination}'")

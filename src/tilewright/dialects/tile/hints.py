@@ -1,0 +1,151 @@
+"""Promises, checks, synchronisation and output.
+
+tile.assume %c                      a promise to the compiler; nothing is checked
+tile.assert %c, "index in range"    checked by the device
+tile.sync                           all threads of the block wait for each other
+tile.sync grid                      all blocks do
+tile.print "x = %d", %x : index     values or whole buffers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import i1
+from xdsl.irdl import irdl_op_definition, operand_def, traits_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import Orders, Region, RegionAccess, States, region_of
+from tilewright.dialects.tile.base import (
+    ANY,
+    NUMBER,
+    Operand,
+    Words,
+    given,
+    number,
+    number_of,
+    opt_number_prop,
+    opt_string_prop,
+    string,
+    string_prop,
+    word_prop,
+)
+from tilewright.dialects.tile.types import is_buffer_or_region
+from tilewright.ir.text.assembly import AsmOp
+from tilewright.ir.text.syntax import STRING, AttributeSyntax
+
+SYNC_SCOPES = Words(("block", "warp", "grid", "cluster"))
+_NAMED_BARRIERS = 16
+_WARP = 32
+
+
+@irdl_op_definition
+class AssumeOp(AsmOp):
+    """The condition holds from here to the end of the block."""
+
+    name = "tile.assume"
+    condition = operand_def(i1)
+    message = opt_string_prop()
+    traits = traits_def(States())
+
+    ASM: ClassVar[str] = "$condition (`,` $message^)? attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
+
+    def __init__(self, condition: Operand, message: str | None = None) -> None:
+        super().__init__(operands=[condition], properties=given(message=string(message)))
+
+
+@irdl_op_definition
+class AssertOp(AsmOp):
+    """Ends the run with `message` unless the condition holds."""
+
+    name = "tile.assert"
+    condition = operand_def(i1)
+    message = string_prop()
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$condition `,` $message attr-dict"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
+
+    def __init__(self, condition: Operand, message: str = "") -> None:
+        super().__init__(operands=[condition], properties=given(message=string(message)))
+
+
+@irdl_op_definition
+class SyncOp(AsmOp):
+    """Everyone in the scope waits for everyone; what was written before is seen after.
+
+    With a `barrier_id` it is a named barrier for `arrive_count` threads of the block.
+    """
+
+    name = "tile.sync"
+    scope = word_prop(SYNC_SCOPES, "block")
+    barrier_id = opt_number_prop()
+    arrive_count = opt_number_prop()
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = (
+        "($scope^)? oilist(`barrier_id` $barrier_id | `arrive_count` $arrive_count) attr-dict"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "scope": SYNC_SCOPES,
+        "barrier_id": NUMBER,
+        "arrive_count": NUMBER,
+    }
+
+    def __init__(
+        self,
+        scope: str = "block",
+        *,
+        barrier_id: int | None = None,
+        arrive_count: int | None = None,
+    ) -> None:
+        super().__init__(
+            properties=given(
+                scope=string(scope),
+                barrier_id=number(barrier_id),
+                arrive_count=number(arrive_count),
+            )
+        )
+
+    @override
+    def verify_(self) -> None:
+        barrier, count = number_of(self.barrier_id), number_of(self.arrive_count)
+        if (barrier is not None or count is not None) and self.scope.data != "block":
+            raise VerifyException("named barriers are for the threads of a block")
+        if barrier is not None and not 0 <= barrier < _NAMED_BARRIERS:
+            raise VerifyException(f"a block has barriers 0 to 15, got {barrier}")
+        if count is not None and barrier is None:
+            raise VerifyException("arrive_count needs a barrier_id")
+        if count is not None and (count < 1 or count % _WARP):
+            raise VerifyException(f"arrive_count must be a multiple of {_WARP}, got {count}")
+
+
+@irdl_op_definition
+class PrintOp(AsmOp, RegionAccess):
+    """Prints a text and values; buffers and regions are printed element by element."""
+
+    name = "tile.print"
+    message = string_prop()
+    values = var_operand_def(ANY)
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$message (`,` $values^)? attr-dict (`:` type($values)^)?"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
+
+    def __init__(self, message: str, values: Sequence[Operand] = ()) -> None:
+        super().__init__(operands=[values], properties=given(message=string(message)))
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [region_of(value) for value in self.values if is_buffer_or_region(value.type)]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return ()
+
+    @override
+    def is_async(self) -> bool:
+        return False

@@ -1,0 +1,137 @@
+"""What the threads of a warp tell each other.
+
+    %s = tile.warp_reduce sum %x : f32           of all lanes, to all lanes
+    %y = tile.shuffle xor %x, %mask : f32, i32   the value of another lane
+    %b = tile.vote any %p : i1                   whether it holds in some lane
+
+These are the ops of the level whose meaning names threads; they come from kernels that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import AnyFloat, i1, i32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import Orders
+from tilewright.dialects.tile.base import (
+    ANY,
+    NUMBER,
+    Operand,
+    Words,
+    given,
+    number,
+    number_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.types import is_numeric
+from tilewright.ir.text.assembly import AsmOp, TypeRule
+from tilewright.ir.text.syntax import AttributeSyntax
+
+WARP_REDUCE_KINDS = Words(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+SHUFFLE_MODES = Words(("idx", "xor", "up", "down"))
+VOTE_MODES = Words(("any", "all", "ballot"))
+_LANES = 32
+
+_LIKE_VALUE: Mapping[str, TypeRule] = {
+    "result": TypeRule("the result has the type of the value", lambda types: types["value"])
+}
+
+
+def _verify_number(type: Attribute) -> None:
+    if not is_numeric(type):
+        raise VerifyException(f"lanes exchange numbers, not '{type}'")
+
+
+@irdl_op_definition
+class WarpReduceOp(AsmOp):
+    """Combines the values of all lanes of a warp."""
+
+    name = "tile.warp_reduce"
+    kind = word_prop(WARP_REDUCE_KINDS)
+    value = operand_def(ANY)
+    result = result_def(ANY)
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$kind $value attr-dict `:` type($value)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": WARP_REDUCE_KINDS}
+    TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
+
+    def __init__(self, kind: str, value: Operand) -> None:
+        super().__init__(
+            operands=[value],
+            result_types=[SSAValue.get(value).type],
+            properties=given(kind=string(kind)),
+        )
+
+    @override
+    def verify_(self) -> None:
+        _verify_number(self.value.type)
+        if self.kind.data.startswith("bit") and isinstance(self.value.type, AnyFloat):
+            raise VerifyException(f"{self.kind.data} needs integers, got '{self.value.type}'")
+
+
+@irdl_op_definition
+class ShuffleOp(AsmOp):
+    """The value that another lane of the same group of `width` lanes holds."""
+
+    name = "tile.shuffle"
+    mode = word_prop(SHUFFLE_MODES)
+    value = operand_def(ANY)
+    offset = operand_def(i32)
+    width = number_prop(_LANES)
+    result = result_def(ANY)
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$mode $value `,` $offset (`width` $width^)? attr-dict `:` type($value)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": SHUFFLE_MODES, "width": NUMBER}
+    TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
+
+    def __init__(self, mode: str, value: Operand, offset: Operand, width: int = _LANES) -> None:
+        super().__init__(
+            operands=[value, offset],
+            result_types=[SSAValue.get(value).type],
+            properties=given(mode=string(mode), width=number(width)),
+        )
+
+    @override
+    def verify_(self) -> None:
+        _verify_number(self.value.type)
+        width = self.width.value.data
+        if not 1 <= width <= _LANES or width & (width - 1):
+            raise VerifyException(f"width must be a power of two up to {_LANES}, got {width}")
+
+
+@irdl_op_definition
+class VoteOp(AsmOp):
+    """Asks all lanes of a warp: ``any``, ``all`` (an i1), or who (``ballot``, one bit a lane)."""
+
+    name = "tile.vote"
+    mode = word_prop(VOTE_MODES)
+    predicate = operand_def(i1)
+    result = result_def(ANY)
+    traits = traits_def(Orders())
+
+    ASM: ClassVar[str] = "$mode $predicate attr-dict `:` type($result)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": VOTE_MODES}
+
+    def __init__(self, mode: str, predicate: Operand) -> None:
+        super().__init__(
+            operands=[predicate],
+            result_types=[i32 if mode == "ballot" else i1],
+            properties=given(mode=string(mode)),
+        )
+
+    @override
+    def verify_(self) -> None:
+        wanted = i32 if self.mode.data == "ballot" else i1
+        if self.result.type != wanted:
+            raise VerifyException(
+                f"{self.mode.data} gives '{wanted}', but the result is '{self.result.type}'"
+            )

@@ -1,0 +1,35 @@
+"""Names of attributes that tile-level code carries on ops of other dialects.
+
+On functions, on their arguments, and on ``scf.for`` there is no property to declare, so these are
+plain attributes. One place spells them.
+"""
+
+# Functions.
+ENTRY = "tile.entry"
+"""Unit: the function is what a call of the kernel runs."""
+TARGET = "tile.target"
+"""``#tile.target``: what the function is compiled for."""
+
+# Arguments of functions.
+NAME = "tile.name"
+"""String: the author's name of the argument."""
+DTYPE = "tile.dtype"
+"""String: the author's element type; the IR type does not tell ``uint8`` from ``int8``."""
+SHAPE = "tile.shape"
+"""Array of integers and strings: the shape as written, symbols included."""
+SAFE_VALUE = "tile.safe_value"
+"""Number: what a guarded read outside of the tensor gives; zero if not said."""
+L2_HIT_RATIO = "tile.l2_hit_ratio"
+"""Float: how much of the tensor is to stay in the second-level cache."""
+
+# scf.for.
+UNROLL = "tile.unroll"
+"""Unit: the author asks for unrolling."""
+UNROLL_EXPLICIT = "tile.unroll_explicit"
+"""Unit: unrolled before anything else looks at the body."""
+UNROLL_FACTOR = "tile.unroll_factor"
+"""Integer: unroll by so much."""
+VECTORIZE = "tile.vectorize"
+"""Unit: the turns become one vector access."""
+THREAD_BINDING = "tile.thread_binding"
+"""String: the turns are the threads along an axis, ``threadIdx.x``."""
