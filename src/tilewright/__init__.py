@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright.ir.diagnostics import CompileError as CompileError
+    from tilewright.language import T as T
     from tilewright.language import tl as tl
     from tilewright.language.tl.aggregates import aggregate as aggregate
     from tilewright.language.tl.constexpr import constexpr_function as constexpr_function
@@ -38,6 +39,7 @@ _WHERE = {
     "Config": "tilewright.runtime.config",
     "JITFunction": "tilewright.runtime.jit",
     "NumpyFault": "tilewright.targets.numpy.api",
+    "T": "tilewright.language",
     "TensorDescriptor": "tilewright.runtime.descriptors",
     "aggregate": "tilewright.language.tl.aggregates",
     "analyze": "tilewright.runtime.addresses",
@@ -58,6 +60,7 @@ __all__ = [
     "Config",
     "JITFunction",
     "NumpyFault",
+    "T",
     "TensorDescriptor",
     "__version__",
     "aggregate",
@@ -78,8 +81,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
-    if name == "tl":
-        value: object = importlib.import_module("tilewright.language.tl")
+    if name in ("T", "tl"):
+        value: object = importlib.import_module(f"tilewright.language.{name}")
     else:
         value = getattr(importlib.import_module(_WHERE[name]), name)
     globals()[name] = value

@@ -84,7 +84,7 @@ class Session:
     ) -> Control:
         """Run `function` on `arguments`, into the current builder."""
         rewritten = function.rewritten
-        control = Control(rewritten, function.vocabulary, body)
+        control = function.control(rewritten, function.vocabulary, body)
         control.definitions = dict.fromkeys(arguments)
         python = FunctionType(rewritten.code, self.namespace(function))
         owner = _Running(self, function, arguments)

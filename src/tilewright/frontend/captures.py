@@ -47,7 +47,10 @@ def look_up(function: FunctionType, name: str) -> Any:
             return function.__closure__[names.index(name)].cell_contents
         except ValueError:  # assigned later, or never
             return _ABSENT
-    return function.__globals__.get(name, _ABSENT)
+    around = function.__globals__
+    if isinstance(around, Namespace) and name not in around:
+        return around.look_up(name)  # a function defined inside a kernel function
+    return around.get(name, _ABSENT)
 
 
 class Namespace(dict[str, Any]):
@@ -61,11 +64,15 @@ class Namespace(dict[str, Any]):
         *,
         library: bool,
     ) -> None:
-        super().__init__(__builtins__={})
+        super().__init__(__builtins__={}, __name__=function.__module__)
         self._function = function
         self._vocabulary = vocabulary
         self._record = record
         self._library = library
+
+    def look_up(self, name: str) -> Any:
+        """What `name` stands for around the function, without taking it."""
+        return look_up(self._function, name)
 
     def __missing__(self, name: str) -> Any:
         found = look_up(self._function, name)

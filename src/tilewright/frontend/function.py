@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 from tilewright.frontend.builder import is_tracing
 from tilewright.frontend.callers import located
 from tilewright.frontend.calls import current_session
+from tilewright.frontend.control import Control
 from tilewright.frontend.errors import BAD_CALL, FrontendError, Note
-from tilewright.frontend.rewriter import Rewritten, rewrite
+from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
 from tilewright.frontend.source import FunctionSource, read_source
 from tilewright.frontend.vocabulary import Vocabulary
 from tilewright.ir.diagnostics import SourcePosition
@@ -66,6 +67,11 @@ def _parameter(parameter: inspect.Parameter) -> Parameter:
 
 class KernelFunction:
     """A function that runs on a device, written in Python."""
+
+    statements: ClassVar[type[Statements]] = Statements
+    """What of Python its language takes."""
+    control: ClassVar[type[Control]] = Control
+    """The run-time of its rewritten text."""
 
     def __init__(
         self, fn: Callable[..., Any], vocabulary: Vocabulary, *, noinline: bool = False
@@ -127,7 +133,7 @@ class KernelFunction:
     def rewritten(self) -> Rewritten:
         """What is executed to trace the function; made once."""
         # The rewriter takes the syntax tree apart: it reads its own.
-        return rewrite(read_source(self.fn), library=self.is_library)
+        return rewrite(read_source(self.fn), library=self.is_library, statements=self.statements)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter, defaults filled in."""

@@ -97,12 +97,14 @@ Around = Literal["function", "branch", "loop"]
 """What a ``return`` has to get out of."""
 
 
-def rewrite(source: FunctionSource, *, library: bool = False) -> Rewritten:
-    """Rewrite and compile a function."""
+def rewrite(
+    source: FunctionSource, *, library: bool = False, statements: type[Statements] | None = None
+) -> Rewritten:
+    """Rewrite and compile a function; `statements` knows the statements of its language."""
     tree = source.tree
     places = places_of(tree)
     line, column = tree.lineno, tree.col_offset + 1
-    rewriter = _Statements(tree)
+    rewriter = (statements or Statements)(tree)
     body = rewriter.function(tree)
     definition = at(
         tree,
@@ -136,8 +138,8 @@ def _parameters(tree: ast.FunctionDef) -> ast.arguments:
     return ast.arguments([], arguments, None, [], [], None, [])
 
 
-class _Statements(Expressions):
-    """Rewrites the statements of one function."""
+class Statements(Expressions):
+    """Rewrites the statements of one function; a language with more of Python derives from it."""
 
     def __init__(self, tree: ast.FunctionDef) -> None:
         parameters = parameter_names(tree.args)

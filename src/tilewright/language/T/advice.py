@@ -1,0 +1,17 @@
+"""Warnings about a kernel, at the author's line and not at the line of ours that noticed."""
+
+from __future__ import annotations
+
+import warnings
+
+from tilewright.frontend.builder import current
+from tilewright.ir.diagnostics import resolve
+
+
+def warn(message: str) -> None:
+    """Tell the author of the kernel being traced, at the line that is being executed."""
+    place = resolve(current().location()).primary
+    if place is None:
+        warnings.warn(message, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, UserWarning, place.file, place.line, registry={})

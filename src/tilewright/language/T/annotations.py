@@ -1,0 +1,208 @@
+"""What a parameter is: ``A: T.Tensor((M, K), "float16")`` and its relatives.
+
+The same objects annotate parameters of a `T.prim_func` and, in an eager kernel, stand in the body.
+Called with the data of a buffer inside a kernel, ``T.Tensor`` is a view of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from tilewright.dialects.tile import PtrType, ViewOp, buffer_type
+from tilewright.frontend.builder import current
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.allocate import TensorStub, shape_of, strided_layout, view
+from tilewright.language.T.buffers import Buffer, BufferData, shape_text, static_shape
+from tilewright.language.T.dtypes import DTYPES
+from tilewright.language.T.dtypes import dtype as Dtype
+from tilewright.language.T.expressions import as_index, describe
+from tilewright.language.T.extern import Pointer
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
+from tilewright.language.T.session import is_tracing_tile, trace
+from tilewright.language.T.symbols import Size, Symbol
+
+NOT_EAGER = "TW1030"
+"""A declaration of an eager kernel outside of one."""
+
+
+@dataclass(frozen=True)
+class TensorAnnotation:
+    """A tensor in global memory."""
+
+    shape: tuple[Size, ...]
+    dtype: Dtype
+    strides: tuple[Size, ...] | None = None
+
+    def declare(self, name: str, now: object) -> object:
+        """``name: T.Tensor(...)`` in the body of an eager kernel."""
+        running = trace()
+        if name not in running.parameters:
+            raise FrontendError(
+                f"{name} is annotated as a tensor, but it is no parameter of the kernel: add it to "
+                "the parameters, or make it an output with T.empty",
+                code=NOT_EAGER,
+            )
+        if running.is_survey:
+            running.declared[name] = self
+            return TensorStub(name, self.shape, self.dtype)
+        return now
+
+
+class TensorForm:
+    """``T.Tensor``: called or subscripted, it makes an annotation."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def __call__(
+        self,
+        shape: Any,
+        dtype: object = "float32",
+        data: Any = None,
+        strides: Any = None,
+        **options: Any,
+    ) -> Any:
+        if isinstance(data, BufferData):
+            return view(data, shape, dtype)
+        if isinstance(data, Pointer):
+            return make_tensor(data, shape, dtype, strides)
+        del options  # the scope of a macro's parameter and the like: for the reader
+        sizes = cast("tuple[Size, ...]", shape_of(self._word, shape))
+        found = None if strides is None else tuple(as_sequence(strides))
+        return TensorAnnotation(sizes, Dtype(dtype), cast("Any", found))
+
+    def __getitem__(self, parts: Any) -> TensorAnnotation:
+        """``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
+        items = tuple(as_sequence(parts))
+        if len(items) == 2:
+            return self(items[0], items[1])
+        return self(items[:-1], items[-1])
+
+    def __repr__(self) -> str:
+        return f"T.{self._word}"
+
+
+class StridedTensorForm:
+    """``T.StridedTensor``: called or subscripted with shape, strides and dtype."""
+
+    def __call__(self, shape: Any, strides: Any = None, dtype: object = "float32") -> Any:
+        sizes = shape_of("StridedTensor", shape)
+        steps = shape_of("StridedTensor", strides)
+        if len(sizes) != len(steps):
+            raise FrontendError(
+                f"T.StridedTensor: the shape {shape_text(sizes)} has {len(sizes)} dimensions, the "
+                f"strides {shape_text(steps)} have {len(steps)}",
+                code=BAD_ARGUMENT,
+            )
+        return TensorAnnotation(cast("Any", sizes), Dtype(dtype), cast("Any", steps))
+
+    def __getitem__(self, parts: Any) -> TensorAnnotation:
+        shape, strides, dtype = as_sequence(parts)
+        return self(shape, strides, dtype)
+
+
+@dataclass(frozen=True)
+class PointerAnnotation:
+    """A raw address."""
+
+    dtype: Dtype
+    scope: str = "global"
+
+    @property
+    def type(self) -> PtrType:
+        from tilewright.language.T.buffers import SCOPES
+
+        return PtrType(self.dtype.type, SCOPES[self.scope])
+
+
+def ptr(dtype: object = None, scope: str = "global") -> PointerAnnotation:
+    """A raw pointer parameter; see it as a tensor with ``T.make_tensor``."""
+    return PointerAnnotation(DTYPES["uint8"] if dtype is None else Dtype(dtype), scope)
+
+
+def make_tensor(pointer: Any, shape: Any, dtype: object, strides: Any = None) -> Buffer:
+    """See a raw pointer as a tensor."""
+    if not isinstance(pointer, Pointer):
+        raise FrontendError(
+            f"T.make_tensor takes a parameter annotated with T.ptr, got {describe(pointer)}",
+            code=BAD_ARGUMENT,
+        )
+    found = Dtype(dtype)
+    sizes = shape_of("make_tensor", shape)
+    steps = None if strides is None else shape_of("make_tensor", strides)
+    layout = None if steps is None else strided_layout(steps)
+    type = buffer_type(found.type, static_shape(sizes), "global", layout)
+    dynamic = [cast("Any", as_index(size)) for size in sizes if not isinstance(size, int)]
+    moving = [cast("Any", as_index(step)) for step in steps or () if not isinstance(step, int)]
+    op = current().insert(ViewOp(pointer.handle, type, sizes=dynamic, strides=moving))
+    return Buffer(op.result, sizes, found, "global", strides=steps)
+
+
+Tensor: Final = TensorForm("Tensor")
+StridedTensor: Final = StridedTensorForm()
+SharedBuffer: Final = TensorForm("SharedBuffer")
+FragmentBuffer: Final = TensorForm("FragmentBuffer")
+LocalBuffer: Final = TensorForm("LocalBuffer")
+
+
+class Ref:
+    """A parameter of a macro through which it changes a variable of its caller."""
+
+
+# -- sizes -------------------------------------------------------------------------------------
+
+
+def _names(names: str) -> list[str]:
+    found = [name for name in names.replace(",", " ").split() if name]
+    if not found:
+        raise FrontendError(f"expected names of sizes, got {names!r}", code=BAD_ARGUMENT)
+    return found
+
+
+def const(names: str, dtype: object = "int32") -> Any:
+    """Sizes that become part of an eager kernel, found out from the shapes of its arguments."""
+    if not is_tracing_tile() or not trace().is_eager:
+        raise FrontendError(
+            f'T.const("{names}") belongs into the body of an eager kernel (@tw.jit): in a '
+            "T.prim_func, take a number from around it, or T.dynamic",
+            code=NOT_EAGER,
+        )
+    running = trace()
+    found: list[Any] = []
+    for name in _names(names):
+        symbol = Symbol(name, Dtype(dtype), is_constant=True)
+        running.symbols[name] = symbol
+        found.append(symbol if running.is_survey else running.constants[name])
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def dynamic(names: str, dtype: object = "int32") -> Any:
+    """Sizes that a kernel takes from the shapes of its arguments each time it is called."""
+    found = [Symbol(name, Dtype(dtype)) for name in _names(names)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+# -- outputs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputAnnotation:
+    """A tensor that an eager kernel returns."""
+
+    shape: tuple[Size, ...]
+    dtype: Dtype
+
+    def take_name(self, name: str) -> object:
+        return trace().output(name, self)
+
+
+def empty(shape: Any, dtype: object = "float32") -> Any:
+    """An output of an eager kernel: ``C = T.empty((M, N), dtype)`` ... ``return C``."""
+    if not is_tracing_tile() or not trace().is_eager:
+        raise FrontendError(
+            "T.empty declares an output of an eager kernel (@tw.jit): in a T.prim_func, add a "
+            "parameter and select it with out_idx",
+            code=NOT_EAGER,
+        )
+    return OutputAnnotation(cast("Any", shape_of("empty", shape)), Dtype(dtype))

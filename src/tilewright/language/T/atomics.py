@@ -1,0 +1,156 @@
+"""Updates of memory that many threads or blocks make at once.
+
+T.atomic_add(C[i, j], x)         one element
+T.atomic_add(C[by * 64, 0], c)   a whole tile, as large as `c`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.tile import AtomicOp
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.buffers import Buffer, BufferRegion, Cell, Element, shape_text
+from tilewright.language.T.expressions import Expr, as_type, describe, is_number
+from tilewright.language.T.loop_forms import BAD_ARGUMENT
+from tilewright.language.T.session import effect, kernel
+from tilewright.language.T.symbols import Symbolic
+from tilewright.language.T.tile_ops import SHAPES, head_region, may_fit, operand, region
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, Cell):
+        return True
+    return is_number(value) or isinstance(value, (Expr, Symbolic))
+
+
+def _atomic(
+    word: str,
+    kind: str,
+    dst: Any,
+    value: Any,
+    memory_order: str | None,
+    return_prev: bool = False,
+    use_tma: bool = False,
+    width: int | None = None,
+) -> Any:
+    kernel(f"T.{word}")
+    if isinstance(dst, Element) and _is_scalar(value) and width is None:
+        handle = as_type(value, dst.dtype)
+        op = effect(
+            AtomicOp(
+                kind,
+                dst.buffer.handle,
+                dst.places(),
+                handle,
+                return_previous=return_prev,
+                memory_order=memory_order,
+            )
+        )
+        return Expr(op.results[0], dst.dtype) if return_prev else None
+    if return_prev:
+        raise FrontendError(
+            f"T.{word}: return_prev is for one element, and a whole tile is updated here",
+            code=BAD_ARGUMENT,
+        )
+    target, handle = _tile(word, dst, value, width)
+    effect(
+        AtomicOp(kind, target, (), handle, memory_order=memory_order, use_tma=use_tma, width=width)
+    )
+    return None
+
+
+def _tile(word: str, dst: Any, value: Any, width: int | None) -> tuple[SSAValue, SSAValue]:
+    target = operand(word, "the destination", dst)
+    if _is_scalar(value) and not isinstance(value, Element):
+        place = region(word, "the destination", target)
+        return place.operand(), as_type(value, place.dtype)
+    source = operand(word, "the value", value)
+    if isinstance(source, Element):
+        source = _vector(source, width)
+    if isinstance(target, Element):
+        target = head_region(word, target, source.extents)
+    if not may_fit(source.extents, target.extents):
+        raise FrontendError(
+            f"T.{word}: the extents differ: {source.buffer.name} gives "
+            f"{shape_text(source.extents)}, {target.buffer.name} takes "
+            f"{shape_text(target.extents)}",
+            code=SHAPES,
+        )
+    return target.operand(), source.operand()
+
+
+def _vector(head: Element, width: int | None) -> BufferRegion:
+    """The `width` elements that begin at `head`."""
+    extents = [1] * len(head.indices)
+    extents[-1] = width or 1
+    return BufferRegion(head.buffer, head.indices, extents)
+
+
+def atomic_add(
+    dst: Any,
+    value: Any,
+    memory_order: str | None = None,
+    return_prev: bool = False,
+    use_tma: bool = False,
+) -> Any:
+    """Add to an element or to a tile."""
+    return _atomic("atomic_add", "add", dst, value, memory_order, return_prev, use_tma)
+
+
+def atomic_max(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The larger of what is there and `value`."""
+    return _atomic("atomic_max", "max", dst, value, memory_order, return_prev)
+
+
+def atomic_min(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False
+) -> Any:
+    """The smaller of what is there and `value`."""
+    return _atomic("atomic_min", "min", dst, value, memory_order, return_prev)
+
+
+def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:
+    """Add two neighbouring elements at once."""
+    return _atomic("atomic_addx2", "add", dst, value, None, return_prev, width=2)
+
+
+def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Any:
+    """Add four neighbouring elements at once."""
+    return _atomic("atomic_addx4", "add", dst, value, None, return_prev, width=4)
+
+
+def _element(word: str, value: Any) -> Element:
+    if isinstance(value, Element):
+        return value
+    if isinstance(value, Buffer) and value.shape == (1,):
+        return value[0]
+    raise FrontendError(
+        f"T.{word} takes one element of a buffer, got {describe(value)}", code=BAD_ARGUMENT
+    )
+
+
+def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
+    """Read an element that others write."""
+    kernel("T.atomic_load")
+    place = _element("atomic_load", src)
+    op = AtomicOp(
+        "load",
+        place.buffer.handle,
+        place.places(),
+        return_previous=True,
+        memory_order=memory_order,
+    )
+    return Expr(effect(op).results[0], place.dtype)
+
+
+def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> None:
+    """Write an element that others read."""
+    kernel("T.atomic_store")
+    place = _element("atomic_store", dst)
+    value = as_type(src, place.dtype)
+    effect(AtomicOp("store", place.buffer.handle, place.places(), value, memory_order=memory_order))

@@ -1,0 +1,265 @@
+"""The run-time of `T` functions: what their rewritten statements call.
+
+Variables of `T` are names for values, and memory is what changes: a loop carries nothing from one
+turn to the next, and a variable that its body assigns is new in every turn. Where Python would have
+kept the last value the variable has none, with an error that says what to use: ``T.alloc_var``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
+
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.frontend.branches import Branches, KnownIf
+from tilewright.frontend.builder import current
+from tilewright.frontend.choice import Choice
+from tilewright.frontend.control import Control
+from tilewright.frontend.errors import BAD_RETURN, UNSUPPORTED, FrontendError
+from tilewright.frontend.loops import UnrolledFor
+from tilewright.frontend.merging import end_block
+from tilewright.frontend.values import Value, handles
+from tilewright.frontend.vocabulary import StaticLoop
+from tilewright.ir.text.locations import name_location
+from tilewright.language.T.advice import warn
+from tilewright.language.T.branches import TileChoice, TileIf, is_scalar
+from tilewright.language.T.buffers import Buffer, Cell, Element
+from tilewright.language.T.dtypes import dtype as Dtype
+from tilewright.language.T.exits import Exits, Guard, is_clear, new_flag
+from tilewright.language.T.expressions import Expr, convert, describe
+from tilewright.language.T.loop_forms import LoopForm, range_loop
+from tilewright.language.T.regions import TileFor, TileWhile, With
+from tilewright.language.T.session import trace
+from tilewright.language.T.symbols import Symbolic
+
+BAD_LOOP = "TW1024"
+BAD_EXIT = "TW1025"
+
+
+class TileControl(Control):
+    """What a `T` function, while it executes, asks and tells."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.exits: list[Exits] = []
+        self._guards: list[Guard] = []
+        self._scopes: list[object] = [object()]
+        self._bound_in: dict[str, object] = {}
+
+    @property
+    def host(self) -> bool:
+        """Whether nothing of a kernel or of control flow is around."""
+        return len(self._scopes) == 1 and trace().kernel is None
+
+    # -- variables ---------------------------------------------------------------------------
+
+    def assign(self, name: str, value: object, now: object) -> object:
+        """``name = value``: writes a cell, or gives a value a name."""
+        is_new = isinstance(value, Cell) and value.is_fresh
+        if isinstance(now, Cell) and is_scalar(value) and not is_new:
+            now.write(value)
+            self._define(name)
+            return now
+        bound = self._named(name, value)
+        self._define(name)
+        return bound
+
+    def _named(self, name: str, value: object) -> object:
+        if isinstance(value, Cell) and value.is_fresh:
+            value.take(name)
+        elif isinstance(value, Element):
+            value = self._immutable(name, value.value())
+        elif isinstance(value, Expr):
+            value = self._immutable(name, value)
+        elif isinstance(value, Buffer):
+            value.take(name)
+        else:
+            take_name = getattr(value, "take_name", None)
+            if take_name is not None:
+                return take_name(name)
+        return value
+
+    def _immutable(self, name: str, value: Expr) -> Expr:
+        """A scalar of the kernel, which keeps its value."""
+        handle = value.handle
+        if name != "_":
+            is_alias = isinstance(handle, BlockArgument)
+            if self._bound_in.get(name) in self._scopes and not is_alias:
+                warn(
+                    f"Immutable value `{name}` is re-bound; use T.alloc_var to create a mutable "
+                    "variable."
+                )
+            self._bound_in[name] = self._scopes[-1]
+        trace().bound.add(handle)
+        if handle.name_hint is None and SSAValue.is_valid_name(name):
+            handle.name_hint = name
+            if isinstance(handle, BlockArgument):
+                handle.location = name_location(name, handle.location)
+        return value
+
+    def parts(self, count: int, value: Any) -> tuple[Any, ...]:
+        """The items of `value`, for a target of `count` parts."""
+        if isinstance(value, (Value, Symbolic)):
+            if count == 1:
+                return (value,)  # with T.Kernel(8) as (bx,)
+            raise TypeError(f"cannot unpack {describe(value)} into {count} names")
+        items: tuple[Any, ...] = tuple(value)
+        if len(items) > count:
+            raise ValueError(f"too many values to unpack (expected {count}, got {len(items)})")
+        if len(items) < count:
+            raise ValueError(f"not enough values to unpack (expected {count}, got {len(items)})")
+        return items
+
+    def chained(self, value: object) -> object:
+        """``a = b = value``, for what is known now."""
+        if isinstance(value, Value):
+            raise FrontendError(
+                "a = b = c is not supported for values of a kernel: write two assignments",
+                code=UNSUPPORTED,
+            )
+        return value
+
+    def annotate(self, name: str, annotation: Any, now: object) -> object:
+        """``name: annotation``: declares a parameter."""
+        declare = getattr(annotation, "declare", None)
+        if declare is None:
+            return now
+        self._define(name)
+        return declare(name, now)
+
+    def declare_as(self, name: str, annotation: Any, value: object, now: object) -> object:
+        """``name: annotation = value``: the value as that type."""
+        if isinstance(annotation, (str, Dtype)) and is_scalar(value):
+            value = convert(value, Dtype(annotation))
+        return self.assign(name, value, now)
+
+    # -- scopes ------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """A region of the IR: what is bound inside is not seen outside."""
+        self._scopes.append(object())
+        depth = len(self._guards)
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+        self._close_guards(depth)
+
+    def _close_guards(self, depth: int) -> None:
+        """End what stands behind a possible exit."""
+        builder = current()
+        while len(self._guards) > depth:
+            guard = self._guards.pop()
+            builder.block = guard.outer
+            if guard.block.first_op is None:
+                continue
+            end_block(guard.block, YieldOp(), builder.location())
+            builder.insert(IfOp(guard.condition, [], Region(guard.block)))
+
+    # -- control flow ------------------------------------------------------------------------
+
+    def if_(
+        self,
+        test: object,
+        state: tuple[Any, ...],
+        names: tuple[str, ...],
+        has_else: bool,
+        returns: bool,
+    ) -> Branches:
+        decided = self.vocabulary.condition(test)
+        if isinstance(decided, bool):
+            return KnownIf(state, decided)
+        if returns:
+            raise FrontendError(
+                "return under a condition that is known only when the kernel runs: put the rest of "
+                "the function under the if",
+                code=BAD_RETURN,
+            )
+        return TileIf(self, decided, names, state, has_else)
+
+    def choice(self, test: object) -> Choice:
+        return TileChoice(self.vocabulary, self.vocabulary.condition(test))
+
+    def for_(
+        self,
+        iterable: Any,
+        state: tuple[Any, ...],
+        names: tuple[str, ...],
+        targets: tuple[str, ...],
+    ) -> Any:
+        form = iterable if isinstance(iterable, LoopForm) else None
+        self.define(targets)
+        if form is None and self.host and isinstance(iterable, (range, tuple, list)):
+            return UnrolledFor(StaticLoop(cast("Sequence[object]", iterable)), state)
+        if form is None and isinstance(iterable, range):
+            form = range_loop(iterable)
+        if form is None:
+            raise FrontendError(
+                f"Invalid for loop, got {describe(iterable)}: loop over T.serial, T.Parallel, "
+                "T.Pipelined, T.unroll or range",
+                code=BAD_LOOP,
+            )
+        return TileFor(self, form, names, state, targets)
+
+    def while_(self, state: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+        return TileWhile(self, names, state)
+
+    def with_(self, manager: Any, state: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+        return With(self, manager, names, state)
+
+    def exit_(self, word: str) -> None:
+        """``break`` or ``continue``."""
+        if not self.exits or not self.exits[-1].can_exit:
+            where = f"T.{self.exits[-1].word}" if self.exits else "no loop"
+            raise FrontendError(
+                f"{word} is for serial, unrolled and while loops, and this is in {where}: guard "
+                "the statements with if instead",
+                code=BAD_EXIT,
+            )
+        exits = self.exits[-1]
+        if exits.skip is None:
+            exits.skip = new_flag()
+        exits.skip.write(True)
+        if word == "break":
+            if exits.stop is None:
+                exits.stop = new_flag()
+            exits.stop.write(True)
+        exits.count += 1
+
+    def guard_rest(self) -> None:
+        """What follows in the block runs only if the turn goes on."""
+        exits = self.exits[-1]
+        assert exits.skip is not None
+        builder = current()
+        inner = Block()
+        self._guards.append(Guard(builder.block, is_clear(exits.skip), inner))
+        builder.block = inner
+
+    def return_(self, value: object) -> None:
+        if len(self._scopes) > 1:
+            raise FrontendError(
+                "kernel bodies do not return values: return behind `with T.Kernel(...)`, or from a "
+                "T.macro outside of its loops and branches",
+                code=BAD_RETURN,
+            )
+        self.done = True
+        self.result = value
+
+    # -- expressions -------------------------------------------------------------------------
+
+    def not_(self, value: object) -> object:
+        if isinstance(value, (Value, Symbolic)):
+            return self.vocabulary.invert(value)
+        return not value
+
+    def formatted(self, value: object) -> object:
+        if handles(value) or isinstance(value, Expr):
+            raise TypeError(
+                "an f-string can show what is known while tracing, not a value of the kernel: use "
+                "T.print to print one"
+            )
+        return value

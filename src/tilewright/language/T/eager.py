@@ -1,0 +1,367 @@
+"""Eager kernels: the function that is called *is* the kernel, and its body declares its parameters.
+
+    @tw.jit
+    def add(A, B, block=128):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        B: T.Tensor((M,), "float32")
+        C = T.empty((M,), "float32")
+        with T.Kernel(T.ceildiv(M, block)) as bx: ...
+        return C
+
+Tracing takes two phases. The first executes the body with ``T.const`` names as symbols and leaves
+the kernels out: it tells what the parameters are (`survey`). The call solves the symbols from the
+shapes of the arguments (`unify`), and the second phase traces with them as numbers (`specialise`).
+What a kernel depends on is its key: `Eager.key`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, NoReturn, cast
+
+from xdsl.ir import Block
+
+from tilewright.frontend.errors import BAD_RETURN, FrontendError, compile_error
+from tilewright.language.T.annotations import NOT_EAGER, OutputAnnotation, TensorAnnotation
+from tilewright.language.T.buffers import Buffer, shape_text
+from tilewright.language.T.dtypes import dtype as Dtype
+from tilewright.language.T.function import TileFunction
+from tilewright.language.T.loop_forms import as_sequence
+from tilewright.language.T.prim_func import (
+    Param,
+    PrimFunc,
+    annotations_of,
+    param_of,
+    trace_into_module,
+    verified,
+)
+from tilewright.language.T.session import OutputStub, Trace
+from tilewright.language.T.symbols import Size, Symbol, Symbolic, evaluate, solve, text
+
+UNSOLVED = "TW1031"
+"""A size that the shapes of the arguments do not tell."""
+WRONG_SHAPE = "TW1032"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the first phase found out for some compile-time arguments."""
+
+    params: tuple[Param, ...]
+    """Tensors and scalars, in the order of the function's parameters; sizes are symbolic."""
+    outputs: tuple[Param, ...]
+    """Declared with ``T.empty``, in order."""
+    returned: tuple[int, ...] | None
+    """Which outputs (or parameters, counted behind the outputs) the function returns."""
+    symbols: Mapping[str, Symbol]
+    """The names of ``T.const``."""
+
+
+class Eager:
+    """An eager kernel: how its calls are specialised."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = TileFunction(function)
+        self.name = self.function.name
+        self._surveys: dict[tuple[Any, ...], Survey] = {}
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by parameter, defaults filled in."""
+        try:
+            return self.function.bind(args, kwargs)
+        except FrontendError as error:
+            raise compile_error(error) from None
+
+    # -- phase 1 -----------------------------------------------------------------------------
+
+    def survey(self, arguments: Mapping[str, Any]) -> Survey:
+        """What the parameters are, given the arguments that are no tensors."""
+        key = self._constants_key(arguments)
+        found = self._surveys.get(key)
+        if found is None:
+            found = self._surveys[key] = self._survey(arguments)
+        return found
+
+    def _survey(self, arguments: Mapping[str, Any]) -> Survey:
+        state = Trace(Block(), is_survey=True, is_eager=True)
+        signature = {
+            name: annotation
+            for name, annotation in annotations_of(self.function.fn).items()
+            if isinstance(annotation, (TensorAnnotation, Dtype))
+        }
+        traced = trace_into_module(self.function, (), _constants(arguments), state)
+        declared = {**signature, **state.declared}
+        params = tuple(
+            param_of(each.name, declared[each.name])
+            for each in self.function.params
+            if each.name in declared
+        )
+        outputs = tuple(_output(name, annotation) for name, annotation in state.outputs)
+        returned = self._returned(traced.result, params, outputs)
+        return Survey(params, outputs, returned, dict(state.symbols))
+
+    def _returned(
+        self, result: Any, params: Sequence[Param], outputs: Sequence[Param]
+    ) -> tuple[int, ...] | None:
+        if result is None:
+            return None if not outputs else ()
+        return tuple(self._position(value, params) for value in as_sequence(result))
+
+    def _position(self, value: Any, params: Sequence[Param]) -> int:
+        """The position of a returned tensor among parameters and outputs."""
+        if isinstance(value, OutputStub):
+            return len(params) + value.position
+        for index, param in enumerate(params):
+            if getattr(value, "name", None) == param.name:
+                return index
+        raise compile_error(
+            FrontendError(
+                f"{self.name} returns something that is no tensor of it: return outputs declared "
+                "with T.empty",
+                code=BAD_RETURN,
+            )
+        )
+
+    # -- between the phases ------------------------------------------------------------------
+
+    def unify(
+        self,
+        survey: Survey,
+        shapes: Mapping[str, Sequence[int]],
+        given: Mapping[str, int] | None = None,
+    ) -> dict[str, int]:
+        """The values of all symbols, from the shapes of the tensor arguments by name.
+
+        Sizes that are `given` need no tensor; tensors without a shape are left out.
+        """
+        known = dict(given or {})
+        open_sizes: list[tuple[Param, int, Size, int]] = []
+        for param in survey.params:
+            if param.kind != "tensor" or param.name not in shapes:
+                continue
+            shape = tuple(shapes[param.name])
+            if len(shape) != len(param.shape):
+                raise self._mistake(
+                    f"{self.name}.{param.name} has {len(shape)} dimensions {shape_text(shape)}, "
+                    f"but it is declared with {len(param.shape)}: {shape_text(param.shape)}",
+                    WRONG_SHAPE,
+                )
+            pairs = zip(param.shape, shape, strict=True)
+            open_sizes += [(param, axis, *pair) for axis, pair in enumerate(pairs)]
+        progress = True
+        while progress and open_sizes:
+            left = [each for each in open_sizes if not self._settled(*each, known)]
+            progress = len(left) < len(open_sizes)
+            open_sizes = left
+        self._check_solved(survey, known, open_sizes)
+        return known
+
+    def _settled(
+        self, param: Param, axis: int, size: Size, number: int, known: dict[str, int]
+    ) -> bool:
+        found = solve(size, int(number), known)
+        if found is False:
+            value = evaluate(size, known)
+            because = "" if isinstance(size, int) else f" = {text(size)}{_given(size, known)}"
+            raise self._mistake(
+                f"{self.name}.{param.name} has size {number} in dimension {axis}, but "
+                f"{'no size' if value is None else value}{because} is expected",
+                WRONG_SHAPE,
+            )
+        return found is True
+
+    def _check_solved(
+        self, survey: Survey, known: Mapping[str, int], open_sizes: Sequence[Any]
+    ) -> None:
+        missing = [name for name in survey.symbols if name not in known]
+        if missing:
+            where = "; ".join(
+                f"{param.name} dimension {axis}: {text(size)} = {number}"
+                for param, axis, size, number in open_sizes
+            )
+            raise self._mistake(
+                f"{self.name}: {', '.join(missing)} cannot be solved from the shapes of the "
+                f"arguments{f' ({where})' if where else ''}: declare a tensor with "
+                f"{missing[0]} as a dimension of its own, or pass it as an argument",
+                UNSOLVED,
+            )
+
+    def _mistake(self, message: str, code: str) -> Exception:
+        return compile_error(FrontendError(message, code=code))
+
+    # -- phase 2 -----------------------------------------------------------------------------
+
+    def key(self, arguments: Mapping[str, Any], known: Mapping[str, int]) -> tuple[Any, ...]:
+        """What a specialisation depends on: constants, and the sizes that became numbers."""
+        survey = self.survey(arguments)
+        sizes = tuple((name, known[name]) for name in survey.symbols)
+        return (*self._constants_key(arguments), sizes)
+
+    def specialise(self, arguments: Mapping[str, Any], known: Mapping[str, int]) -> PrimFunc:
+        """The module for these constants and sizes."""
+        survey = self.survey(arguments)
+        constants = {name: known[name] for name in survey.symbols}
+        params = [_fixed(param, constants) for param in survey.params]
+        outputs = [_fixed(param, constants) for param in survey.outputs]
+        state = Trace(Block(), is_eager=True, constants=constants)
+        traced = trace_into_module(self.function, params, _constants(arguments), state, outputs)
+        verified(traced.module)
+        return PrimFunc(
+            self.name,
+            traced.module,
+            (*params, *outputs),
+            self.function.source,
+            traced.captured,
+            self._returned_again(traced.result, params, outputs),
+            state.attributes,
+        )
+
+    def _returned_again(
+        self, result: Any, params: Sequence[Param], outputs: Sequence[Param]
+    ) -> tuple[int, ...] | None:
+        if result is None:
+            return None if not outputs else ()
+        values = as_sequence(result)
+        every = (*params, *outputs)
+        names = [param.name for param in every]
+        for value in values:
+            if not isinstance(value, Buffer) or value.name not in names:
+                raise self._mistake(
+                    f"{self.name} returns something that is no tensor of it: return outputs "
+                    "declared with T.empty",
+                    BAD_RETURN,
+                )
+        return tuple(names.index(value.name) for value in values)
+
+    def trace(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        """Both phases for one call: tensors are arguments with a ``shape``."""
+        arguments = self.bind(args, kwargs)
+        survey = self.survey(arguments)
+        shapes = {
+            param.name: tuple(arguments[param.name].shape)
+            for param in survey.params
+            if param.kind == "tensor"
+        }
+        return self.specialise(arguments, self.unify(survey, shapes))
+
+    def _constants_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(
+            (name, _frozen(value))
+            for name, value in arguments.items()
+            if not isinstance(value, Undeclared) and not _is_tensor(value)
+        )
+
+
+def trace_declared(function: Callable[..., Any]) -> PrimFunc:
+    """A ``T.prim_func`` whose body declares its parameters: all of them are tensors or numbers."""
+    eager = Eager(function)
+    arguments = {each.name: Undeclared(each.name) for each in eager.function.params}
+    survey = eager.survey(arguments)
+    if survey.symbols:
+        raise compile_error(
+            FrontendError(
+                f"{eager.name} takes T.const, but it is traced where it is defined: take "
+                "T.dynamic, or numbers from around it",
+                code=NOT_EAGER,
+            )
+        )
+    return eager.specialise(arguments, {})
+
+
+def is_eager(function: Callable[..., Any]) -> bool:
+    """Whether the body of `function` is itself a kernel of `T`: a ``with T.Kernel`` of its own."""
+    source = TileFunction(function)
+    tree = source.syntax()
+    return any(_launches(node) for node in _own(tree))
+
+
+def _own(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a function without those of functions inside it."""
+    found: list[ast.AST] = []
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            found += [child, *_own(child)]
+    return found
+
+
+def _launches(node: ast.AST) -> bool:
+    if not isinstance(node, ast.With):
+        return False
+    calls = [item.context_expr for item in node.items]
+    functions = [call.func for call in calls if isinstance(call, ast.Call)]
+    return any(_name_of(function) in ("Kernel", "ClusterKernel") for function in functions)
+
+
+def _name_of(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _output(name: str, annotation: OutputAnnotation) -> Param:
+    return Param(name, "tensor", annotation.dtype, annotation.shape, is_output=True)
+
+
+def _fixed(param: Param, constants: Mapping[str, int]) -> Param:
+    """`param` with the numbers that are known in place of symbols."""
+    shape = tuple(_size(size, constants) for size in param.shape)
+    strides = None if param.strides is None else tuple(
+        _size(size, constants) for size in param.strides
+    )  # fmt: skip
+    return Param(param.name, param.kind, param.dtype, shape, strides, param.is_output)
+
+
+def _size(size: Size, constants: Mapping[str, int]) -> Size:
+    value = evaluate(size, constants)
+    return size if value is None else value
+
+
+def _given(size: Size, known: Mapping[str, int]) -> str:
+    names = size.names if isinstance(size, Symbolic) else ()
+    shown = ", ".join(f"{name} = {known[name]}" for name in names if name in known)
+    return f" with {shown}" if shown else ""
+
+
+def _is_tensor(value: Any) -> bool:
+    is_array = hasattr(value, "shape") and hasattr(value, "dtype")
+    return is_array and not isinstance(value, Number)
+
+
+class Undeclared:
+    """A tensor argument of which the kernel has not said yet what it is."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        raise FrontendError(
+            f"{self._name}.{attribute} is asked for before {self._name} is declared: write "
+            f"{self._name}: T.Tensor(shape, dtype) first, with sizes of T.const or T.dynamic",
+            code=NOT_EAGER,
+        )
+
+
+def _constants(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name; a kernel does not depend on the tensors of one call."""
+    return {
+        name: Undeclared(name) if _is_tensor(value) else value for name, value in arguments.items()
+    }
+
+
+def _frozen(value: Any) -> Any:
+    """`value` as part of a key."""
+    if isinstance(value, (list, tuple)):
+        parts = cast("Sequence[Any]", value)
+        return (type(parts).__name__, *(_frozen(each) for each in parts))
+    if isinstance(value, dict):
+        entries = cast("Mapping[Any, Any]", value)
+        return tuple((key, _frozen(each)) for key, each in entries.items())
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return (type(value).__name__, value)

@@ -1,0 +1,74 @@
+"""Functions of `T`: traced ones, and macros, which are traced where they are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tilewright.frontend.builder import is_tracing
+from tilewright.frontend.calls import current_session
+from tilewright.frontend.control import Control
+from tilewright.frontend.errors import FrontendError
+from tilewright.frontend.function import KernelFunction
+from tilewright.frontend.imperative import ImperativeStatements
+from tilewright.frontend.rewriter import Statements
+from tilewright.frontend.source import read_source
+from tilewright.language.T.buffers import Cell, Element
+from tilewright.language.T.control import TileControl
+from tilewright.language.T.session import OUTSIDE
+from tilewright.language.T.vocabulary import TILE
+
+
+class TileFunction(KernelFunction):
+    """A function written in `T`."""
+
+    statements: ClassVar[type[Statements]] = ImperativeStatements
+    control: ClassVar[type[Control]] = TileControl
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        super().__init__(fn, TILE)
+
+    def syntax(self) -> ast.FunctionDef:
+        """The function as it is written."""
+        return read_source(self.fn).tree
+
+
+class Macro(TileFunction):
+    """A function that stands for its body, wherever a kernel calls it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not is_tracing():
+            raise FrontendError(f"{self.name} is a macro: call it inside a kernel", code=OUTSIDE)
+        references = {each.name for each in self.params if each.annotation in _REFERENCES}
+        arguments = {
+            name: _by_reference(value) if name in references else _by_value(value)
+            for name, value in self.bind(args, kwargs).items()
+        }
+        return current_session(TILE).call(self, arguments)
+
+    def __repr__(self) -> str:
+        return f"Macro({self.full_name})"
+
+
+_REFERENCES = ("Ref", "T.Ref", "Var", "T.Var")
+"""Annotations of parameters through which a macro changes a variable of its caller."""
+
+
+def _by_reference(value: Any) -> Any:
+    """What a macro gets to change: a cell, or an element as one."""
+    if isinstance(value, Element) and not isinstance(value, Cell):
+        value = Cell(value.buffer, value.indices)
+        value.is_fresh = False
+    return value
+
+
+def _by_value(value: Any) -> Any:
+    """A cell is read when it is passed."""
+    return value.value() if isinstance(value, Cell) else value
+
+
+def macro(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A helper that is inlined at every call, with names of its own; it may return values."""
+    del options  # names are always the macro's own
+    return Macro if function is None else Macro(function)

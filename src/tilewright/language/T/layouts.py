@@ -1,0 +1,181 @@
+"""``T.Layout`` and ``T.Fragment``: where elements live, as functions of their coordinates.
+
+    T.Layout((64, 64), lambda i, j: [i, j ^ (i % 8)])
+    T.Fragment((64,), forward_thread_fn=lambda i: i // 2, forward_index_fn=lambda i: i % 2)
+
+``T.annotate_layout({buffer: layout})`` pins one; it becomes part of the buffer's allocation, or,
+for a parameter, of the argument. A layout needs extents that are known numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from xdsl.ir import BlockArgument
+
+from tilewright.dialects.tile import AllocOp, FragmentAttr, FragmentMap, LayoutAttr, LayoutMap
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.buffers import Buffer, Cell, shape_text
+from tilewright.language.T.expressions import describe
+from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
+from tilewright.language.T.session import trace
+
+_SWIZZLE_BYTES: Final = 128
+"""The row of banks over which a swizzled tile spreads its columns."""
+_VECTOR_BYTES: Final = 16
+
+
+def _extents(shape: Any, what: str) -> tuple[int, ...]:
+    sizes = tuple(as_sequence(shape))
+    if not all(isinstance(size, int) for size in sizes):
+        raise FrontendError(
+            f"{what} needs a shape of known numbers, got {shape_text(sizes)}: take T.const for the "
+            "sizes of the buffer",
+            code=BAD_ARGUMENT,
+        )
+    return cast("tuple[int, ...]", sizes)
+
+
+class Layout:
+    """A function from the coordinates of a buffer to those of its memory."""
+
+    def __init__(self, shape: Any, forward_fn: Callable[..., Any]) -> None:
+        self.shape = tuple(as_sequence(shape))
+        self.forward_fn = forward_fn
+
+    def attribute(self) -> LayoutAttr:
+        extents = _extents(self.shape, "T.Layout")
+        return LayoutAttr(LayoutMap.from_function(extents, self.forward_fn))
+
+    def get_input_shape(self) -> list[Any]:
+        return list(self.shape)
+
+    def get_output_shape(self) -> list[int]:
+        return list(self.attribute().data.physical_shape())
+
+    def __repr__(self) -> str:
+        return f"Layout{shape_text(self.shape)}"
+
+
+class Fragment:
+    """Which thread holds an element of a fragment, and where in its registers."""
+
+    def __init__(
+        self,
+        shape: Any,
+        forward_fn: Callable[..., Any] | None = None,
+        forward_thread_fn: Callable[..., Any] | None = None,
+        replicate: int = 1,
+        forward_index_fn: Callable[..., Any] | None = None,
+    ) -> None:
+        self.shape = tuple(as_sequence(shape))
+        if forward_fn is None and (forward_thread_fn is None):
+            raise FrontendError(
+                "T.Fragment needs forward_fn, or forward_thread_fn and forward_index_fn",
+                code=BAD_ARGUMENT,
+            )
+        self._forward = forward_fn
+        self._thread = forward_thread_fn
+        self._index = forward_index_fn
+        self.replicate = replicate
+
+    def attribute(self) -> FragmentAttr:
+        extents = _extents(self.shape, "T.Fragment")
+        thread, index = self._functions()
+        return FragmentAttr(FragmentMap.from_functions(extents, thread, index, self.replicate))
+
+    def _functions(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        if self._forward is None:
+            assert self._thread is not None
+            return self._thread, self._index or (lambda *_: (0,))
+        forward = self._forward
+        # A function that takes the replica is asked for the first one's place: all have the same.
+        more = (0,) if self.replicate > 1 else ()
+        return (
+            lambda *indices: forward(*indices)[0],
+            lambda *indices: forward(*indices, *more)[1],
+        )
+
+    def repeat(self, *_: Any, **__: Any) -> Fragment:
+        raise NotImplementedError("T.Fragment.repeat: write the whole layout as one function")
+
+    def __repr__(self) -> str:
+        return f"Fragment{shape_text(self.shape)}"
+
+
+def make_swizzled_layout(buffer: Buffer, k_major: bool = True, allow_pad: bool = True) -> Layout:
+    """Columns of a matrix in shared memory exchanged row by row, so that banks do not collide."""
+    del k_major, allow_pad  # columns of either order are spread the same way
+    *_, columns = buffer.shape
+    width = max(1, buffer.dtype.bits // 8)
+    vector = max(1, _VECTOR_BYTES // width)
+    period = max(1, min(_SWIZZLE_BYTES // width, columns) // vector)
+    period = 1 << (period.bit_length() - 1)
+
+    def forward(*indices: Any) -> list[Any]:
+        *outer, row, column = indices
+        group = (column // vector) ^ (row % period)
+        return [*outer, row, group * vector + column % vector]
+
+    if columns % (vector * period) or len(buffer.shape) < 2:
+        return Layout(buffer.shape, lambda *indices: list(indices))
+    return Layout(buffer.shape, forward)
+
+
+def make_linear_layout(buffer: Buffer) -> Layout:
+    """Row by row, as without a layout."""
+    return Layout(buffer.shape, lambda *indices: list(indices))
+
+
+def layout_attribute(layout: Any, buffer: Buffer) -> LayoutAttr | FragmentAttr:
+    """A layout, or a function of the coordinates, as an attribute."""
+    if isinstance(layout, (Layout, Fragment)):
+        return layout.attribute()
+    if isinstance(layout, (LayoutAttr, FragmentAttr)):
+        return layout
+    if callable(layout):
+        return Layout(buffer.shape, layout).attribute()
+    raise FrontendError(
+        f"the layout of {buffer.name} must be T.Layout, T.Fragment or a function of its indices, "
+        f"got {describe(layout)}",
+        code=BAD_ARGUMENT,
+    )
+
+
+def loop_layout_attribute(layout: Any, extents: Sequence[Any]) -> LayoutAttr | FragmentAttr | None:
+    """The layout of a parallel loop."""
+    if layout is None:
+        return None
+    if isinstance(layout, (Layout, Fragment)):
+        return layout.attribute()
+    if callable(layout):
+        return Layout(tuple(extents), layout).attribute()
+    raise FrontendError(
+        f"loop_layout must be T.Fragment or T.Layout, got {describe(layout)}", code=BAD_ARGUMENT
+    )
+
+
+def annotate_layout(layouts: Mapping[Any, Any]) -> None:
+    """Pin the layouts of buffers."""
+    for key, layout in layouts.items():
+        buffer = key.buffer if isinstance(key, Cell) else key
+        if not isinstance(buffer, Buffer):
+            raise FrontendError(
+                f"T.annotate_layout takes buffers, got {describe(key)}", code=BAD_ARGUMENT
+            )
+        pin(buffer, layout_attribute(layout, buffer))
+
+
+def pin(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
+    """`layout` is that of `buffer` from now on."""
+    owner = buffer.handle.owner
+    if isinstance(owner, AllocOp):
+        owner.layout = layout
+        return
+    if isinstance(buffer.handle, BlockArgument):
+        trace().argument_attributes.setdefault(buffer.handle.index, {})["tile.layout"] = layout
+        return
+    raise FrontendError(
+        f"{buffer.name} is a view: annotate the buffer it was made of", code=BAD_ARGUMENT
+    )

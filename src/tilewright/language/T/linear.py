@@ -1,0 +1,85 @@
+"""What integers of a kernel are made of, so that differences of two of them can be numbers.
+
+    A[bx * 64 : (bx + 1) * 64]        the extent is 64 x (bx + 1) - 64 x bx = 64
+
+A `Linear` is a sum of atoms with integer factors. Atoms are SSA values, quotients and remainders,
+and loads of one place with nothing written in between; equal atoms are the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Terms = frozenset[tuple[Hashable, int]]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A sum of atoms, each with a factor, and a number."""
+
+    terms: Terms
+    constant: int = 0
+
+    @classmethod
+    def atom(cls, key: Hashable) -> Linear:
+        return cls(frozenset({(key, 1)}))
+
+    @property
+    def number(self) -> int | None:
+        """The number it is, if it has no atoms."""
+        return None if self.terms else self.constant
+
+    def scaled(self, factor: int) -> Linear:
+        if factor == 0:
+            return NOTHING
+        return Linear(
+            frozenset({(atom, count * factor) for atom, count in self.terms}),
+            self.constant * factor,
+        )
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        counts: dict[Hashable, int] = dict(self.terms)
+        for atom, count in other.terms:
+            counts[atom] = counts.get(atom, 0) + factor * count
+        kept = frozenset({(atom, count) for atom, count in counts.items() if count})
+        return Linear(kept, self.constant + factor * other.constant)
+
+
+NOTHING: Final = Linear(frozenset())
+
+
+def of_number(number: int) -> Linear:
+    return Linear(frozenset(), number)
+
+
+_OPAQUE: Final[Mapping[str, str]] = {
+    "//": "floordiv",
+    "%": "mod",
+    "ceildiv": "ceildiv",
+    "min": "min",
+    "max": "max",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "shl",
+    ">>": "shr",
+}
+
+
+def combined(operator: str, left: Linear, right: Linear) -> Linear | None:
+    """``left operator right``; None if the operator has no such form."""
+    if operator == "+":
+        return left.plus(right)
+    if operator == "-":
+        return left.plus(right, -1)
+    if operator == "*":
+        if right.number is not None:
+            return left.scaled(right.number)
+        if left.number is not None:
+            return right.scaled(left.number)
+        return Linear.atom(("mul", left, right))
+    if operator in _OPAQUE:
+        return Linear.atom((_OPAQUE[operator], left, right))
+    return None

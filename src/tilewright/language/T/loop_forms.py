@@ -1,0 +1,255 @@
+"""Loops of `T`: what ``for ... in T.xyz(...)`` makes.
+
+    T.serial, range        scf.for                  T.Parallel     tile.parallel
+    T.unroll, T.vectorized scf.for, marked          T.Pipelined    tile.pipeline
+    T.thread_binding       scf.for, bound           T.Persistent   tile.persistent
+
+A loop is described when its function is called; `control` opens its body and closes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, cast
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tilewright.dialects import arith
+from tilewright.dialects.scf import ForOp
+from tilewright.dialects.scf import YieldOp as EndTurn
+from tilewright.dialects.tile import ParallelOp, PersistentOp, PipelineOp, YieldOp
+from tilewright.frontend.builder import current
+from tilewright.frontend.errors import FrontendError
+from tilewright.ir.text.locations import name_location
+from tilewright.language.T.dtypes import int32
+from tilewright.language.T.expressions import (
+    INDEX,
+    Expr,
+    as_index,
+    emit,
+    index_expr,
+    is_number,
+)
+from tilewright.language.T.symbols import Symbolic
+
+BAD_ARGUMENT = "TW1026"
+"""An argument that a function of the language cannot take."""
+
+
+class LoopForm(ABC):
+    """A loop, before its body is traced."""
+
+    word: ClassVar[str] = "serial"
+    """How the language calls it."""
+    can_exit: ClassVar[bool] = True
+    """Whether ``break`` and ``continue`` may end a turn."""
+
+    @abstractmethod
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        """The body's block, and what the loop's variables hold."""
+
+    @abstractmethod
+    def close(self, block: Block) -> Operation:
+        """The loop around its traced body."""
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            f"T.{self.word} is a loop of the kernel: use it as `for ... in T.{self.word}(...)`"
+        )
+
+
+def _block(count: int, targets: Sequence[str]) -> Block:
+    """A block with an index per variable, named after it."""
+    block = Block(arg_types=[INDEX] * count)
+    location = current().location()
+    for argument, target in zip(block.args, targets, strict=False):
+        argument.location = name_location(target, location)
+        if SSAValue.is_valid_name(target):
+            argument.name_hint = target
+    return block
+
+
+def _checked(word: str, targets: Sequence[str], count: int) -> None:
+    if len(targets) != count and not (count > 1 and len(targets) == 1):
+        raise FrontendError(
+            f"T.{word} has {count} extent{'s' if count > 1 else ''}, but the loop has "
+            f"{len(targets)} variables: {', '.join(targets)}",
+            code=BAD_ARGUMENT,
+        )
+
+
+def _is_natural(bound: Any) -> bool:
+    if is_number(bound):
+        return int(bound) >= 0
+    return isinstance(bound, Symbolic) or (isinstance(bound, Expr) and bound.is_natural)
+
+
+def _end(block: Block, terminator: Operation) -> Region:
+    terminator.location = current().location()
+    block.add_op(terminator)
+    return Region(block)
+
+
+def check_integer(word: str, name: str, value: Any) -> Any:
+    """`value` as an integer that a loop can run to."""
+    if isinstance(value, bool) or (is_number(value) and not isinstance(value, Integral)):
+        raise FrontendError(
+            f"T.{word}: {name} must be an integer, got {value!r}", code=BAD_ARGUMENT
+        )
+    return int(value) if is_number(value) else value
+
+
+class Serial(LoopForm):
+    """One turn after the other, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        start: Any,
+        stop: Any = None,
+        step: Any = None,
+        *,
+        word: str = "serial",
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        self.word = word  # pyright: ignore[reportAttributeAccessIssue] # its default is the class's
+        start, stop = (0, start) if stop is None else (start, stop)
+        self.start = check_integer(word, "start", start)
+        self.stop = check_integer(word, "stop", stop)
+        self.step = 1 if step is None else step
+        if not is_number(self.step) or int(self.step) == 0:
+            raise FrontendError(
+                f"T.{word}: the step must be a number other than 0, got {step!r}", code=BAD_ARGUMENT
+            )
+        self.step = int(self.step)
+        self._attributes = dict(attributes or {})
+
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        _checked(self.word, targets, 1)
+        block = _block(1, targets)
+        counter = block.args[0]
+        if self.step > 0:
+            return block, Expr(counter, int32, is_natural=_is_natural(self.start))
+        # scf.for counts upwards: turn t of a loop that counts down is start + t * step.
+        with current().at(block):
+            turn = Expr(counter, int32, is_natural=True)
+            return block, turn * self.step + index_expr(self.start)
+
+    def close(self, block: Block) -> Operation:
+        lower, upper, step = self._bounds()
+        op = ForOp(lower, upper, step, [], _end(block, EndTurn()))
+        op.attributes.update(self._attributes)
+        return op
+
+    def _bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        if self.step > 0:
+            bounds = (self.start, self.stop, self.step)
+        else:
+            distance = self.start - self.stop
+            turns = (distance + (-self.step - 1)) // -self.step
+            bounds = (0, turns, 1)
+        first, last, step = (index_expr(bound).handle for bound in bounds)
+        return first, last, step
+
+
+class Parallel(LoopForm):
+    """All points of a box, in any order."""
+
+    word = "Parallel"
+    can_exit = False
+
+    def __init__(self, extents: Sequence[Any], options: Mapping[str, Any]) -> None:
+        if not extents:
+            raise FrontendError("T.Parallel needs at least one extent", code=BAD_ARGUMENT)
+        self._extents = [check_integer(self.word, "an extent", extent) for extent in extents]
+        self._options = dict(options)
+
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        _checked(self.word, targets, len(self._extents))
+        block = _block(len(self._extents), targets)
+        indices = tuple(Expr(argument, int32, is_natural=True) for argument in block.args)
+        return block, indices[0] if len(indices) == 1 else indices
+
+    def close(self, block: Block) -> Operation:
+        extents = [as_index(extent) for extent in self._extents]
+        return ParallelOp(extents, _end(block, YieldOp()), **self._options)
+
+
+class Pipelined(LoopForm):
+    """A serial loop whose turns may overlap."""
+
+    word = "Pipelined"
+    can_exit = False
+
+    def __init__(self, start: Any, stop: Any, options: Mapping[str, Any]) -> None:
+        start, stop = (0, start) if stop is None else (start, stop)
+        self._start = check_integer(self.word, "start", start)
+        self._stop = check_integer(self.word, "stop", stop)
+        self._options = dict(options)
+
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        _checked(self.word, targets, 1)
+        block = _block(1, targets)
+        return block, Expr(block.args[0], int32, is_natural=_is_natural(self._start))
+
+    def close(self, block: Block) -> Operation:
+        bounds = as_index(self._start), as_index(self._stop)
+        return PipelineOp(*bounds, _end(block, YieldOp()), **self._options)
+
+
+class Persistent(LoopForm):
+    """The tiles that fall to one worker."""
+
+    word = "Persistent"
+    can_exit = False
+
+    def __init__(self, domain: Sequence[Any], wave_size: Any, index: Any, group_size: int) -> None:
+        self._domain = [check_integer(self.word, "an extent", extent) for extent in domain]
+        self._wave_size, self._index, self._group_size = wave_size, index, group_size
+
+    def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
+        _checked(self.word, targets, len(self._domain))
+        block = _block(len(self._domain), targets)
+        indices = tuple(Expr(argument, int32, is_natural=True) for argument in block.args)
+        return block, indices[0] if len(indices) == 1 else indices
+
+    def close(self, block: Block) -> Operation:
+        return PersistentOp(
+            [as_index(extent) for extent in self._domain],
+            as_index(self._wave_size),
+            index_expr(self._index).handle,
+            _end(block, YieldOp()),
+            group_size=self._group_size,
+        )
+
+
+def range_loop(numbers: range) -> Serial:
+    return Serial(numbers.start, numbers.stop, numbers.step)
+
+
+UNIT = UnitAttr()
+
+
+def mark(name: str) -> dict[str, Attribute]:
+    return {name: UNIT}
+
+
+def number_attribute(name: str, value: int) -> dict[str, Attribute]:
+    return {name: IntegerAttr(value, i64)}
+
+
+def text_attribute(name: str, value: str) -> dict[str, Attribute]:
+    return {name: StringAttr(value)}
+
+
+def constant_index(value: int) -> SSAValue:
+    return emit(arith.ConstantOp(IntegerAttr(value, INDEX)))
+
+
+def as_sequence(value: Any) -> Sequence[Any]:
+    """One value or several, as several."""
+    if isinstance(value, (tuple, list)):
+        return cast("Sequence[Any]", value)
+    return (value,)

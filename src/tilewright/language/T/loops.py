@@ -1,0 +1,134 @@
+"""The loops an author writes: ``for i in T.serial(8)`` and its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.advice import warn
+from tilewright.language.T.expressions import Expr, is_number
+from tilewright.language.T.hints import attributes_of
+from tilewright.language.T.layouts import loop_layout_attribute
+from tilewright.language.T.loop_forms import (
+    BAD_ARGUMENT,
+    Serial,
+    as_sequence,
+    mark,
+    number_attribute,
+    text_attribute,
+)
+from tilewright.language.T.loop_forms import (
+    Parallel as _Parallel,
+)
+from tilewright.language.T.loop_forms import Persistent as _Persistent
+from tilewright.language.T.loop_forms import Pipelined as _Pipelined
+
+
+def serial(
+    start: Any, stop: Any = None, step: Any = None, *, annotations: Mapping[str, Any] | None = None
+) -> Serial:
+    """A loop whose turns run one after the other."""
+    return Serial(start, stop, step, attributes=attributes_of(annotations))
+
+
+def unroll(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    *,
+    explicit: bool = False,
+    unroll_factor: int | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> Serial:
+    """A loop that becomes straight code, `explicit` by this compiler, else by the device's."""
+    if explicit and unroll_factor is not None:
+        raise FrontendError(
+            "T.unroll: explicit and unroll_factor exclude each other: an explicit unrolling is "
+            "complete",
+            code=BAD_ARGUMENT,
+        )
+    attributes: dict[str, Attribute] = {**attributes_of(annotations), **mark("tile.unroll")}
+    if explicit:
+        attributes.update(mark("tile.unroll_explicit"))
+    if unroll_factor is not None:
+        attributes.update(number_attribute("tile.unroll_factor", unroll_factor))
+    return Serial(start, stop, step, word="unroll", attributes=attributes)
+
+
+def vectorized(
+    start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None
+) -> Serial:
+    """An innermost loop that must become vector accesses."""
+    attributes = {**attributes_of(annotations), **mark("tile.vectorize")}
+    return Serial(start, stop, word="vectorized", attributes=attributes)
+
+
+def thread_binding(
+    start: Any,
+    stop: Any = None,
+    thread: str = "threadIdx.x",
+    *,
+    annotations: Mapping[str, Any] | None = None,
+) -> Serial:
+    """A loop whose turns are the threads along an axis."""
+    attributes = {**attributes_of(annotations), **text_attribute("tile.thread_binding", thread)}
+    return Serial(start, stop, word="thread_binding", attributes=attributes)
+
+
+def Parallel(
+    *extents: Any,
+    coalesced_width: int | None = None,
+    loop_layout: Any = None,
+    prefer_async: bool | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> _Parallel:
+    """All points of a box: element-wise work for all threads of the block, in any order."""
+    options: dict[str, Any] = {
+        "coalesced_width": coalesced_width,
+        "layout": loop_layout_attribute(loop_layout, extents),
+        "prefer_async": prefer_async,
+        "attributes": attributes_of(annotations),
+    }
+    return _Parallel(extents, options)
+
+
+def Pipelined(
+    start: Any,
+    stop: Any = None,
+    num_stages: Any = 0,
+    order: Sequence[int] | None = None,
+    stage: Sequence[int] | None = None,
+    sync: Sequence[Sequence[int]] | None = None,
+    group: Sequence[Sequence[int]] | None = None,
+    *,
+    annotations: Mapping[str, Any] | None = None,
+) -> _Pipelined:
+    """A serial loop that may be pipelined; the results are those of the serial loop."""
+    if num_stages is None or isinstance(num_stages, Expr) or not is_number(num_stages):
+        raise FrontendError(
+            f"T.Pipelined: num_stages must be a number, got {num_stages!r}", code=BAD_ARGUMENT
+        )
+    if num_stages < 0:
+        raise FrontendError(
+            f"T.Pipelined: num_stages cannot be negative, got {num_stages}", code=BAD_ARGUMENT
+        )
+    if group:
+        warn("T.Pipelined: group has no meaning any more and is left out")
+    options: dict[str, Any] = {
+        "num_stages": int(num_stages),
+        "order": list(order) if order else None,
+        "stage": list(stage) if stage else None,
+        "sync": [list(each) for each in sync] if sync else None,
+        "attributes": attributes_of(annotations),
+    }
+    return _Pipelined(start, stop, options)
+
+
+def Persistent(
+    domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8
+) -> _Persistent:
+    """The tiles of a domain that fall to worker `index` of `wave_size`."""
+    return _Persistent(as_sequence(domain), wave_size, index, group_size)

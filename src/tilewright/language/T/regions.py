@@ -1,0 +1,240 @@
+"""Loops and ``with`` of `T` while their bodies are traced: regions that carry no variables.
+
+A variable that a body assigns is new in every turn, and has no value behind the construct, unless
+it is memory or known while tracing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Block, Region, SSAValue
+
+from tilewright.dialects import arith
+from tilewright.dialects.scf import ConditionOp, WhileOp, YieldOp
+from tilewright.dialects.tile import AllocOp, ReducerAllocOp
+from tilewright.frontend.builder import current
+from tilewright.frontend.errors import FrontendError
+from tilewright.frontend.merging import State, end_block, last_location
+from tilewright.frontend.values import Undefined
+from tilewright.language.T.advice import warn
+from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
+from tilewright.language.T.exits import Exits, is_clear, wrap_turn
+from tilewright.language.T.expressions import Expr, describe, emit
+from tilewright.language.T.loop_forms import LoopForm
+from tilewright.language.T.session import effect, trace
+
+if TYPE_CHECKING:
+    from tilewright.language.T.control import TileControl
+
+INFINITE = "TW1023"
+"""A loop that nothing ends."""
+
+
+class Turn:
+    """The variables of a construct whose body runs again and again, or elsewhere."""
+
+    def __init__(self, control: TileControl, names: tuple[str, ...], state: State) -> None:
+        self._control = control
+        self._names = names
+        self._before = state
+        self._left = state
+        self.state = state
+
+    def leave(self, state: State) -> None:
+        self._left = state
+
+    def _stale(self) -> State:
+        """At the beginning of a turn: nothing that an earlier turn may have assigned."""
+        line = self._control.current_line()
+        return tuple(
+            [
+                value
+                if isinstance(value, (Cell, Undefined))
+                else Undefined(
+                    name,
+                    f"the loop in line {line} assigns it, and what a turn assigns does not reach "
+                    "the next one. Use a mutable variable: "
+                    f"{name} = T.alloc_var(dtype, init=...) before the loop",
+                )
+                for name, value in zip(self._names, self._before, strict=True)
+            ]
+        )
+
+    def _gone(self) -> State:
+        """Behind the construct: what was made inside is not seen here."""
+        control = self._control
+        line = control.current_line()
+        pairs = zip(self._names, self._before, self._left, strict=True)
+        return tuple([self._after(name, before, left, line) for name, before, left in pairs])
+
+    def _after(self, name: str, before: object, left: object, line: int) -> object:
+        if before is left or isinstance(left, Undefined) or self._survives(left):
+            return left
+        return Undefined(name, self._why(name, line))
+
+    def _why(self, name: str, line: int) -> str:
+        return (
+            f"the loop in line {line} assigns it, and its value is not kept behind it. Use a "
+            f"mutable variable: {name} = T.alloc_var(dtype, init=...) before the loop"
+        )
+
+    def _survives(self, value: object) -> bool:
+        """Whether a value made inside can be used behind: memory, and what is known."""
+        if isinstance(value, Cell):
+            value = value.buffer
+        if isinstance(value, Buffer):
+            owner = value.handle.owner
+            return isinstance(owner, (AllocOp, ReducerAllocOp, Block))
+        return not _has_value(value)
+
+
+def _has_value(value: object) -> bool:
+    """Whether values of the kernel are in `value`."""
+    if isinstance(value, (tuple, list)):
+        return any(_has_value(part) for part in cast("Sequence[object]", value))
+    return isinstance(value, (Expr, BufferRegion))
+
+
+class TileFor(Turn):
+    """A loop whose form (`loop_forms`) makes the op."""
+
+    def __init__(
+        self,
+        control: TileControl,
+        form: LoopForm,
+        names: tuple[str, ...],
+        state: State,
+        targets: tuple[str, ...],
+    ) -> None:
+        super().__init__(control, names, state)
+        self._form = form
+        self._targets = targets
+
+    def __iter__(self) -> Iterator[object]:
+        control, builder, form = self._control, current(), self._form
+        outer, location = builder.block, builder.location()
+        block, value = form.enter(self._targets)
+        exits = Exits(form.word, form.can_exit)
+        builder.block = block
+        self.state = self._stale()
+        trace().writes += 1
+        control.exits.append(exits)
+        with control.scope():
+            yield value
+        control.exits.pop()
+        builder.block = outer
+        with builder.located(location):
+            if exits.stop is not None:
+                exits.stop.write(False)
+            wrap_turn(exits, block)
+            op = form.close(block)
+        op.location = location
+        effect(op)
+        self.state = self._gone()
+
+    def last(self, values: State) -> State:
+        line = self._control.current_line()
+        why = f"the variable of the loop in line {line} has no value behind it"
+        return tuple([Undefined(name, why) for name, _ in zip(self._targets, values, strict=True)])
+
+
+class TileWhile(Turn):
+    """An ``scf.while`` that carries nothing."""
+
+    def __init__(self, control: TileControl, names: tuple[str, ...], state: State) -> None:
+        super().__init__(control, names, state)
+        self._test_block, self._body = Block(), Block()
+        self._condition: SSAValue | None = None
+
+    def __iter__(self) -> Iterator[None]:
+        control, builder = self._control, current()
+        outer, location = builder.block, builder.location()
+        exits = Exits("while", can_exit=True)
+        builder.block = self._test_block
+        self.state = self._stale()
+        trace().writes += 1
+        control.exits.append(exits)
+        with control.scope():
+            yield None
+        control.exits.pop()
+        builder.block = outer
+        if self._condition is None:
+            return
+        with builder.located(location):
+            if exits.stop is not None:
+                exits.stop.write(False)
+                with builder.at(self._test_block):
+                    clear = is_clear(exits.stop)
+                    self._condition = emit(arith.AndiOp(clear, self._condition))
+            if exits.skip is not None:
+                exits.stop = None  # the condition looks after it
+                wrap_turn(exits, self._body)
+        end_block(self._body, YieldOp(), location)
+        end = ConditionOp(self._condition, [])
+        end_block(self._test_block, end, last_location(self._test_block, location))
+        op = WhileOp([], [], Region(self._test_block), Region(self._body))
+        op.location = location
+        effect(op)
+        self.state = self._gone()
+
+    def test(self, value: object) -> bool:
+        """Take the condition; whether there is a body to trace."""
+        decided = self._control.vocabulary.condition(value)
+        if isinstance(decided, bool):
+            if decided:
+                raise FrontendError(
+                    "Infinite while loop detected: the condition is always true while the kernel "
+                    "is traced. Let it depend on memory that the body changes, such as a "
+                    "T.alloc_var",
+                    code=INFINITE,
+                )
+            self.state = self._before
+            self._left = self._before
+            warn("the condition of this while loop is always false: its body is left out")
+            return False
+        self._condition = decided
+        self.state = self._stale()
+        current().block = self._body
+        return True
+
+
+class With(Turn):
+    """``with``: a region of the kernel, or any context manager of Python."""
+
+    def _why(self, name: str, line: int) -> str:
+        return f"it was made inside the with of line {line}, and is not seen behind it"
+
+    def _survives(self, value: object) -> bool:
+        """The memory of a kernel ends with it."""
+        kept = super()._survives(value)
+        if not getattr(self._manager, "ends_memory", False):
+            return kept
+        found = value.buffer if isinstance(value, Cell) else value
+        return kept and (not isinstance(found, Buffer) or found.scope() == "global")
+
+    def __init__(
+        self, control: TileControl, manager: Any, names: tuple[str, ...], state: State
+    ) -> None:
+        super().__init__(control, names, state)
+        self._manager = manager
+
+    def __iter__(self) -> Iterator[object]:
+        manager = self._manager
+        if not hasattr(manager, "__enter__"):
+            raise TypeError(f"with needs T.Kernel, T.ws or the like, got {describe(manager)}")
+        if getattr(manager, "is_skipped", None) is not None and manager.is_skipped():
+            return
+        if getattr(manager, "is_region", False):
+            with self._control.scope():
+                entered = manager.__enter__()
+                self.state = self._before
+                yield entered
+            manager.__exit__(None, None, None)
+            self.state = self._gone()
+            return
+        entered = manager.__enter__()
+        yield entered
+        manager.__exit__(None, None, None)
+        self.state = self._left

@@ -1,0 +1,271 @@
+"""The trace of one `T` function: what ops need to know beyond the place where they go.
+
+While a function is traced one `Trace` is current. It knows the parameters (sizes such as
+``T.dynamic("m")`` are read from their shapes), the kernel that is open (allocations go to its
+beginning, hints onto it), and counts writes to memory, so that two loads of one place can be told
+to be equal.
+
+In the first of the two phases of an eager kernel nothing is emitted for good: only annotations are
+of interest, and the bodies of kernels are left out (`is_survey`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from tilewright.dialects import arith
+from tilewright.frontend.builder import Builder, current
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.expressions import INDEX, Expr, as_expr
+from tilewright.language.T.stock import DimOp
+from tilewright.language.T.symbols import Computed, Size, Symbol, Symbolic
+
+if TYPE_CHECKING:
+    from tilewright.language.T.buffers import Buffer
+
+_Op = TypeVar("_Op", bound=Operation)
+
+OUTSIDE = "TW1020"
+"""A construct of a kernel where there is no kernel."""
+
+
+@dataclass
+class OpenKernel:
+    """A kernel whose body is being traced."""
+
+    body: Block
+    threads: tuple[int, ...] | None
+    grid: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What hints in the body say about the kernel."""
+    last_allocation: Operation | None = None
+
+    def allocate(self, op: _Op, builder: Builder) -> _Op:
+        """Put `op` behind the allocations at the beginning of the kernel."""
+        op.location = builder.location()
+        if self.last_allocation is not None:
+            self.body.insert_ops_after([op], self.last_allocation)
+        elif self.body.first_op is not None:
+            self.body.insert_ops_before([op], self.body.first_op)
+        else:
+            self.body.add_op(op)
+        self.last_allocation = op
+        return op
+
+
+@dataclass
+class Trace:
+    """What is known while one function is traced."""
+
+    entry: Block
+    is_survey: bool = False
+    """Whether only the annotations are wanted."""
+    is_eager: bool = False
+    """Whether the body of the function declares its parameters."""
+    parameters: tuple[str, ...] = ()
+    """Names of the function's parameters."""
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Values of ``T.const``."""
+    buffers: list[Buffer] = field(default_factory=list["Buffer"])
+    """Parameters with a shape, in order."""
+    kernel: OpenKernel | None = None
+    writes: int = 0
+    """How often memory may have changed so far."""
+    bound: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Values that have a name: they are computed where they got it."""
+    sources: list[str] = field(default_factory=list[str])
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the body says about the whole function."""
+    outputs: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    """Declared with ``T.empty``, in order: name and annotation."""
+    output_buffers: list[Buffer] = field(default_factory=list["Buffer"])
+    """Their parameters."""
+    declared: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Annotations made in the body, by parameter."""
+    symbols: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+    argument_attributes: dict[int, dict[str, Attribute]] = field(
+        default_factory=dict[int, dict[str, Attribute]]
+    )
+    """What the body says about parameters, by their position."""
+    _sizes: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    _last_size: Operation | None = None
+
+    def size(self, symbol: Symbol) -> Expr:
+        """The value of a symbol: the size of the first dimension that is just it."""
+        found = self._sizes.get(symbol.name)
+        if found is None:
+            found = self._sizes[symbol.name] = self._read_size(symbol)
+        return found
+
+    def _read_size(self, symbol: Symbol) -> Expr:
+        for buffer in self.buffers:
+            for dimension, size in enumerate(buffer.shape):
+                if isinstance(size, Symbol) and size.name == symbol.name:
+                    return self._dimension(buffer.handle, dimension)
+        found = self._solved_size(symbol)
+        if found is not None:
+            return found
+        raise FrontendError(
+            f"{symbol.name} cannot be found out when the kernel is called: no parameter has a "
+            f"dimension that is exactly {symbol.name}. Give one this size, or pass "
+            f"{symbol.name} as a parameter",
+            code="TW1021",
+        )
+
+    def _solved_size(self, symbol: Symbol) -> Expr | None:
+        """The value of a symbol from a dimension such as ``n * 4`` or ``n + 1``."""
+        for buffer in self.buffers:
+            for dimension, size in enumerate(buffer.shape):
+                steps = _way_back(size, symbol.name)
+                if steps is None:
+                    continue
+                found: Any = self._dimension(buffer.handle, dimension)
+                for operator, number in steps:
+                    found = found.binary(operator, found, number)
+                return Expr(found.handle, symbol_dtype(), is_natural=True)
+        return None
+
+    def _dimension(self, buffer: SSAValue, dimension: int) -> Expr:
+        place = arith.ConstantOp(IntegerAttr(dimension, INDEX))
+        size = DimOp(buffer, place.results[0])
+        for op in (place, size):
+            op.location = current().location()
+        self.at_the_top(place)
+        self.at_the_top(size)
+        return Expr(size.results[0], symbol_dtype(), is_natural=True)
+
+    def output(self, name: str, annotation: Any) -> Any:
+        """The output that ``name = T.empty(...)`` declares."""
+        position = len(self.outputs)
+        self.outputs.append((name, annotation))
+        if self.is_survey:
+            return OutputStub(position, name, annotation)
+        return self.output_buffers[position]
+
+    def at_the_top(self, op: Operation) -> None:
+        """Put `op` behind its like at the beginning of the function."""
+        if self._last_size is not None:
+            self.entry.insert_ops_after([op], self._last_size)
+        elif self.entry.first_op is not None:
+            self.entry.insert_ops_before([op], self.entry.first_op)
+        else:
+            self.entry.add_op(op)
+        self._last_size = op
+
+
+_UNDONE: Mapping[str, str] = {"+": "-", "-": "+", "*": "//"}
+
+
+def _way_back(size: Any, name: str) -> list[tuple[str, int]] | None:
+    """What to do with the number `size` is to get the symbol `name`; None if there is no way."""
+    steps: list[tuple[str, int]] = []
+    while isinstance(size, Computed):
+        left, right = size.left, size.right
+        if isinstance(left, int) and size.operator in ("+", "*"):
+            left, right = right, left
+        if not isinstance(right, int) or size.operator not in _UNDONE:
+            return None
+        steps.append((_UNDONE[size.operator], right))
+        size = left
+    return steps if isinstance(size, Symbol) and size.name == name else None
+
+
+class OutputStub:
+    """An output while only the annotations of an eager kernel are wanted."""
+
+    def __init__(self, position: int, name: str, annotation: Any) -> None:
+        self.position = position
+        self.name = name
+        self.shape = annotation.shape
+        self.dtype = annotation.dtype
+        self.data = None
+
+
+def symbol_dtype() -> Any:
+    from tilewright.language.T.dtypes import int32
+
+    return int32
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+_stack = _Stack()
+
+
+def is_tracing_tile() -> bool:
+    """Whether a function of `T` is being traced."""
+    return bool(_stack.traces)
+
+
+def trace() -> Trace:
+    """The trace that is running."""
+    if not _stack.traces:
+        raise RuntimeError(
+            "this function is part of a kernel: call it inside a function decorated with "
+            "@T.prim_func or @tw.jit"
+        )
+    return _stack.traces[-1]
+
+
+@contextmanager
+def tracing(new: Trace) -> Generator[Trace]:
+    """Make `new` the current trace inside the ``with``."""
+    _stack.traces.append(new)
+    try:
+        yield new
+    finally:
+        _stack.traces.pop()
+
+
+def kernel(what: str) -> OpenKernel:
+    """The kernel that is open; `what` needs one."""
+    found = trace().kernel
+    if found is None:
+        raise FrontendError(
+            f"{what} is part of a kernel: put it inside `with T.Kernel(...)`", code=OUTSIDE
+        )
+    return found
+
+
+def effect(op: _Op) -> _Op:
+    """Insert an op that writes memory or waits for something."""
+    trace().writes += 1
+    return current().insert(op)
+
+
+def size_value(size: Symbolic) -> Expr:
+    """A size as a value of the kernel being traced."""
+    if not _stack.traces or trace().is_survey:
+        raise TypeError(size.undecided())
+    if isinstance(size, Symbol):
+        return trace().size(size)
+    found = cast("Computed", size)
+    return _computed(found.operator, found.left, found.right)
+
+
+def _computed(operator: str, left: Size, right: Size) -> Expr:
+    from tilewright.language.T import arithmetic
+
+    named = {
+        "ceildiv": arithmetic.ceil_division,
+        "min": arithmetic.minimum,
+        "max": arithmetic.maximum,
+    }
+    first, second = _value(left), _value(right)
+    if operator in named:
+        return as_expr(named[operator](first, second))
+    return as_expr(arithmetic.binary(operator, first, second))
+
+
+def _value(size: Size) -> Any:
+    return size if isinstance(size, int) else size_value(size)

@@ -1,0 +1,260 @@
+"""Barriers, fences, raw asynchronous copies, promises and output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.nv import (
+    ClusterArriveOp,
+    ClusterWaitOp,
+    CpAsyncCommitOp,
+    CpAsyncMBarrierArriveOp,
+    CpAsyncOp,
+    CpAsyncWaitOp,
+    FenceProxyAsyncOp,
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierExpectTxOp,
+    MBarrierWaitOp,
+    SetMaxNRegOp,
+    TmaStoreCommitOp,
+    TmaStoreWaitOp,
+)
+from tilewright.dialects.tile import AssertOp, AssumeOp, PrintOp, SyncOp
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
+from tilewright.language.T.dtypes import int32
+from tilewright.language.T.expressions import (
+    Expr,
+    as_expr,
+    as_index,
+    as_type,
+    condition,
+    is_number,
+)
+from tilewright.language.T.extern import Pointer, access_ptr
+from tilewright.language.T.loop_forms import BAD_ARGUMENT
+from tilewright.language.T.session import effect, kernel, trace
+from tilewright.language.T.tile_ops import barrier_place
+
+OTHER_HARDWARE = "TW1027"
+
+
+def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:
+    """All threads of the block, or those of a named barrier, wait for each other."""
+    kernel("T.sync_threads")
+    effect(SyncOp("block", barrier_id=barrier_id, arrive_count=arrive_count))
+
+
+def sync_warp(mask: Any = None) -> None:
+    """The lanes of a warp wait for each other."""
+    del mask
+    kernel("T.sync_warp")
+    effect(SyncOp("warp"))
+
+
+def sync_grid() -> None:
+    """All blocks wait for each other; they all have to run at the same time."""
+    kernel("T.sync_grid").options["cooperative"] = True
+    effect(SyncOp("grid"))
+
+
+def cluster_sync() -> None:
+    """The blocks of a cluster wait for each other."""
+    kernel("T.cluster_sync")
+    effect(SyncOp("cluster"))
+
+
+def cluster_arrive() -> None:
+    kernel("T.cluster_arrive")
+    effect(ClusterArriveOp())
+
+
+def cluster_wait() -> None:
+    kernel("T.cluster_wait")
+    effect(ClusterWaitOp())
+
+
+# -- barriers in shared memory -----------------------------------------------------------------
+
+
+def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
+    """Wait until the phase with this parity has ended."""
+    kernel("T.mbarrier_wait_parity")
+    place = barrier_place("mbarrier_wait_parity", mbarrier)
+    effect(MBarrierWaitOp(*place, as_type(parity, int32)))
+
+
+def barrier_wait(mbarrier: Any, parity: Any = 0) -> None:
+    """Wait until the phase with this parity has ended."""
+    mbarrier_wait_parity(mbarrier, parity)
+
+
+def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
+    """Arrive at a barrier, of this block or of another one of the cluster."""
+    kernel("T.mbarrier_arrive")
+    cta = None if cta_id is None else as_type(cta_id, int32)
+    effect(MBarrierArriveOp(*barrier_place("mbarrier_arrive", mbarrier), cta))
+
+
+def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
+    """Arrive at a barrier."""
+    mbarrier_arrive(mbarrier, cta_id)
+
+
+def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
+    """Announce bytes that copies will report."""
+    kernel("T.mbarrier_expect_tx")
+    effect(MBarrierExpectTxOp(*barrier_place("mbarrier_expect_tx", mbarrier), as_index(tx)))
+
+
+def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
+    """Announce bytes, and arrive."""
+    kernel("T.mbarrier_arrive_expect_tx")
+    place = barrier_place("mbarrier_arrive_expect_tx", mbarrier)
+    effect(MBarrierArriveExpectTxOp(*place, as_index(tx)))
+
+
+def cp_async_barrier_noinc(barrier: Any) -> None:
+    """Arrive at a barrier when the copies this thread has started are complete."""
+    kernel("T.cp_async_barrier_noinc")
+    place = barrier_place("cp_async_barrier_noinc", barrier)
+    effect(CpAsyncMBarrierArriveOp(*place, noinc=True))
+
+
+# -- raw copies and fences ---------------------------------------------------------------------
+
+
+def ptx_cp_async(
+    dst_access_ptr: Any, src_access_ptr: Any, num_elems: Any, predicate: Any = None
+) -> None:
+    """Start the copy of a few elements; places or pointers."""
+    kernel("T.ptx_cp_async")
+    target, source = (
+        each if isinstance(each, Pointer) else access_ptr(each, mode)
+        for each, mode in ((dst_access_ptr, "w"), (src_access_ptr, "r"))
+    )
+    if not is_number(num_elems):
+        raise FrontendError(
+            "T.ptx_cp_async: the number of elements must be known while tracing", code=BAD_ARGUMENT
+        )
+    test = None if predicate is None else condition(predicate)
+    size = int(num_elems) * target.dtype.bits // 8
+    effect(CpAsyncOp(target.handle, source.handle, size, test))
+
+
+def ptx_commit_group() -> None:
+    """Close a group of asynchronous copies."""
+    kernel("T.ptx_commit_group")
+    effect(CpAsyncCommitOp())
+
+
+def ptx_wait_group(num: int) -> None:
+    """Wait until at most `num` groups of asynchronous copies are under way."""
+    kernel("T.ptx_wait_group")
+    effect(CpAsyncWaitOp(int(num)))
+
+
+cp_async_commit = ptx_commit_group
+cp_async_wait = ptx_wait_group
+
+
+def tma_store_arrive() -> None:
+    """Close a group of bulk stores."""
+    kernel("T.tma_store_arrive")
+    effect(TmaStoreCommitOp())
+
+
+def tma_store_wait(count: int = 0, read: bool = True) -> None:
+    """Wait until at most `count` groups of bulk stores are under way."""
+    kernel("T.tma_store_wait")
+    effect(TmaStoreWaitOp(int(count), read=read))
+
+
+def fence_proxy_async() -> None:
+    """What threads wrote to shared memory is seen by the engines that read it."""
+    kernel("T.fence_proxy_async")
+    effect(FenceProxyAsyncOp())
+
+
+def set_max_nreg(reg_count: int, is_inc: Any) -> None:
+    """Change the number of registers of the threads of a warp group."""
+    kernel("T.set_max_nreg")
+    if not is_number(reg_count) or not 24 <= int(reg_count) <= 240 or int(reg_count) % 8:
+        raise FrontendError(
+            f"T.set_max_nreg: a register count is a multiple of 8 from 24 to 240, got {reg_count}",
+            code=BAD_ARGUMENT,
+        )
+    effect(SetMaxNRegOp(int(reg_count), increase=bool(is_inc)))
+
+
+def inc_max_nreg(reg_count: int) -> None:
+    set_max_nreg(reg_count, 1)
+
+
+def dec_max_nreg(reg_count: int) -> None:
+    set_max_nreg(reg_count, 0)
+
+
+# -- promises and output -----------------------------------------------------------------------
+
+
+def assume(cond: Any, message: str | None = None) -> None:
+    """Promise that a condition holds; nothing checks it."""
+    if is_number(cond):
+        if not cond:
+            raise FrontendError(
+                "T.assume: the condition is false while the kernel is traced", code=BAD_ARGUMENT
+            )
+        return
+    if trace().is_survey:
+        return
+    effect(AssumeOp(condition(cond), message))
+
+
+def device_assert(cond: Any, msg: str = "") -> None:
+    """End the run unless a condition holds."""
+    kernel("T.device_assert")
+    effect(AssertOp(condition(cond), str(msg)))
+
+
+def print(obj: Any, msg: str = "", *more: Any) -> None:
+    """Print a value, or a buffer element by element, when the kernel runs."""
+    kernel("T.print")
+    if isinstance(obj, str):
+        values: Sequence[Any] = (msg, *more) if msg != "" else more
+        effect(PrintOp(obj, [_printed(value) for value in values]))
+        return
+    effect(PrintOp(str(msg), [_printed(obj)]))
+
+
+def _printed(value: Any) -> SSAValue:
+    if isinstance(value, Cell):
+        return value.handle
+    if isinstance(value, Buffer):
+        return value.handle
+    if isinstance(value, BufferRegion):
+        return value.operand()
+    found: Expr = as_expr(value)
+    return as_type(found, found.dtype)
+
+
+# -- other hardware ----------------------------------------------------------------------------
+
+
+def refused(name: str, hardware: str) -> Any:
+    """A function of hardware that no target has."""
+
+    def function(*_: Any, **__: Any) -> NoReturn:
+        raise FrontendError(
+            f"T.{name} is for {hardware}, which no target of this compiler has: use the functions "
+            "for Hopper instead",
+            code=OTHER_HARDWARE,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"For {hardware} only."
+    return function

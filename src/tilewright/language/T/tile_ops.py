@@ -1,0 +1,466 @@
+"""Ops on whole tiles: copies, fills, matrix products, reductions, scans.
+
+An operand is a buffer, a slice, or an element, which is where a region begins that is as large as
+the other side. Extents of 1 have no meaning: a slice ``Q[b, 0:64, h, :]`` fits a tile of 64 x 128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.nv import WgmmaWaitOp
+from tilewright.dialects.tile import (
+    AsyncCopyOp,
+    CopyOp,
+    FillOp,
+    GemmOp,
+    Im2colOp,
+    TransposeOp,
+)
+from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.advice import warn
+from tilewright.language.T.buffers import (
+    Buffer,
+    BufferRegion,
+    Cell,
+    Element,
+    same_extent,
+    shape_text,
+)
+from tilewright.language.T.dtypes import boolean
+from tilewright.language.T.expressions import (
+    as_type,
+    check_conversion,
+    describe,
+    index_expr,
+    is_number,
+)
+from tilewright.language.T.hints import attributes_of
+from tilewright.language.T.layouts import loop_layout_attribute
+from tilewright.language.T.loop_forms import BAD_ARGUMENT
+from tilewright.language.T.session import effect
+from tilewright.language.T.session import kernel as open_kernel
+from tilewright.language.T.symbols import Symbolic
+
+SHAPES = "TW1028"
+"""Tiles whose extents do not fit."""
+DTYPES = "TW1029"
+"""Element types that an op cannot combine."""
+
+
+class GemmWarpPolicy(Enum):
+    """How the warps of a block divide a matrix product."""
+
+    Square = "square"
+    FullRow = "full_row"
+    FullCol = "full_col"
+
+    def is_square(self) -> bool:
+        return self is GemmWarpPolicy.Square
+
+
+# -- operands ----------------------------------------------------------------------------------
+
+
+def operand(word: str, name: str, value: Any) -> BufferRegion | Element:
+    """`value` as a part of a buffer."""
+    if isinstance(value, Cell):
+        return value.buffer.whole()
+    if isinstance(value, (BufferRegion, Element)):
+        return value
+    if isinstance(value, Buffer):
+        return value.whole()
+    raise FrontendError(
+        f"T.{word}: {name} must be a buffer, a slice or an element of one, got {describe(value)}",
+        code=BAD_ARGUMENT,
+    )
+
+
+def region(word: str, name: str, value: Any) -> BufferRegion:
+    """`value` as a part whose extents are its own."""
+    found = operand(word, name, value)
+    if isinstance(found, BufferRegion):
+        return found
+    return BufferRegion(found.buffer, found.indices, [1] * len(found.indices))
+
+
+def significant(extents: Sequence[Any]) -> list[Any]:
+    """The extents that are not 1."""
+    return [extent for extent in extents if not (isinstance(extent, int) and extent == 1)]
+
+
+def may_fit(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether tiles with these extents may be copied to each other."""
+    first, second = significant(one), significant(other)
+    if len(first) != len(second):
+        dynamic = [each for each in (*first, *second) if not isinstance(each, int)]
+        return bool(dynamic)
+    return all(
+        not (isinstance(a, int) and isinstance(b, int)) or a == b
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def head_region(word: str, head: Element, extents: Sequence[Any]) -> BufferRegion:
+    """The region that begins at `head` and is as large as the other side."""
+    rank = len(head.indices)
+    wanted = list(extents)
+    while len(wanted) > rank and isinstance(wanted[0], int) and wanted[0] == 1:
+        wanted.pop(0)
+    if len(wanted) > rank:
+        wanted = significant(wanted)
+    if len(wanted) > rank:
+        raise FrontendError(
+            f"T.{word}: a region of {head.buffer.name}, which has {rank} dimensions, cannot have "
+            f"the extents {shape_text(extents)} of the other side",
+            code=SHAPES,
+        )
+    return BufferRegion(head.buffer, head.indices, [1] * (rank - len(wanted)) + wanted)
+
+
+def pair(word: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion] | None:
+    """Both sides of a copy as regions; None if both are single elements."""
+    source, target = operand(word, "the source", src), operand(word, "the destination", dst)
+    if isinstance(source, Element) and isinstance(target, Element):
+        return None
+    if isinstance(source, Element):
+        assert isinstance(target, BufferRegion)
+        source = head_region(word, source, target.extents)
+    if isinstance(target, Element):
+        target = head_region(word, target, source.extents)
+    if not may_fit(source.extents, target.extents):
+        raise FrontendError(
+            f"T.{word}: the extents differ: {source.buffer.name} gives "
+            f"{shape_text(source.extents)}, {target.buffer.name} takes "
+            f"{shape_text(target.extents)}. Nothing is broadcast: make them equal",
+            code=SHAPES,
+        )
+    return source, target
+
+
+# -- copies ------------------------------------------------------------------------------------
+
+
+def copy(
+    src: Any,
+    dst: Any,
+    coalesced_width: int | None = None,
+    disable_tma: bool = False,
+    eviction_policy: str | None = None,
+    prefer_instruction: str | None = None,
+    *,
+    annotations: Mapping[str, Any] | None = None,
+    loop_layout: Any = None,
+) -> None:
+    """Copy a tile, converting its elements; what is read outside of a tensor is zero."""
+    open_kernel("T.copy")
+    sides = pair("copy", src, dst)
+    if sides is None:
+        cast("Element", dst).write(src)
+        return
+    source, target = sides
+    check_conversion(source.dtype, target.dtype)
+    layout = loop_layout_attribute(loop_layout, significant(target.extents))
+    op = CopyOp(
+        source.operand(),
+        target.operand(),
+        coalesced_width=coalesced_width,
+        disable_tma=disable_tma,
+        eviction_policy=eviction_policy,
+        prefer_instruction=prefer_instruction,
+        loop_layout=layout,
+        attributes=attributes_of(annotations),
+    )
+    effect(op)
+
+
+def async_copy(src: Any, dst: Any, *, coalesced_width: int | None = None) -> None:
+    """Start a copy with cp.async; wait for it with ``T.ptx_wait_group``."""
+    open_kernel("T.async_copy")
+    source, target = _sides("async_copy", src, dst)
+    _same_dtype("async_copy", source, target)
+    effect(
+        AsyncCopyOp(
+            source.operand(),
+            target.operand(),
+            coalesced_width=coalesced_width,
+            instruction="cp_async",
+        )
+    )
+
+
+def tma_copy(
+    src: Any,
+    dst: Any,
+    *,
+    barrier: Any = None,
+    cluster_mask: int | None = None,
+    leader_scope_threads: int | None = None,
+    eviction_policy: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> None:
+    """Start a bulk copy that reports its bytes to a barrier."""
+    open_kernel("T.tma_copy")
+    source, target = _sides("tma_copy", src, dst)
+    _same_dtype("tma_copy", source, target)
+    place = None if barrier is None else barrier_place("tma_copy", barrier)
+    attributes = attributes_of(annotations)
+    if leader_scope_threads is not None:
+        attributes.update(attributes_of({"leader_scope_threads": leader_scope_threads}))
+    effect(
+        AsyncCopyOp(
+            source.operand(),
+            target.operand(),
+            None if place is None else place[0],
+            None if place is None else place[1],
+            instruction="tma",
+            eviction_policy=eviction_policy,
+            cluster_mask=cluster_mask,
+            attributes=attributes,
+        )
+    )
+
+
+def barrier_place(word: str, barrier: Any) -> tuple[SSAValue, SSAValue]:
+    """The barrier that an argument names: the buffer, and the index in it."""
+    buffer = barrier.buffer if isinstance(barrier, Element) else barrier
+    if not isinstance(buffer, Buffer) or not buffer.space.is_barrier:
+        raise FrontendError(
+            f"T.{word}: the barrier must come from T.alloc_barrier, got {describe(barrier)}",
+            code=BAD_ARGUMENT,
+        )
+    index = barrier.indices[0] if isinstance(barrier, Element) else 0
+    return buffer.handle, index_expr(index).handle
+
+
+def _sides(word: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion]:
+    sides = pair(word, src, dst)
+    if sides is None:
+        return region(word, "the source", src), region(word, "the destination", dst)
+    return sides
+
+
+def _same_dtype(word: str, source: BufferRegion, target: BufferRegion) -> None:
+    if source.dtype != target.dtype:
+        raise FrontendError(
+            f"T.{word} cannot convert: {source.buffer.name} is {source.dtype}, "
+            f"{target.buffer.name} is {target.dtype}. Use T.copy",
+            code=DTYPES,
+        )
+
+
+def assign_region(target: BufferRegion, value: Any) -> None:
+    """``buffer[a:b] = value``: a number for all elements, or the elements of another buffer."""
+    if is_number(value) or isinstance(value, Symbolic):
+        fill(target, value)
+        return
+    if isinstance(value, Element) or not isinstance(value, (Buffer, BufferRegion)):
+        fill(target, value)
+        return
+    copy(value, target)
+
+
+def transpose(src: Any, dst: Any) -> None:
+    """``dst[j, i] = src[i, j]``."""
+    open_kernel("T.transpose")
+    source, target = region("transpose", "src", src), region("transpose", "dst", dst)
+    if not may_fit(significant(source.extents), significant(target.extents)[::-1]):
+        raise FrontendError(
+            f"T.transpose: the transpose of {shape_text(source.extents)} is "
+            f"{shape_text(source.extents[::-1])}, but {target.buffer.name} is "
+            f"{shape_text(target.extents)}",
+            code=SHAPES,
+        )
+    effect(TransposeOp(source.operand(), target.operand()))
+
+
+def fill(buffer: Any, value: Any) -> None:
+    """Give all elements one value."""
+    open_kernel("T.fill")
+    target = region("fill", "the buffer", buffer)
+    effect(FillOp(target.operand(), as_type(value, target.dtype)))
+
+
+def clear(buffer: Any) -> None:
+    """Fill with zero."""
+    open_kernel("T.clear")
+    target = region("clear", "the buffer", buffer)
+    effect(FillOp(target.operand(), as_type(0, target.dtype)))
+
+
+def im2col(
+    img: Any,
+    col: Any,
+    nhw_step: Any,
+    c_step: Any,
+    kernel: int,
+    stride: int,
+    dilation: int,
+    pad: int,
+    eviction_policy: str | None = None,
+) -> None:
+    """The patches of an image under a convolution window, as the rows of a matrix."""
+    open_kernel("T.im2col")
+    source, target = region("im2col", "img", img), region("im2col", "col", col)
+    effect(
+        Im2colOp(
+            source.operand(),
+            target.operand(),
+            index_expr(nhw_step).handle,
+            index_expr(c_step).handle,
+            kernel=int(kernel),
+            stride=int(stride),
+            dilation=int(dilation),
+            pad=int(pad),
+            eviction_policy=eviction_policy,
+        )
+    )
+
+
+# -- matrix products ---------------------------------------------------------------------------
+
+
+def gemm(
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: GemmWarpPolicy = GemmWarpPolicy.Square,
+    clear_accum: Any = False,
+    k_pack: int = 1,
+    wg_wait: int | None = None,
+    mbar: Any = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> None:
+    """``C (+)= op(A) @ op(B)``."""
+    if mbar is not None:
+        raise FrontendError(
+            "T.gemm: mbar is for tensor cores of Blackwell (tcgen05), which this target does not "
+            "have: leave it out",
+            code="TW1027",
+        )
+    asynchronous = False
+    if wg_wait is not None:
+        warn("T.gemm: wg_wait is deprecated, use T.wgmma_gemm and T.wait_wgmma")
+        asynchronous = wg_wait != 0
+    _gemm(
+        "gemm", A, B, C, transpose_A, transpose_B, policy, clear_accum, k_pack, annotations,
+        asynchronous=asynchronous,
+    )  # fmt: skip
+
+
+def wgmma_gemm(
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: GemmWarpPolicy = GemmWarpPolicy.Square,
+    clear_accum: Any = False,
+    k_pack: int = 1,
+    annotations: Mapping[str, Any] | None = None,
+) -> None:
+    """A product that goes on while the kernel does; wait for it with ``T.wait_wgmma``."""
+    _gemm(
+        "wgmma_gemm", A, B, C, transpose_A, transpose_B, policy, clear_accum, k_pack, annotations,
+        asynchronous=True,
+    )  # fmt: skip
+
+
+def wait_wgmma(id: int = 0) -> None:
+    """Wait until at most so many products are under way."""
+    open_kernel("T.wait_wgmma")
+    effect(WgmmaWaitOp(int(id)))
+
+
+def _gemm(
+    word: str,
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool,
+    transpose_B: bool,
+    policy: GemmWarpPolicy,
+    clear_accum: Any,
+    k_pack: int,
+    annotations: Mapping[str, Any] | None,
+    *,
+    asynchronous: bool,
+) -> None:
+    open_kernel(f"T.{word}")
+    a, b, c = (region(word, name, value) for name, value in (("A", A), ("B", B), ("C", C)))
+    _check_product(word, a, b, c, transpose_A, transpose_B)
+    known = is_number(clear_accum)
+    op = GemmOp(
+        a.operand(),
+        b.operand(),
+        c.operand(),
+        transpose_a=bool(transpose_A),
+        transpose_b=bool(transpose_B),
+        clear=bool(clear_accum) if known else False,
+        clear_if=None if known else as_type(clear_accum, boolean),
+        policy=policy.value,
+        k_pack=k_pack,
+        asynchronous=asynchronous,
+        attributes=attributes_of(annotations),
+    )
+    effect(op)
+
+
+def _matrix(word: str, name: str, part: BufferRegion) -> tuple[Any, Any]:
+    extents = list(part.extents)
+    while len(extents) > 2 and isinstance(extents[0], int) and extents[0] == 1:
+        extents.pop(0)
+    if len(extents) > 2:
+        extents = significant(extents)
+    if len(extents) != 2:
+        raise FrontendError(
+            f"T.{word}: {name} must be a matrix, got {part.buffer.name} with extents "
+            f"{shape_text(part.extents)}",
+            code=SHAPES,
+        )
+    return extents[0], extents[1]
+
+
+def _check_product(
+    word: str,
+    a: BufferRegion,
+    b: BufferRegion,
+    c: BufferRegion,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> None:
+    rows, inner = _matrix(word, "A", a)[:: -1 if transpose_a else 1]
+    inner_b, columns = _matrix(word, "B", b)[:: -1 if transpose_b else 1]
+    rows_c, columns_c = _matrix(word, "C", c)
+    shown = (
+        f"{a.buffer.name} is {shape_text(a.extents)}{' transposed' if transpose_a else ''}, "
+        f"{b.buffer.name} is {shape_text(b.extents)}{' transposed' if transpose_b else ''}, "
+        f"{c.buffer.name} is {shape_text(c.extents)}"
+    )
+    for letter, one, other, names in (
+        ("K", inner, inner_b, "A and B"),
+        ("M", rows, rows_c, "A and C"),
+        ("N", columns, columns_c, "B and C"),
+    ):
+        known = isinstance(one, int) and isinstance(other, int)
+        if known and not same_extent(one, other):
+            raise FrontendError(
+                f"T.{word} {letter} shape check failed: {letter} of {names} is {one} and {other}: "
+                f"{shown}. Change a tile, or transpose_A / transpose_B",
+                code=SHAPES,
+            )
+
+
+def index_to_coordinates(index: Any, shape: Sequence[Any]) -> list[Any]:
+    """The coordinates of element number `index` of a tile."""
+    coordinates: list[Any] = []
+    for extent in reversed(list(shape)):
+        coordinates.append(index % extent)
+        index = index // extent
+    return coordinates[::-1]

@@ -1,0 +1,253 @@
+"""Eager kernels: the survey of the parameters, solving sizes, specialisation."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tilewright import T
+from tilewright.ir.diagnostics import CompileError
+from tilewright.language.T.eager import Eager, is_eager
+
+
+def tensor(*shape, dtype="float32"):
+    return SimpleNamespace(shape=shape, dtype=dtype)
+
+
+def add(A, B, block=32, dtype="float32"):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), dtype)
+    B: T.Tensor((N,), dtype)
+    C = T.empty((M, N + 1), "float16")
+    D = T.empty((M,))
+    with T.Kernel(T.ceildiv(M, block)) as bx:
+        for i, j in T.Parallel(block, N):
+            C[bx * block + i, j] = A[bx * block + i, j] + B[j]
+    return D, C
+
+
+def test_the_survey_leaves_the_kernel_out():
+    seen = []
+
+    def kernel(A):
+        M = T.const("M")
+        A: T.Tensor((M, 2 * M), "int8")
+        with T.Kernel(M):
+            seen.append(M)
+        return A
+
+    eager = Eager(kernel)
+    survey = eager.survey({"A": tensor(4, 8)})
+    assert seen == []
+    (param,) = survey.params
+    assert [str(size) for size in param.shape] == ["M", "2 * M"]
+    assert survey.returned == (0,)
+    assert list(survey.symbols) == ["M"]
+
+
+def test_both_phases():
+    eager = Eager(add)
+    arguments = eager.bind((tensor(100, 64), tensor(64)), {"block": 16})
+    survey = eager.survey(arguments)
+    assert [param.name for param in survey.params] == ["A", "B"]
+    assert [(param.name, str(param.dtype)) for param in survey.outputs] == [
+        ("C", "float16"),
+        ("D", "float32"),
+    ]
+    known = eager.unify(survey, {"A": (100, 64), "B": (64,)})
+    assert known == {"M": 100, "N": 64}
+    found = eager.specialise(arguments, known)
+    assert [param.name for param in found.params] == ["A", "B", "C", "D"]
+    assert found.params[2].shape == (100, 65)
+    assert found.params[2].is_output
+    assert found.returned == (3, 2)
+    text = found.script()
+    assert "tile.kernel (%bx) in (7) threads(128)" in text
+    assert "tile.parallel (%i, %j) in (16, 64)" in text
+
+
+def test_the_key_holds_constants_and_sizes():
+    eager = Eager(add)
+
+    def key(*args, **kwargs):
+        arguments = eager.bind(args, kwargs)
+        survey = eager.survey(arguments)
+        shapes = {param.name: arguments[param.name].shape for param in survey.params}
+        return eager.key(arguments, eager.unify(survey, shapes))
+
+    first = key(tensor(100, 64), tensor(64))
+    assert hash(first) == hash(key(tensor(100, 64), tensor(64)))
+    assert first == key(tensor(100, 64), tensor(64), block=32)
+    assert first != key(tensor(100, 64), tensor(64), block=16)
+    assert first != key(tensor(100, 32), tensor(32))
+    assert first != key(tensor(100, 64), tensor(64), dtype="float16")
+
+
+def test_dynamic_sizes_are_not_part_of_the_key():
+    def kernel(A, block=8):
+        m = T.dynamic("m")
+        K = T.const("K")
+        A: T.Tensor((m, K), "float32")
+        with T.Kernel(T.ceildiv(m, block)) as bx:
+            A[bx, 0] = m
+
+    eager = Eager(kernel)
+    keys = set()
+    for rows in (3, 5):
+        arguments = eager.bind((tensor(rows, 4),), {})
+        known = eager.unify(eager.survey(arguments), {"A": (rows, 4)})
+        assert known == {"m": rows, "K": 4}
+        keys.add(eager.key(arguments, known))
+    assert len(keys) == 1
+    text = eager.trace(tensor(3, 4)).script()
+    assert 'memref<?x4xf32, #global> {tile.dtype = "float32"' in text
+    assert "memref.dim" in text
+
+
+def test_expressions_are_solved_where_one_unknown_is_left():
+    def kernel(A, B, C):
+        M, N, K = T.const("M, N, K")
+        A: T.Tensor((M + N, N * K), "float32")
+        B: T.Tensor((T.ceildiv(M, 4), K - 1), "float32")
+        C: T.Tensor((N,), "float32")
+        with T.Kernel(1):
+            pass
+
+    eager = Eager(kernel)
+    shapes = {"A": (13, 30), "B": (2, 5), "C": (5,)}
+    arguments = {name: tensor(*shape) for name, shape in shapes.items()}
+    survey = eager.survey(arguments)
+    assert eager.unify(survey, shapes) == {"M": 8, "N": 5, "K": 6}
+    shapes["B"] = (3, 5)
+    with pytest.raises(CompileError) as caught:
+        eager.unify(survey, shapes)
+    assert (
+        "kernel.B has size 3 in dimension 0, but 2 = ceildiv(M, 4) with M = 8 is expected"
+        in str(caught.value)
+    )
+
+
+def test_a_size_that_cannot_be_solved():
+    def kernel(A):
+        M, N = T.const("M, N")
+        A: T.Tensor((M * N,), "float32")
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError) as caught:
+        Eager(kernel).trace(tensor(12))
+    assert "error[TW1031]: kernel: M, N cannot be solved from the shapes of the arguments" in str(
+        caught.value
+    )
+    assert "A dimension 0: M * N = 12" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((4, 4, 4), "kernel.A has 3 dimensions (4, 4, 4), but it is declared with 2: (M, M)"),
+        ((4, 5), "kernel.A has size 5 in dimension 1, but 4 = M with M = 4 is expected"),
+    ],
+)
+def test_shapes_that_contradict_the_declaration(shape, message):
+    def kernel(A):
+        M = T.const("M")
+        A: T.Tensor((M, M), "float32")
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError) as caught:
+        Eager(kernel).trace(tensor(*shape))
+    assert message in str(caught.value)
+    assert "error[TW1032]" in str(caught.value)
+
+
+def test_a_constant_decides_nothing_before_it_is_known():
+    def kernel(A):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        if M > 4:
+            pass
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError, match="M is not known while the kernel is traced"):
+        Eager(kernel).trace(tensor(8))
+
+
+def test_python_around_the_kernel():
+    def kernel(A, sizes, flag=None):
+        N = T.const("N")
+        if flag is None:
+            flag = 2
+        total = sum((size + 3) // 4 for size in sizes)
+        shape = [total, N]
+        BK = BV = flag * 2
+        for size in sizes:
+            BK += size
+        A: T.Tensor(shape, "float32")
+        with T.Kernel(total) as bx:
+            A[bx, 0] = BK + BV + len(sizes)
+
+    text = Eager(kernel).trace(tensor(5, 8), [4, 13]).script()
+    assert "arith.constant 2.700000e+01 : f32" in text
+    assert "in (5)" in text
+
+
+def test_scalars_of_a_call():
+    def kernel(A, n: T.int32, scale=2):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        with T.Kernel(1) as bx:
+            A[bx] = n * scale
+
+    found = Eager(kernel).trace(tensor(8), 5)
+    assert [(param.name, param.kind) for param in found.params] == [
+        ("A", "tensor"),
+        ("n", "scalar"),
+    ]
+    assert "%n: i32" in found.script()
+
+
+def test_const_belongs_into_an_eager_kernel():
+    def kernel(A: T.Tensor((8,), "float32")):
+        n = T.const("n")
+        with T.Kernel(n):
+            pass
+
+    with pytest.raises(CompileError, match=r'T\.const\("n"\) belongs into the body of an eager'):
+        T.prim_func(kernel)
+
+
+def test_an_annotation_of_what_is_no_parameter():
+    def kernel(A):
+        B: T.Tensor((4,), "float32")  # noqa: F842 - the mistake
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError, match="B is annotated as a tensor, but it is no parameter"):
+        Eager(kernel).trace(tensor(4))
+
+
+def test_what_is_an_eager_kernel():
+    def factory(n):
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32")):
+            with T.Kernel(1):
+                A[0] = 0
+
+        return main
+
+    assert is_eager(add)
+    assert not is_eager(factory)
+    assert factory(4).params[0].shape == (4,)
+
+
+def test_a_tensor_is_declared_before_it_is_asked():
+    def kernel(A):
+        rows = A.shape[0]
+        A: T.Tensor((rows,), "float32")
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError, match=r"A\.shape is asked for before A is declared"):
+        Eager(kernel).trace(tensor(4))

@@ -1,0 +1,197 @@
+"""What kernels compute, for statements whose text alone says little: run with NumPy, checked."""
+
+import numpy as np
+import pytest
+
+from tilewright import T
+from tilewright.targets.numpy import Buffer
+from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
+
+
+def run(function, *arguments):
+    """Trace and launch a kernel; arrays are changed in place."""
+    found = T.prim_func(function)
+    kernel = compile_tile_module(found.module)
+    passed = [
+        Buffer(param.name, value) if isinstance(value, np.ndarray) else value
+        for param, value in zip(found.params, arguments, strict=True)
+    ]
+    kernel.launch(passed, TileOptions(checked=True))
+
+
+def test_break_and_continue():
+    def kernel(A: T.Tensor((10,), "int32"), out: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=1):
+            total = T.alloc_var("int32", init=0)
+            for i in T.serial(10):
+                if A[i] == 0:
+                    continue
+                if A[i] < 0:
+                    break
+                total += A[i]
+                for j in T.serial(3):
+                    if j == 2:
+                        break
+                    out[1] += 1
+                out[2] += 1
+            out[0] = total
+            i = T.alloc_var("int32", init=0)
+            while i < 10:
+                i += 1
+                if A[i] == 0 and i > 1:
+                    continue
+                if A[i] < 0:
+                    break
+                out[3] += A[i]
+
+    values = np.array([5, 0, 7, 0, 0, 9, -1, 100, 100, 100], np.int32)
+    out = np.zeros(4, np.int32)
+    run(kernel, values, out)
+    assert out.tolist() == [5 + 7 + 9, 3 * 2, 3, 0 + 7 + 9]
+
+
+def test_division_of_negative_numbers_is_pythons():
+    def kernel(
+        A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32"), C: T.Tensor((64, 4), "int32")
+    ):
+        with T.Kernel(1, threads=1):
+            for i in T.serial(64):
+                C[i, 0] = A[i] // B[i]
+                C[i, 1] = A[i] % B[i]
+                C[i, 2] = A[i] % 5
+                C[i, 3] = T.truncmod(A[i], B[i])
+
+    rng = np.random.default_rng(0)
+    a = rng.integers(-50, 50, 64).astype(np.int32)
+    b = rng.choice([-7, -3, -1, 1, 2, 8], 64).astype(np.int32)
+    c = np.zeros((64, 4), np.int32)
+    run(kernel, a, b, c)
+    expected = [
+        [x // y, x % y, x % 5, int(np.fmod(x, y))]
+        for x, y in zip(a.tolist(), b.tolist(), strict=True)
+    ]
+    assert c.tolist() == expected
+
+
+def test_a_loop_that_counts_down_visits_what_range_does():
+    def kernel(out: T.Tensor((32,), "int32"), start: T.int32):
+        with T.Kernel(1, threads=1):
+            n = T.alloc_var("int32", init=0)
+            for i in T.serial(start, -2, -3):
+                out[n] = i
+                n += 1
+            for i in range(1, 14, 4):
+                out[n] = i
+                n += 1
+
+    out = np.full(32, -99, np.int32)
+    run(kernel, out, 20)
+    expected = [*range(20, -2, -3), *range(1, 14, 4)]
+    assert out[: len(expected)].tolist() == expected
+    assert (out[len(expected) :] == -99).all()
+
+
+def test_the_untaken_arm_is_not_read():
+    """An index outside of shared memory would be a fault."""
+
+    def kernel(out: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((8,), "float32")
+            T.fill(s, 2)
+            for i in T.Parallel(16):
+                out[i] = T.if_then_else(i < 8, s[i] * 3, -1) + (s[i] if i < 8 else 0)
+
+    out = np.zeros(16, np.float32)
+    run(kernel, out)
+    assert out.tolist() == [8.0] * 8 + [-1.0] * 8
+
+
+def test_short_circuits_guard_reads():
+    def kernel(out: T.Tensor((16,), "int32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((8,), "int32")
+            T.fill(s, 1)
+            for i in T.Parallel(16):
+                if i < 8 and s[i] == 1:
+                    out[i] = 1
+                if i >= 8 or s[i] == 0:
+                    out[i] = 2
+
+    out = np.zeros(16, np.int32)
+    run(kernel, out)
+    assert out.tolist() == [1] * 8 + [2] * 8
+
+
+def test_cells_and_references():
+    @T.macro
+    def step(total: T.Ref, value):
+        value = value * 2
+        total = total + value
+        return value
+
+    def kernel(out: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=1):
+            total = T.alloc_var("float32", init=1.0)
+            last = T.alloc_var("float32", init=3.0)
+            before = total
+            out[0] = step(total, last)
+            out[1] = total
+            out[2] = before
+            out[3] = last
+
+    out = np.zeros(4, np.float32)
+    run(kernel, out)
+    assert out.tolist() == [6.0, 7.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_sizes_found_out_at_run_time(rows):
+    m, k = T.dynamic("m, k")
+
+    def kernel(A: T.Tensor((m, k), "float32"), B: T.Tensor((k, m + 1), "float32")):
+        with T.Kernel(T.ceildiv(m, 8), threads=32) as bx:
+            for i, j in T.Parallel(8, k):
+                if bx * 8 + i < m:
+                    B[j, m - (bx * 8 + i)] = A[bx * 8 + i, j] + k
+
+    a = np.random.default_rng(1).standard_normal((rows, 5), np.float32)
+    b = np.zeros((5, rows + 1), np.float32)
+    run(kernel, a, b)
+    expected = np.zeros_like(b)
+    expected[:, 1:] = (a[::-1] + 5).T
+    assert np.array_equal(b, expected)
+
+
+def test_a_persistent_scheduler_covers_all_tiles():
+    def kernel(out: T.Tensor((7, 5), "int32")):
+        with T.Kernel(4, threads=1) as worker:
+            tiles = T.PersistentTileScheduler(7, 5, num_workers=4, swizzle_size=3)
+            tiles.init(worker)
+            while tiles.valid():
+                out[tiles.m_idx, tiles.n_idx] += 1 + 10 * tiles.linear_idx
+                tiles.next_tile()
+
+    out = np.zeros((7, 5), np.int32)
+    run(kernel, out)
+    assert sorted(out.ravel().tolist()) == [1 + 10 * tile for tile in range(35)]
+
+
+def test_branches_meet():
+    def kernel(A: T.Tensor((8,), "float32"), out: T.Tensor((8,), "float32")):
+        with T.Kernel(8, threads=1) as bx:
+            if A[bx] > 0:
+                x = A[bx] * 2
+                y = 1
+            elif A[bx] < -1:
+                x = -5
+                y = bx
+            else:
+                x = 0
+                y = 3
+            out[bx] = x + y
+
+    a = np.array([1, -3, 0, 2.5, -1, -2, 4, 0.5], np.float32)
+    out = np.zeros(8, np.float32)
+    run(kernel, a, out)
+    expected = [2 * v + 1 if v > 0 else -5 + i if v < -1 else 3 for i, v in enumerate(a.tolist())]
+    assert out.tolist() == expected
