@@ -1,0 +1,95 @@
+"""What callers of the tile level's NumPy target give and get.
+
+    kernel = compile_tile_module(module)
+    kernel.launch([Buffer("A", a), Buffer("B", b), np.int32(n)], TileOptions(schedules=20))
+
+Blocks run one after another in launch order, x fastest. A kernel with asynchronous copies, roles or
+barriers has more than one legal order of events inside a block; each schedule is one of them, and
+all must give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tilewright.ir.diagnostics import Diagnostic, SourceManager
+from tilewright.targets.numpy.api import Buffer, Grid, NumpyFault, Progress
+
+FaultKind: TypeAlias = Literal[
+    "out of bounds",
+    "read-only",
+    "uninitialised",
+    "race",
+    "not arrived",
+    "deadlock",
+    "barrier",
+    "schedule",
+    "assertion",
+    "shape",
+    "endless",
+]
+
+CODES: dict[FaultKind, str] = {
+    "out of bounds": "TW6101",
+    "read-only": "TW6106",
+    "uninitialised": "TW6107",
+    "race": "TW6108",
+    "not arrived": "TW6120",
+    "deadlock": "TW6121",
+    "barrier": "TW6122",
+    "schedule": "TW6123",
+    "assertion": "TW6124",
+    "shape": "TW6125",
+    "endless": "TW6126",
+}
+
+__all__ = ["CODES", "Buffer", "FaultKind", "TileFault", "TileOptions", "TileReport"]
+
+
+@dataclass(frozen=True)
+class TileOptions:
+    """How to run."""
+
+    checked: bool = True
+    """Report uninitialised reads, indices out of bounds, races and bytes that have not arrived."""
+    schedules: int = 1
+    """How many orders of events to try where there is more than one."""
+    seed: int = 0
+    """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    progress: Progress | None = None
+    """Told how many blocks are done and how many there are."""
+    output: Callable[[str], None] | None = None
+    """Takes the lines of `T.print`; None prints to standard output."""
+    sources: SourceManager | None = None
+    """Text behind the locations, for messages; None reads the files."""
+
+
+@dataclass
+class TileReport:
+    """What happened in a launch."""
+
+    programs: int = 0
+    """Blocks of all launches of the function, once for each schedule."""
+    schedules: int = 0
+    is_concurrent: bool = False
+    """Whether the order of events was a matter of choice."""
+    seconds: float = 0.0
+
+
+class TileFault(NumpyFault):
+    """The kernel did something it should not."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        diagnostic: Diagnostic,
+        program: Grid | None,
+        sources: SourceManager | None,
+        seed: int | None = None,
+    ) -> None:
+        self.kind: FaultKind = kind
+        self.seed = seed
+        """Of the schedule it happened in; None where there is only one."""
+        super().__init__(diagnostic, program, sources)

@@ -1,0 +1,201 @@
+"""Writes the code of tile-level IR, with the tables of the pointer level for scalar arithmetic.
+
+A block runs as ordinary Python: loops are loops, tile ops are calls, buffers are objects. Only the
+body of a `tile.parallel` (and of a kernel that names its threads) is written over arrays, one
+element for each iteration. Values that differ between iterations have the live axis `LANE`; any
+number of array axes counts as one here, since arrays over an index space always broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.diagnostics import Diagnostic, Severity
+from tilewright.ir.interfaces import constant_value
+from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
+from tilewright.targets.numpy.emitter import Emitter, Unit
+from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.tile.patterns import ParallelFacts
+from tilewright.targets.numpy.values import PROGRAM, Nest, Piece, Scope, Shadows, Tensor
+
+LANE = PROGRAM
+"""The live axis of what differs between iterations."""
+
+_ENDS = frozenset(("tile.yield", "func.return", "scf.yield", "scf.condition"))
+
+
+@dataclass
+class TileUnit(Unit):
+    """What the functions of one module share."""
+
+    is_concurrent: bool = False
+    """Whether the order of events is a matter of choice, so that code consists of generators."""
+    explicit: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Barriers on which the kernel announces bytes itself."""
+    arena_bytes: int = 0
+    arenas: dict[SSAValue | None, str] = field(default_factory=dict["SSAValue | None", str])
+
+
+class TileEmitter(Emitter):
+    """Writes one function of tile-level IR."""
+
+    unit: TileUnit
+
+    def __init__(self, unit: TileUnit) -> None:
+        super().__init__(unit)
+        self.memory: dict[SSAValue, Piece] = {}
+        """Buffers, regions and barriers."""
+        self.lanes: Piece | None = None
+        """The iterations that run at once, in a parallel loop."""
+        self.threads: Piece | None = None
+        """The threads of a kernel that names them."""
+        self.facts: ParallelFacts | None = None
+        """What is known about the accesses of the parallel loop."""
+        self.private: set[SSAValue] = set()
+        """Buffers of which each iteration has its own."""
+        self.first_thread = 0
+        """The number of the first thread of a role that counts those of the block."""
+        self.divergence = 0
+        """How many branches and loops around depend on the iteration."""
+        self.written: set[Operation] = set()
+        """Ops that were written ahead of their place."""
+        self.in_task = False
+        """Whether code is written that a task runs, which others may interrupt."""
+
+    # -- values ------------------------------------------------------------------------------
+
+    def buffer(self, value: SSAValue) -> Piece:
+        """A buffer, a region or a row of barriers."""
+        found = self.memory.get(value)
+        if found is None:
+            raise self.unsupported(f"a value of type '{value.type}' is not memory the target knows")
+        return found
+
+    @override
+    def tensor(self, value: SSAValue) -> Tensor:
+        if value not in self.values:
+            name = value.name_hint or "a value"
+            raise self.unsupported(f"'{name}' of type '{value.type}' is used before it is defined")
+        return super().tensor(value)
+
+    def number(self, value: Mixed) -> Piece:
+        """A number that is known, or a value."""
+        if isinstance(value, int):
+            return Piece(str(value), 0, 0, 0)
+        return self.piece(value)
+
+    def uniform(self, value: Mixed, what: str) -> Piece:
+        """As `number`, for something that all iterations must agree on."""
+        piece = self.number(value)
+        if piece.axes:
+            raise self.unsupported(
+                f"{what} differs between iterations",
+                "write element by element inside T.Parallel, or move the op out of the loop",
+            )
+        return piece
+
+    def element_type(self, type: Attribute) -> ScalarType:
+        """The scalar type of a buffer's elements."""
+        found = scalar_type(type)
+        if found is None:
+            raise self.unsupported(f"NumPy has no type like the elements of '{type}'")
+        return found
+
+    def listed(self, pieces: Sequence[Piece]) -> str:
+        """`(a, b)`."""
+        inner = ", ".join(piece.text for piece in pieces)
+        return f"({inner},)" if len(pieces) == 1 else f"({inner})"
+
+    @override
+    def shadows(self, *operands: SSAValue) -> Shadows:
+        """Undefined elements are found where they are read, not where they are used."""
+        return ()
+
+    @override
+    def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
+        diagnostic = Diagnostic(Severity.ERROR, message, self.location, "TW6001")
+        if fix is not None:
+            diagnostic.note(None, fix)
+        return Unsupported(diagnostic, self.unit.sources)
+
+    # -- ops ---------------------------------------------------------------------------------
+
+    @override
+    def block(self, block: Block) -> None:
+        self._count_turns(block)
+        for op in block.ops:
+            if op in self.written:
+                self.written.discard(op)  # a loop may be written again
+            elif op.name not in _ENDS:
+                self.op(op)
+
+    def _count_turns(self, block: Block) -> None:
+        """At the start of the body of a `while` loop: it may wait for others, or for nobody."""
+        parent = block.parent_op()
+        if parent is None or parent.name != "scf.while" or block is not parent.regions[1].block:
+            return
+        self.location = parent.location
+        self.step()
+        if self.lanes is None and self.threads is None:
+            self.effect(f"rt.turn({self.place()})")
+
+    @override
+    def op(self, op: Operation) -> None:
+        if op.name not in self.unit.rules:
+            self.location = op.location
+            raise self.unsupported(
+                f"'{op.name}' has no meaning in the NumPy target",
+                "it runs tile-level IR: tile, nv, memref, scf, arith, math",
+            )
+        super().op(op)
+
+    def step(self) -> None:
+        """A point where other tasks may go on."""
+        if self.in_task:
+            self.effect("yield")
+
+    def place(self) -> int:
+        """The number of the current op's location."""
+        return self.unit.place(self.location)
+
+    def call(self, text: str, *operands: Piece) -> None:
+        """A statement that touches memory."""
+        self.step()
+        self.effect(text, *operands)
+
+    # -- nesting -----------------------------------------------------------------------------
+
+    @contextmanager
+    def nested(self, header: str, *deps: Piece, is_function: bool = False) -> Generator[Scope]:
+        """Statements under a header."""
+        scope = Scope(is_barrier=is_function)
+        location = self.location
+        self.scopes.append(scope)
+        yield scope
+        self.scopes.pop()
+        lines = tuple(piece.line for piece in deps if piece.line is not None)
+        nest = Nest(header, (), lines, location, is_effect=True, scope=scope)
+        self.scope.lines.append(nest)
+
+    @contextmanager
+    def iterating(self, lanes: Piece, facts: ParallelFacts | None) -> Generator[None]:
+        """Code that all iterations run at once."""
+        state = self.lanes, self.facts, self.control, self.divergence
+        self.lanes, self.facts, self.control, self.divergence = lanes, facts, lanes, 0
+        yield
+        self.lanes, self.facts, self.control, self.divergence = state
+
+
+def constant_of(value: Mixed) -> int | None:
+    """The number a value is known to be."""
+    if isinstance(value, int):
+        return value
+    found = constant_value(value)
+    return found.value.data if isinstance(found, IntegerAttr) else None

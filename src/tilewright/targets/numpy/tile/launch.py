@@ -1,0 +1,202 @@
+"""One launch: the blocks of each kernel one after another, and what goes wrong put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from tilewright.dialects.tile.attributes import Raster
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.api import Grid, Progress
+from tilewright.targets.numpy.machine import Deadlock
+from tilewright.targets.numpy.source import GeneratedSource
+from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
+from tilewright.targets.numpy.tile.support.block import Runtime
+from tilewright.targets.numpy.tile.support.concurrent import ConcurrentRuntime
+from tilewright.targets.numpy.tile.support.problems import Note, Problem
+
+
+class Launch:
+    """The state of one run of a function under one schedule."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        is_concurrent: bool,
+        checked: bool,
+        output: Callable[[str], None],
+        progress: Progress | None,
+        arena_bytes: int,
+    ) -> None:
+        self.runtime: Runtime
+        if is_concurrent:
+            self.runtime = ConcurrentRuntime(
+                seed, checked=checked, output=output, arena_bytes=arena_bytes
+            )
+        else:
+            self.runtime = Runtime(checked=checked, output=output, arena_bytes=arena_bytes)
+        self.runtime.launcher = self.launch
+        self.progress = progress
+        self.blocks = 0
+        self.is_running = False
+
+    @property
+    def block(self) -> Grid | None:
+        """The block that runs, or in which something went wrong."""
+        if not self.is_running:
+            return None
+        place = self.runtime.block
+        return place[0], place[1], place[2]
+
+    def launch(
+        self,
+        kernel: Callable[..., Any],
+        grid: Sequence[Any],
+        threads: tuple[int, ...],
+        raster: tuple[str, int] | None = None,
+        cluster: tuple[int, ...] = (),
+        together: bool = False,
+    ) -> None:
+        """Run every block of a grid, x fastest; all `together` if they wait for each other."""
+        runtime = self.runtime
+        extents = tuple(int(extent) for extent in grid)
+        runtime.grid = (*extents, 1, 1)[:3]
+        runtime.cluster = (*cluster, 1, 1, 1)[:3]
+        runtime.threads = threads
+        order = _order(extents, raster)
+        self.is_running = True
+        if isinstance(runtime, ConcurrentRuntime) and together:
+            blocks = [(_padded(place), kernel(*_ids(place))) for place in order]
+            self.blocks += len(order)
+            runtime.run(blocks, prod(threads))
+        else:
+            self._one_by_one(kernel, order, prod(threads))
+        self.is_running = False
+
+    def _one_by_one(
+        self, kernel: Callable[..., Any], order: Sequence[tuple[int, ...]], threads: int
+    ) -> None:
+        runtime = self.runtime
+        for count, place in enumerate(order):
+            self.blocks += 1
+            runtime.begin(_padded(place))
+            if isinstance(runtime, ConcurrentRuntime):
+                runtime.run([(_padded(place), kernel(*_ids(place)))], threads)
+            else:
+                kernel(*_ids(place))
+            if self.progress is not None:
+                self.progress(count + 1, len(order))
+
+
+def _padded(place: tuple[int, ...]) -> tuple[int, ...]:
+    return (*place, 0, 0)[:3]
+
+
+def _ids(place: tuple[int, ...]) -> list[Any]:
+    return [np.int64(each) for each in place]
+
+
+def _order(extents: tuple[int, ...], raster: tuple[str, int] | None) -> list[tuple[int, ...]]:
+    """Blocks in the order they start."""
+    plain = [tuple(reversed(place)) for place in product(*(range(n) for n in reversed(extents)))]
+    if raster is None or len(extents) < 2:
+        return plain
+    walk = Raster(*raster)
+    return [(*walk.place(p[0], p[1], extents[0], extents[1]), *p[2:]) for p in plain]
+
+
+# Faults.
+
+
+class Compiled(Protocol):
+    """What is needed of a kernel to place a fault."""
+
+    name: str
+    places: Sequence[Place]
+    generated: GeneratedSource
+    filename: str
+
+
+def fault_of(
+    error: Exception, kernel: Compiled, launch: Launch, sources: SourceManager | None, seed: int
+) -> TileFault:
+    """The report on an exception in generated code."""
+    schedule = seed if isinstance(launch.runtime, ConcurrentRuntime) else None
+    if isinstance(error, Deadlock):
+        diagnostic = _deadlock(error, kernel)
+        kind: FaultKind = "deadlock"
+    elif isinstance(error, Problem):
+        diagnostic = _problem(error, kernel)
+        kind = error.kind
+    else:
+        message = f"the NumPy code of '{kernel.name}' failed: {type(error).__name__}: {error}"
+        location = _location(error.__traceback__, kernel)
+        diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+        kind = "shape"
+    where: list[str] = []
+    if launch.block is not None:
+        where.append(f"block {launch.block}")
+    if schedule is not None:
+        where.append(f"schedule with seed {schedule}")
+    if where:
+        diagnostic.notes.insert(0, Diagnostic(Severity.NOTE, ", ".join(where)))
+    return TileFault(kind, diagnostic, launch.block, sources, schedule)
+
+
+def _location(trace: TracebackType | None, kernel: Compiled) -> Attribute | None:
+    """Where the innermost line of generated code comes from."""
+    location = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == kernel.filename:
+            location = kernel.generated.locations.get(trace.tb_lineno, location)
+        trace = trace.tb_next
+    return location
+
+
+def _note(note: Note, kernel: Compiled) -> Diagnostic:
+    location = None if note.place is None else kernel.places[note.place].location
+    return Diagnostic(Severity.NOTE, note.text, location)
+
+
+def _problem(problem: Problem, kernel: Compiled) -> Diagnostic:
+    if problem.place is not None:
+        location = kernel.places[problem.place].location
+    else:
+        location = _location(problem.__traceback__, kernel)
+    diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])
+    diagnostic.notes.extend(_note(note, kernel) for note in problem.notes)
+    return diagnostic
+
+
+def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
+    stuck = [each for each in error.stuck if each.wait.place is not None] or list(error.stuck)
+    first = stuck[0]
+    message = f"deadlock: {first}"
+    location = _place(first.wait.place, kernel)
+    diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
+    for each in stuck[1:]:
+        diagnostic.notes.append(
+            Diagnostic(Severity.NOTE, str(each), _place(each.wait.place, kernel))
+        )
+    if error.over:
+        ended = ", ".join(error.over)
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, f"{ended}: already at the end"))
+    diagnostic.notes.append(
+        Diagnostic(
+            Severity.NOTE,
+            "an arrival is missing, an arrive count is too high, or a parity is the wrong one",
+        )
+    )
+    return diagnostic
+
+
+def _place(place: object, kernel: Compiled) -> Attribute | None:
+    return kernel.places[place].location if isinstance(place, int) else None

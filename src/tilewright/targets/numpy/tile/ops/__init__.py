@@ -1,0 +1,20 @@
+"""One rule for each op of the tile level; scalar arithmetic is shared with the pointer level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.targets.numpy.emitter import Rule
+from tilewright.targets.numpy.ops import arith, math
+from tilewright.targets.numpy.tile.ops import kernel, loops, memory, others, sync, tiles
+
+RULES: Mapping[str, Rule] = {
+    **arith.RULES,
+    **math.RULES,
+    **memory.RULES,
+    **loops.RULES,
+    **tiles.RULES,
+    **others.RULES,
+    **sync.RULES,
+    **kernel.RULES,
+}

@@ -1,0 +1,312 @@
+"""Buffers: allocation, parts, views, and access to single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.regions import RegionOp, ViewOp
+from tilewright.dialects.tile.slots import SlotOp
+from tilewright.dialects.tile.types import BufferType, space_of
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter, constant_of
+from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer
+from tilewright.targets.numpy.values import Piece, Tensor
+
+
+def tile(emitter: Emitter) -> TileEmitter:
+    """The emitter of tile-level rules."""
+    assert isinstance(emitter, TileEmitter)
+    return emitter
+
+
+# Allocation.
+
+
+def _alloc(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, AllocOp)
+    if op.space.is_barrier:
+        _barriers(emitter, op)
+        return
+    options = _options(emitter, op.dtype.data if op.dtype else None, op.safe_value, op.type)
+    name, scalar = repr(op.buffer_name), emitter.element_type(op.type)
+    extents = _extents(emitter, op.type, op.sizes)
+    space = repr(op.space.value)
+    emitter.hint = op.buffer_name
+    tail = f"{scalar.name}, {space}, {emitter.place()}{options}"
+    if op.offset_bytes is not None:
+        _placed(emitter, op, name, extents, tail)
+        return
+    if op.space.is_per_thread and (emitter.lanes or emitter.threads) is not None:
+        lanes = emitter.lanes or emitter.threads
+        assert lanes is not None
+        emitter.private.add(op.result)
+        tail += f", lanes={lanes.text}"
+        piece = emitter.statement(
+            f"rt.alloc({name}, {emitter.listed(extents)}, {tail})",
+            *extents,
+            lanes,
+            hint=emitter.hint,
+        )
+    else:
+        make = "workspace" if op.space is Space.GLOBAL else "alloc"
+        text = f"rt.{make}({name}, {emitter.listed(extents)}, {tail})"
+        piece = emitter.statement(text, *extents, hint=emitter.hint)
+    emitter.memory[op.result] = piece
+
+
+def _options(
+    emitter: TileEmitter, dtype: str | None, safe: Attribute | None, type: BufferType
+) -> str:
+    text = ", unsigned=True" if dtype is not None and dtype.startswith("uint") else ""
+    if safe is not None:
+        value = cast("IntegerAttr | FloatAttr", safe).value.data
+        piece = number(emitter, value, emitter.element_type(type), element_type_of(type))
+        text += f", safe={piece.text}"
+        assert piece.line is not None
+        piece.line.is_effect = True
+    return text
+
+
+def _extents(emitter: TileEmitter, type: BufferType, sizes: Sequence[SSAValue]) -> list[Piece]:
+    rest = iter(sizes)
+    return [
+        emitter.uniform(next(rest) if extent == DYNAMIC_INDEX else extent, "the size of a buffer")
+        for extent in type.get_shape()
+    ]
+
+
+def _placed(
+    emitter: TileEmitter, op: AllocOp, name: str, extents: Sequence[Piece], tail: str
+) -> None:
+    """A buffer at an offset of storage that others share."""
+    arena = emitter.unit.arenas[op.alias]
+    text = f"rt.place({arena!r}, {op.offset_bytes}, {name}, {emitter.listed(extents)}, {tail})"
+    emitter.memory[op.result] = emitter.statement(text, *extents, hint=emitter.hint)
+
+
+def _barriers(emitter: TileEmitter, op: AllocOp) -> None:
+    counts = op.arrive_counts or ()
+    is_explicit = op.result in emitter.unit.explicit
+    text = (
+        f"rt.barriers({op.buffer_name!r}, {list(counts)}, {emitter.place()}, "
+        f"is_explicit={is_explicit})"
+    )
+    emitter.memory[op.result] = emitter.statement(text, hint=op.buffer_name)
+
+
+def _nothing(base: Emitter, op: Operation) -> None:
+    """Says something that does not matter to a run."""
+
+
+# Parts and views.
+
+
+def _region(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, RegionOp)
+    if op.base in emitter.private:
+        raise emitter.unsupported(
+            "a part of a buffer that each iteration has for itself is not run on a CPU",
+            "access it element by element",
+        )
+    shape = cast("BufferType", op.base.type).get_shape()
+    offsets = [
+        _wrapped(emitter, op.base, axis, emitter.uniform(offset, "where a region begins"))
+        for axis, offset in enumerate(op.offsets)
+    ]
+    extents = [emitter.uniform(extent, "the extent of a region") for extent in op.extents]
+    assert len(shape) == len(offsets)
+    text = f"part({{0}}, {emitter.listed(offsets)}, {emitter.listed(extents)})"
+    buffer = emitter.buffer(op.base)
+    emitter.memory[op.result] = emitter.pure(
+        text, buffer, *offsets, *extents, hint=f"{_name(op.base)}_part"
+    )
+
+
+def _name(value: SSAValue) -> str:
+    base = base_of(value)
+    owner = base.owner
+    if isinstance(owner, AllocOp):
+        return owner.buffer_name
+    return base.name_hint or "buffer"
+
+
+def _wrapped(emitter: TileEmitter, buffer: SSAValue, axis: int, index: Piece) -> Piece:
+    """A constant index that is negative counts from the end."""
+    known = int(index.text) if _is_literal(index.text) else None
+    if known is None or known >= 0 or space_of(buffer.type) is None:
+        return index
+    extent = cast("BufferType", buffer.type).get_shape()[axis]
+    if extent != DYNAMIC_INDEX:
+        return Piece(str(known + extent), 0, 0, 0)
+    return emitter.pure(f"{{0}}.dim({axis}) - {-known}", emitter.buffer(buffer))
+
+
+def _is_literal(text: str) -> bool:
+    return text.lstrip("-").isdigit()
+
+
+def _view(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ViewOp)
+    if not isinstance(op.source.type, MemRefType):
+        raise emitter.unsupported(
+            "a tensor at a raw address is not run on a CPU", "pass the tensor itself"
+        )
+    if op.source in emitter.private:
+        raise emitter.unsupported(
+            "a view of a buffer that each iteration has for itself is not run on a CPU"
+        )
+    type = cast("BufferType", op.result.type)
+    extents = _extents(emitter, type, op.sizes)
+    scalar = emitter.element_type(type)
+    text = f"{{0}}.view({emitter.listed(extents)}, {scalar.name})"
+    hint = op.result.name_hint or f"{_name(op.source)}_view"
+    emitter.memory[op.result] = emitter.pure(text, emitter.buffer(op.source), *extents, hint=hint)
+
+
+def _slot(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, SlotOp)
+    index = emitter.uniform(op.index, "the version of a buffer")
+    hint = f"{_name(op.ring)}_slot"
+    emitter.memory[op.result] = emitter.pure(
+        "{0}.slot({1})", emitter.buffer(op.ring), index, hint=hint
+    )
+
+
+def _dim(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    axis = emitter.piece(op.operands[1])
+    piece = emitter.pure("{0}.dim({1})", emitter.buffer(op.operands[0]), axis)
+    emitter.define(op.results[0], Tensor(piece))
+
+
+# Elements.
+
+
+def _indices(emitter: TileEmitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Piece]:
+    found: list[Piece] = []
+    for axis, index in enumerate(indices):
+        known = constant_of(index)
+        piece = emitter.piece(index)
+        if known is not None and known < 0:
+            piece = _wrapped(emitter, buffer, axis, Piece(str(known), 0, 0, 0))
+        found.append(piece)
+    return found
+
+
+def _load(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    memory = op.operands[0]
+    index = _indices(emitter, memory, op.operands[1:])
+    buffer = emitter.buffer(memory)
+    lanes = emitter.lanes or emitter.threads
+    hint = emitter.hint if emitter.hint != "t" else _element_hint(memory)
+    is_same = not any(piece.axes for piece in index) and not emitter.divergence
+    if lanes is None or (
+        is_same and memory not in emitter.private and not _watched(emitter, memory)
+    ):
+        text = "get({0}" + "".join(f", {{{n + 1}}}" for n in range(len(index))) + ")"
+        piece = emitter.here(text, buffer, *index, axes=0, rank=0, hint=hint)
+    elif memory in emitter.private:
+        listed = "".join(f", {each.text}" for each in index)
+        text = f"load_own({{0}}, {{1}}{listed})"
+        piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
+    else:
+        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        text = f"load({{0}}, {{1}}, {emitter.listed(index)}{at})"
+        piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
+    emitter.define(op.results[0], Tensor(piece))
+
+
+def _element_hint(memory: SSAValue) -> str:
+    return f"{_name(memory)}_element"
+
+
+def _watched(emitter: TileEmitter, memory: SSAValue) -> bool:
+    return emitter.facts is not None and base_of(memory) in emitter.facts.watched
+
+
+def _store(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    value, memory = op.operands[0], op.operands[1]
+    index = _indices(emitter, memory, op.operands[2:])
+    buffer = emitter.buffer(memory)
+    lanes = emitter.lanes or emitter.threads
+    if lanes is not None and is_reducer(base_of(memory)) and _accumulated(emitter, op, index):
+        return
+    new = emitter.piece(value)
+    varies = any(piece.axes for piece in (*index, new)) or emitter.divergence
+    if lanes is None or (emitter.lanes is None and not varies and memory not in emitter.private):
+        text = "put({0}, {1}" + "".join(f", {{{n + 2}}}" for n in range(len(index))) + ")"
+        if space_of(memory.type) not in PER_THREAD:
+            emitter.step()
+        emitter.effect(text, buffer, new, *index)
+    elif memory in emitter.private:
+        listed = "".join(f", {each.text}" for each in index)
+        emitter.effect(f"store_own({{0}}, {{1}}, {{2}}{listed})", lanes, buffer, new, *index)
+    else:
+        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        text = f"store({{0}}, {{1}}, {{2}}, {emitter.listed(index)}{at})"
+        emitter.effect(text, lanes, buffer, new, *index)
+
+
+# Reducers.
+
+_COMBINES = {
+    "arith.addf": "sum",
+    "arith.addi": "sum",
+    "arith.maximumf": "max",
+    "arith.maxnumf": "max",
+    "arith.maxsi": "max",
+    "arith.minimumf": "min",
+    "arith.minnumf": "min",
+    "arith.minsi": "min",
+}
+
+
+def _accumulated(emitter: TileEmitter, op: Operation, index: Sequence[Piece]) -> bool:
+    """Write `r[i] = op(r[i], x)` as one update, since many iterations may make it."""
+    made = op.operands[0].owner
+    if not isinstance(made, Operation) or made.name not in _COMBINES:
+        return False
+    for old, new in (tuple(made.operands), tuple(reversed(made.operands))):
+        source = old.owner
+        if (
+            isinstance(source, Operation)
+            and source.name == "memref.load"
+            and source.operands[0] is op.operands[1]
+            and tuple(source.operands[1:]) == tuple(op.operands[2:])
+        ):
+            listed = "".join(f", {piece.text}" for piece in index)
+            lanes = emitter.lanes or emitter.threads
+            assert lanes is not None
+            text = f"atomic({{0}}, {_COMBINES[made.name]!r}, {{1}}, {{2}}{listed})"
+            buffer = emitter.buffer(op.operands[1])
+            emitter.effect(text, lanes, buffer, emitter.piece(new), *index)
+            return True
+    return False
+
+
+RULES: dict[str, Rule] = {
+    "tile.slot": _slot,
+    "tile.alloc": _alloc,
+    "tile.region": _region,
+    "tile.view": _view,
+    "tile.storage_alias_spec": _nothing,
+    "tile.reuse_group": _nothing,
+    "tile.set_buffer_overlap": _nothing,
+    "memref.load": _load,
+    "memref.store": _store,
+    "memref.dim": _dim,
+}

@@ -1,0 +1,158 @@
+"""Atomics, reducers, checks, output, and single instructions."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tilewright.dialects.nv.machine import CpAsyncOp, Dp4aOp
+from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.extern import ExternOp
+from tilewright.dialects.tile.hints import AssertOp, PrintOp
+from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
+from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.dialects.tile.types import is_buffer_or_region
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.elementwise import elementwise
+from tilewright.targets.numpy.tile.emitter import LANE
+from tilewright.targets.numpy.tile.ops.memory import tile
+from tilewright.targets.numpy.tile.ops.tiles import whole
+from tilewright.targets.numpy.values import Piece, Tensor
+
+
+def _atomic(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, AtomicOp)
+    kind = repr(op.kind.data)
+    if not op.is_element:
+        assert op.value is not None
+        value = op.value
+        source = whole(emitter, value) if is_buffer_or_region(value.type) else emitter.piece(value)
+        emitter.call(f"atomic_region({kind}, {{0}}, {{1}})", source, whole(emitter, op.dst))
+        return
+    lanes = emitter.lanes or emitter.threads
+    mine = Piece("None", 0, 0, 0) if lanes is None else lanes
+    new = Piece("None", 0, 0, 0) if op.value is None else emitter.piece(op.value)
+    index = [emitter.piece(each) for each in op.indices]
+    listed = "".join(f", {piece.text}" for piece in index)
+    returns = op.previous is not None
+    options = ", returns=True" if returns else ""
+    text = f"atomic({{0}}, {kind}, {{1}}, {{2}}{listed}{options})"
+    operands = (mine, emitter.buffer(op.dst), new, *index)
+    if emitter.lanes is None:
+        emitter.step()
+    if op.previous is None:
+        emitter.effect(text, *operands)
+        return
+    axes = 0 if lanes is None else LANE
+    hint = "previous" if emitter.hint == "t" else emitter.hint
+    piece = emitter.here(text, *operands, axes=axes, rank=0, hint=hint)
+    assert piece.line is not None
+    piece.line.is_effect = True
+    emitter.define(op.previous, Tensor(piece))
+
+
+def _reducer(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ReducerAllocOp)
+    shape = op.type.get_shape()
+    scalar = emitter.element_type(op.type)
+    text = f"rt.alloc({op.buffer_name!r}, {shape}, {scalar.name}, 'fragment', {emitter.place()})"
+    emitter.memory[op.result] = emitter.statement(text, hint=op.buffer_name)
+
+
+def _finalize(base: Emitter, op: Operation) -> None:
+    """There is one of each element here, so nothing is left to combine."""
+    emitter = tile(base)
+    assert isinstance(op, ReducerFinalizeOp)
+    if op.dst is not None:
+        emitter.call("copy({0}, {1})", whole(emitter, op.reducer), whole(emitter, op.dst))
+
+
+def _assert(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, AssertOp)
+    lanes = emitter.lanes or emitter.threads
+    message = op.message.data.replace("{", "{{").replace("}", "}}")
+    text = f"rt.check({{0}}, {message!r}"
+    if lanes is None:
+        emitter.effect(f"{text})", emitter.piece(op.condition))
+    else:
+        emitter.effect(f"{text}, {{1}})", emitter.piece(op.condition), lanes)
+
+
+def _print(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, PrintOp)
+    lanes = emitter.lanes or emitter.threads
+    pieces = [
+        emitter.buffer(value) if is_buffer_or_region(value.type) else emitter.piece(value)
+        for value in op.values
+    ]
+    message = op.message.data.replace("{", "{{").replace("}", "}}")
+    listed = "".join(f", {piece.text}" for piece in pieces)
+    varies = lanes is not None and (emitter.divergence or any(piece.axes for piece in pieces))
+    options = f", lanes={lanes.text}" if lanes is not None and varies else ""
+    emitter.effect(f"rt.print({message!r}{listed}{options})", *pieces, *([lanes] if lanes else []))
+
+
+def _nothing(base: Emitter, op: Operation) -> None:
+    """Says something that does not matter to a run."""
+
+
+def _extern(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ExternOp)
+    raise emitter.unsupported(
+        f"'{op.callee.data}' is source for a GPU and cannot be run on a CPU",
+        "write it with the language's own operations to run it here",
+    )
+
+
+def _pointer(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, PtrOfOp)
+    if op.base in emitter.private:
+        raise emitter.unsupported("memory of a thread has no address here")
+    index = [emitter.piece(each) for each in op.indices]
+    listed = "".join(f", {piece.text}" for piece in index)
+    text = f"pointer({{0}}{listed})"
+    emitter.memory[op.result] = emitter.pure(text, emitter.buffer(op.base), *index, hint="pointer")
+
+
+def _cp_async(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, CpAsyncOp)
+    lanes = emitter.lanes or emitter.threads or Piece("None", 0, 0, 0)
+    operands = [lanes, emitter.buffer(op.dst), emitter.buffer(op.src)]
+    text = f"rt.cp_async({{0}}, {{1}}, {{2}}, {op.bytes.value.data}, {emitter.place()}"
+    if op.predicate is not None:
+        operands.append(emitter.piece(op.predicate))
+        text += ", {3}"
+    emitter.call(f"{text})", *operands)
+
+
+def _dp4a(base: Emitter, op: Operation) -> None:
+    assert isinstance(op, Dp4aOp)
+    elementwise(base, op, "dp4a({0}, {1}, {2})")
+
+
+def _convertf(base: Emitter, op: Operation) -> None:
+    """Another format of the same width: through one that holds both."""
+    target = base.scalar_type(op.results[0])
+    elementwise(base, op, f"narrow(to_single({{0}}), {target.name})")
+
+
+RULES: dict[str, Rule] = {
+    "arith.convertf": _convertf,
+    "tile.atomic": _atomic,
+    "tile.reducer.alloc": _reducer,
+    "tile.reducer.finalize": _finalize,
+    "tile.assert": _assert,
+    "tile.assume": _nothing,
+    "tile.print": _print,
+    "tile.source": _nothing,
+    "tile.ptr_of": _pointer,
+    "nv.cp_async": _cp_async,
+    "tile.extern": _extern,
+    "nv.dp4a": _dp4a,
+}

@@ -1,0 +1,177 @@
+"""Barriers, groups of asynchronous operations, fences, and exchange between threads of a warp."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tilewright.dialects.nv.barriers import (
+    BarrierOp,
+    BytesOp,
+    CpAsyncMBarrierArriveOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+    WaitOp,
+)
+from tilewright.dialects.nv.machine import BarOp
+from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.hints import SyncOp
+from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
+from tilewright.targets.numpy.tile.ops.memory import tile
+from tilewright.targets.numpy.values import Piece, Tensor
+
+
+def _barrier(emitter: TileEmitter, op: BarrierOp) -> tuple[Piece, Piece]:
+    return emitter.buffer(op.barrier), emitter.uniform(op.index, "the index of a barrier")
+
+
+def _arrive(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, MBarrierArriveOp)
+    if op.cta is not None:
+        raise emitter.unsupported("barriers of other blocks of a cluster are not run on a CPU yet")
+    # A branch on the thread leaves only some of them to arrive.
+    count = ""
+    operands = list(_barrier(emitter, op))
+    if emitter.threads is not None and emitter.divergence:
+        count = ", active_threads({2})"
+        operands.append(emitter.threads)
+    emitter.call(f"rt.arrive({{0}}, {{1}}{count})", *operands)
+
+
+def _bytes(name: str) -> Rule:
+    def rule(base: Emitter, op: Operation) -> None:
+        emitter = tile(base)
+        assert isinstance(op, BytesOp)
+        size = emitter.uniform(op.bytes, "a number of bytes")
+        emitter.call(f"rt.{name}({{0}}, {{1}}, {{2}})", *_barrier(emitter, op), size)
+
+    return rule
+
+
+def _wait(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, MBarrierWaitOp)
+    parity = emitter.uniform(op.parity, "a parity")
+    text = f"yield rt.wait({{0}}, {{1}}, {{2}}, {emitter.place()})"
+    emitter.effect(text, *_barrier(emitter, op), parity)
+
+
+def _copied(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, CpAsyncMBarrierArriveOp)
+    extra = op.noinc is None
+    text = f"rt.arrive_when_copied({{0}}, {{1}}, {emitter.place()}, extra={extra})"
+    emitter.call(text, *_barrier(emitter, op))
+
+
+def _plain(text: str) -> Rule:
+    return lambda base, op: tile(base).call(text)
+
+
+def _group(name: str) -> Rule:
+    def rule(base: Emitter, op: Operation) -> None:
+        emitter = tile(base)
+        assert isinstance(op, WaitOp)
+        emitter.effect(f"yield from rt.{name}({op.count}, {emitter.place()})")
+
+    return rule
+
+
+def _nothing(base: Emitter, op: Operation) -> None:
+    """Matters to hardware only."""
+
+
+def _bar(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, BarOp)
+    number, count = op.id.value.data, op.count.value.data
+    if op.mode.data == "arrive":
+        emitter.call(f"rt.signal({number}, {count})")
+    else:
+        emitter.effect(f"yield from rt.sync({emitter.place()}, {number}, {count})")
+
+
+def _init(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, MBarrierInitOp)
+    text = f"rt.init_barrier({{0}}, {{1}}, {op.count.value.data})"
+    emitter.call(text, *_barrier(emitter, op))
+
+
+def _cluster(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    emitter.effect(f"yield from rt.sync_cluster({emitter.place()})")
+
+
+def _sync(base: Emitter, op: Operation) -> None:
+    """Outside of roles everything is in order already."""
+    emitter = tile(base)
+    assert isinstance(op, SyncOp)
+    scope = op.scope.data
+    if scope in ("grid", "cluster"):
+        emitter.effect(f"yield from rt.sync_{scope}({emitter.place()})")
+        return
+    if scope == "warp" or not emitter.in_task:
+        return
+    number, count = number_of(op.barrier_id), number_of(op.arrive_count)
+    options = "" if number is None else f", {number}"
+    options += "" if count is None else f", {count}"
+    emitter.effect(f"yield from rt.sync({emitter.place()}{options})")
+
+
+# Warps.
+
+
+def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Piece) -> None:
+    if emitter.threads is None or emitter.lanes is not None:
+        raise emitter.unsupported("threads of a warp cannot talk inside T.Parallel")
+    piece = emitter.here(text, emitter.threads, *operands, axes=LANE, rank=0)
+    emitter.define(op.results[0], Tensor(piece))
+
+
+def _warp_reduce(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, WarpReduceOp)
+    _warp(emitter, op, f"warp_reduce({{0}}, {{1}}, {op.kind.data!r})", emitter.piece(op.value))
+
+
+def _shuffle(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, ShuffleOp)
+    text = f"shuffle({{0}}, {{1}}, {{2}}, {op.mode.data!r}, {op.width.value.data})"
+    _warp(emitter, op, text, emitter.piece(op.value), emitter.piece(op.offset))
+
+
+def _vote(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, VoteOp)
+    _warp(emitter, op, f"vote({{0}}, {{1}}, {op.mode.data!r})", emitter.piece(op.predicate))
+
+
+RULES: dict[str, Rule] = {
+    "nv.mbarrier.init": _init,
+    "nv.mbarrier.arrive": _arrive,
+    "nv.mbarrier.expect_tx": _bytes("expect_tx"),
+    "nv.mbarrier.arrive_expect_tx": _bytes("arrive_expect_tx"),
+    "nv.mbarrier.wait": _wait,
+    "nv.cp_async.mbarrier_arrive": _copied,
+    "nv.cp_async.commit": _plain("rt.commit()"),
+    "nv.cp_async.wait": _group("wait_group"),
+    "nv.tma_store.commit": _plain("rt.commit_stores()"),
+    "nv.tma_store.wait": _group("wait_stores"),
+    "nv.wgmma.commit": _nothing,
+    "nv.wgmma.wait": _group("wait_products"),
+    "nv.fence_proxy_async": _nothing,
+    "nv.fence_barrier_init": _nothing,
+    "nv.setmaxnreg": _nothing,
+    "nv.cluster.arrive": _nothing,
+    "nv.cluster.wait": _cluster,
+    "nv.bar": _bar,
+    "tile.sync": _sync,
+    "tile.warp_reduce": _warp_reduce,
+    "tile.shuffle": _shuffle,
+    "tile.vote": _vote,
+}

@@ -1,0 +1,28 @@
+"""Functions that generated code of the tile level calls, and the names it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.targets.numpy.support import HELPERS as SCALAR_HELPERS
+
+_PACKAGE = "tilewright.targets.numpy.tile.support"
+_BY_MODULE = {
+    "atomics": "atomic atomic_region",
+    "block": "persistent",
+    "compute": "gemm reduce scan",
+    "elements": "get load load_own private put settle store store_own",
+    "movement": "copy fill im2col transpose",
+    "pointers": "pointer",
+    "regions": "part",
+    "threads": ("active_threads dp4a elected reduce_threads shuffle thread_index vote warp_reduce"),
+}
+
+HELPERS: Mapping[str, str] = {
+    **{name: module for name, module in SCALAR_HELPERS.items() if name != "arange"},
+    **{
+        name: f"{_PACKAGE}.{module}"
+        for module, names in _BY_MODULE.items()
+        for name in names.split()
+    },
+}

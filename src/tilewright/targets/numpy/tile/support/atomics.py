@@ -1,0 +1,150 @@
+"""Atomic updates: of one element, of one by each iteration of a parallel loop, of a region.
+
+Updates of one statement happen in the order of iterations, row by row, so a launch always gives the
+same bits. The same goes for reducers (`T.alloc_reducer`), which many iterations add to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
+from tilewright.targets.numpy.support.floats import narrow, to_single
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.convert import converted
+from tilewright.targets.numpy.tile.support.elements import get, outside, put
+from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.movement import Place
+from tilewright.targets.numpy.tile.support.regions import as_region, fitted, read_only
+
+_NATIVE = "iufb"
+
+
+def _add(old: Any, new: Any) -> Any:
+    if old.dtype.kind in _NATIVE:
+        return old + new
+    return narrow(to_single(old) + to_single(new), old.dtype.type)
+
+
+_KINDS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": _add,
+    "sum": _add,
+    "max": lambda old, new: maxnumf(old, new) if _is_float(old) else np.maximum(old, new),
+    "min": lambda old, new: minnumf(old, new) if _is_float(old) else np.minimum(old, new),
+    "and": lambda old, new: old & new,
+    "or": lambda old, new: old | new,
+    "xor": lambda old, new: old ^ new,
+    "store": lambda old, new: new,
+    "exch": lambda old, new: new,
+    "load": lambda old, new: old,
+}
+_UFUNCS: Mapping[str, Any] = {
+    "add": np.add,
+    "sum": np.add,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_EXTREMES: Mapping[str, Any] = {"max": np.maximum, "min": np.minimum}
+
+
+def _is_float(x: Any) -> bool:
+    return x.dtype.kind not in "iub"
+
+
+def _combined(kind: str, old: Any, new: Any, is_unsigned: bool) -> Any:
+    if is_unsigned and kind in _EXTREMES:
+        bits = np.dtype(f"u{old.dtype.itemsize}")
+        return _EXTREMES[kind](old.view(bits), new.view(bits)).view(old.dtype)
+    return _KINDS[kind](old, new)
+
+
+def atomic(
+    lanes: Lanes | None,
+    kind: str,
+    buffer: TileBuffer,
+    value: Any,
+    *index: Any,
+    returns: bool = False,
+) -> Any:
+    """Update an element in each iteration; the old values if they are asked for."""
+    value = np.asarray(buffer.safe if value is None else value)
+    value = converted(
+        value, buffer.data.dtype, from_unsigned=buffer.is_unsigned, to_unsigned=buffer.is_unsigned
+    )
+    if lanes is None or (lanes.size == 1 and lanes.active is None):
+        return _one(
+            kind, buffer, value.reshape(-1)[0], [np.asarray(i).reshape(-1)[0] for i in index]
+        )
+    if kind != "load" and not buffer.writable:
+        raise read_only(buffer)
+    ufunc = _UFUNCS.get(kind)
+    if returns or ufunc is None or buffer.data.dtype.kind not in _NATIVE:
+        return _in_turn(lanes, kind, buffer, value, index)
+    where, mask = _where(lanes, buffer, index)
+    values = lanes.spread(value)[mask]
+    ufunc.at(buffer.data, where, values)
+    return None
+
+
+def _where(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Indices of those that take part and are in range, and who they are."""
+    whole = [lanes.spread(i) for i in index]
+    mask = np.ones(lanes.shape, np.bool_) if lanes.active is None else lanes.spread(lanes.active)
+    inside = mask
+    for i, extent in zip(whole, buffer.data.shape, strict=True):
+        inside = inside & (i >= 0) & (i < extent)
+    if not buffer.is_global and (mask & ~inside).any():
+        lane = int(np.argmax((mask & ~inside).reshape(-1)))
+        place = [int(i.reshape(-1)[lane]) for i in whole]
+        raise outside(buffer, place, "atomic update", lanes, lane)
+    return tuple(i[inside] for i in whole), inside
+
+
+def _one(kind: str, buffer: TileBuffer, value: Any, index: list[Any]) -> Any:
+    if kind == "store":
+        put(buffer, value, *index)
+        return value
+    old = get(buffer, *index)
+    if kind != "load":
+        put(buffer, _combined(kind, old, value, buffer.is_unsigned), *index)
+    return old
+
+
+def _in_turn(
+    lanes: Lanes, kind: str, buffer: TileBuffer, value: Any, index: tuple[Any, ...]
+) -> Any:
+    """One iteration after another."""
+    _, mask = _where(lanes, buffer, index)
+    whole = [lanes.spread(i) for i in index]
+    values = lanes.spread(value)
+    result = np.full(lanes.shape, buffer.safe, buffer.data.dtype)
+    for place in zip(*np.nonzero(mask), strict=True):
+        where = [i[place] for i in whole]
+        result[place] = _one(kind, buffer, values[place], where)
+    return result
+
+
+def atomic_region(kind: str, source: Place | Any, target: Place) -> None:
+    """Update every element of a region by those of another, or by one number."""
+    other = as_region(target)
+    dtype = other.buffer.data.dtype
+    if isinstance(source, np.generic | int | float):
+        values = np.asarray(source)
+        from_unsigned = False
+    else:
+        one = as_region(source)
+        values = fitted(one.read()[0], one, other)
+        from_unsigned = one.buffer.is_unsigned
+    values = converted(
+        values, dtype, from_unsigned=from_unsigned, to_unsigned=other.buffer.is_unsigned
+    )
+    if kind == "store":
+        other.write(values)
+        return
+    old, _ = other.read()
+    values = np.broadcast_to(values, old.shape)
+    other.write(_combined(kind, old, values, other.buffer.is_unsigned))

@@ -1,0 +1,253 @@
+"""The block that runs: what generated code calls `rt`.
+
+It makes buffers, knows where the block stands, prints and asserts. In kernels with asynchronous
+operations or roles `concurrent.ConcurrentBlock` takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.control import Control
+from tilewright.targets.numpy.tile.support.buffers import Arena, Filled, TileBuffer, in_arena
+from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.regions import Region, as_region
+
+_MAX_PRINTED = 1024
+_PLACEHOLDER = re.compile(r"%[-+ #0-9.]*(?:hh|h|ll|l)?[diufFeEgGxXcsp]")
+_POISON = 0xA5
+"""What memory holds that nobody has written, in every byte."""
+MAX_TURNS = 1 << 22
+"""Turns of one `while` loop in one block after which it is taken to be endless."""
+
+
+@dataclass(eq=False)
+class BlockState:
+    """A block that runs, and the storage its buffers share."""
+
+    block: tuple[int, ...]
+    arenas: dict[str, Arena] = field(default_factory=dict[str, Arena])
+    turns: dict[int, int] = field(default_factory=dict[int, int])
+    """How often `while` loops have turned, by their place."""
+
+
+class Runtime(Control):
+    """What blocks of a launch share."""
+
+    def __init__(
+        self, *, checked: bool, output: Callable[[str], None], arena_bytes: int = 0
+    ) -> None:
+        super().__init__()
+        self.checked = checked
+        self.output = output
+        self._state = BlockState((0, 0, 0))
+        self.cluster: tuple[int, ...] = (1, 1, 1)
+        self.grid: tuple[int, ...] = (1, 1, 1)
+        self.threads: tuple[int, ...] = (1, 1, 1)
+        self._arena_bytes = arena_bytes
+        self._workspaces: dict[int, TileBuffer] = {}
+        self.launcher: Callable[..., None] | None = None
+        """Runs the blocks of a kernel."""
+
+    def begin(self, block: tuple[int, ...]) -> None:
+        """Start a block: on-chip memory is fresh."""
+        self._state = BlockState(block)
+
+    @property
+    def state(self) -> BlockState:
+        """Of the block that runs at the moment."""
+        return self._state
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """Where the block stands in the grid."""
+        return self.state.block
+
+    def cluster_rank(self) -> Any:
+        """The number of the block in its cluster."""
+        rank, step = 0, 1
+        for place, extent in zip(self.block, self.cluster, strict=True):
+            rank += place % extent * step
+            step *= extent
+        return np.int32(rank)
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def alloc(
+        self,
+        name: str,
+        shape: Sequence[Any],
+        scalar: Any,
+        space: str,
+        place: int | None = None,
+        *,
+        unsigned: bool = False,
+        safe: Any = None,
+        lanes: Lanes | None = None,
+    ) -> TileBuffer:
+        """A buffer of its own; in a parallel loop, one for each iteration."""
+        extents = tuple(int(extent) for extent in shape)
+        if lanes is not None:
+            extents = (*lanes.shape, *extents)
+        dtype = np.dtype(scalar)
+        raw = np.full(int(np.prod(extents, dtype=np.int64)) * dtype.itemsize, _POISON, np.uint8)
+        if dtype.kind == "b":
+            raw[:] = 0
+        data = raw.view(dtype).reshape(extents)
+        shadow = Filled(np.zeros(extents, np.bool_)) if self.checked else None
+        return TileBuffer(name, data, space, shadow, place, is_unsigned=unsigned, safe=safe)
+
+    def workspace(
+        self, name: str, shape: Sequence[Any], scalar: Any, space: str, place: int, **options: Any
+    ) -> TileBuffer:
+        """Global memory that all blocks of the launch share."""
+        found = self._workspaces.get(place)
+        if found is None:
+            found = self.alloc(name, shape, scalar, space, place, **options)
+            self._workspaces[place] = found
+        return found
+
+    def place(
+        self,
+        arena: str,
+        offset_bytes: int,
+        name: str,
+        shape: Sequence[Any],
+        scalar: Any,
+        space: str,
+        place: int | None = None,
+        *,
+        unsigned: bool = False,
+    ) -> TileBuffer:
+        """A buffer at an offset of memory that others share."""
+        arenas = self.state.arenas
+        found = arenas.get(arena)
+        if found is None:
+            found = arenas[arena] = Arena(self._arena_bytes, self.checked)
+            found.bytes[:] = _POISON
+        extents = tuple(int(extent) for extent in shape)
+        buffer = in_arena(found, name, extents, np.dtype(scalar), offset_bytes, space, place)
+        buffer.is_unsigned = unsigned
+        return buffer
+
+    def parallel(self, *extents: Any, outer: Lanes | None = None, watch: bool = False) -> Lanes:
+        """The iterations of a parallel loop."""
+        lanes = Lanes(extents, outer)
+        if watch and self.checked:
+            lanes.watch()
+        return lanes
+
+    def turn(self, place: int) -> None:
+        """Count the turns of a `while` loop of the block."""
+        turns = self.state.turns
+        count = turns[place] = turns.get(place, 0) + 1
+        if count > MAX_TURNS:
+            raise Problem(
+                "endless",
+                f"a while loop turned {MAX_TURNS} times in one block and did not end",
+                ["blocks run one after another: a block cannot wait for one that comes later"],
+                place=place,
+            )
+
+    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+        if step <= 0:
+            raise Problem(
+                "endless", f"the step of a loop must be positive, got {step}", place=place
+            )
+
+    # -- reports -----------------------------------------------------------------------------
+
+    def check(self, condition: Any, message: str, lanes: Lanes | None = None) -> None:
+        """Fail unless a condition holds in every iteration that takes part."""
+        holds = np.asarray(condition)
+        bad = ~holds if lanes is None or lanes.active is None else ~holds & lanes.active
+        if not bad.any():
+            return
+        notes: list[Note | str] = []
+        if lanes is not None:
+            lane = int(np.argmax(lanes.spread(bad).reshape(-1)))
+            notes.append(f"in {lanes.text(lane)} of T.Parallel")
+        raise Problem(
+            "assertion", f"assertion failed: {message}" if message else "assertion failed", notes
+        )
+
+    def print(self, message: str, *values: Any, lanes: Lanes | None = None) -> None:
+        """Print values or buffers, a line for each iteration that takes part."""
+        if lanes is None:
+            self.output(self._line(message, [_shown(value) for value in values]))
+            return
+        mask = (
+            np.ones(lanes.shape, np.bool_) if lanes.active is None else lanes.spread(lanes.active)
+        )
+        whole = [value if _is_memory(value) else lanes.spread(value) for value in values]
+        for count, place in enumerate(zip(*np.nonzero(mask), strict=True)):
+            if count == _MAX_PRINTED:
+                self.output(f"… and {int(mask.sum()) - count} more iterations")
+                return
+            shown = [_shown(value) if _is_memory(value) else str(value[place]) for value in whole]
+            self.output(self._line(message, shown))
+
+    def _line(self, message: str, shown: Sequence[str]) -> str:
+        """The text, with values in the places it leaves for them or behind it."""
+        parts = _PLACEHOLDER.split(message)
+        if len(parts) == len(shown) + 1 and shown:
+            pairs = zip(parts, (*shown, ""), strict=True)
+            text = "".join(f"{part}{value}" for part, value in pairs)
+        else:
+            text = " ".join(filter(None, (message, *shown)))
+        return f"block {tuple(self.block)}: {text}"
+
+    # -- launch ------------------------------------------------------------------------------
+
+    def launch(
+        self,
+        kernel: Callable[..., Any],
+        grid: Sequence[Any],
+        threads: tuple[int, ...],
+        **options: Any,
+    ) -> None:
+        """Run a kernel for every block of a grid."""
+        assert self.launcher is not None
+        self.launcher(kernel, grid, threads, **options)
+
+
+def _is_memory(value: Any) -> bool:
+    return isinstance(value, TileBuffer | Region)
+
+
+def _shown(value: Any) -> str:
+    if not _is_memory(value):
+        return str(value)
+    region = as_region(value)
+    values, _ = region.read(partial=True)
+    return f"{region.text()} =\n{np.array2string(np.asarray(values), threshold=_MAX_PRINTED)}"
+
+
+# Loops.
+
+
+def persistent(
+    domain: Sequence[Any], wave: Any, index: Any, group: int
+) -> Iterator[tuple[Any, ...]]:
+    """The tiles of a domain that fall to one worker, in grouped order."""
+    extents = [int(extent) for extent in domain]
+    last = extents[-1]
+    width = max(1, min(group, last))
+    radices = [-(-last // width), *extents[:-1], width]
+    total = int(np.prod(radices, dtype=np.int64))
+    for tile in range(int(index), total, int(wave)):
+        digits: list[int] = []
+        rest = tile
+        for radix in reversed(radices):
+            rest, digit = divmod(rest, radix)
+            digits.append(digit)
+        digits.reverse()
+        final = digits[0] * width + digits[-1]
+        if final < last:
+            yield tuple(np.int64(digit) for digit in (*digits[1:-1], final))

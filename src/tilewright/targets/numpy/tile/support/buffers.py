@@ -1,0 +1,258 @@
+"""Buffers of a block: an array, and a shadow that knows which elements hold something.
+
+On-chip memory begins uninitialised; every write marks the elements it writes, and a read of others
+is reported. Two kinds of shadow:
+
+- `Filled`: a truth value for each element, for memory that one buffer has to itself;
+- `Owned`: the owner of each byte of an arena that several buffers share (storage aliasing, views
+  of another type). An element is defined if all its bytes were last written through this buffer.
+
+What an asynchronous operation reads or writes is *pending* until it is known to be done; pending
+parts are looked up at every access (`pending.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.targets.numpy.tile.support.pending import PendingSet
+from tilewright.targets.numpy.tile.support.problems import Note, Problem
+
+SPACES = {
+    "global": "global memory",
+    "shared": "shared memory",
+    "shared_static": "shared memory",
+    "fragment": "a fragment",
+    "local": "local memory",
+    "var": "a variable",
+    "tmem": "tensor memory",
+}
+
+
+class Shadow(Protocol):
+    """Which elements of a buffer are defined."""
+
+    def defined(self, index: Any) -> Any:
+        """Truth values for the elements at an index."""
+        ...
+
+    def mark(self, index: Any) -> None:
+        """They are defined from now on."""
+        ...
+
+    def assign(self, index: Any, defined: Any) -> None:
+        """Say for each whether it is."""
+        ...
+
+
+class Filled:
+    """A truth value for each element."""
+
+    __slots__ = ("flags",)
+
+    def __init__(self, flags: Any) -> None:
+        self.flags = flags
+
+    def defined(self, index: Any) -> Any:
+        return self.flags[index]
+
+    def mark(self, index: Any) -> None:
+        self.flags[index] = True
+
+    def assign(self, index: Any, defined: Any) -> None:
+        self.flags[index] = defined
+
+
+class Owned:
+    """The owner of each byte; `owners` has the shape of the buffer and a last axis of bytes."""
+
+    __slots__ = ("me", "owners")
+
+    def __init__(self, owners: Any, me: int) -> None:
+        self.owners = owners
+        self.me = me
+
+    def defined(self, index: Any) -> Any:
+        return (self.owners[index] == self.me).all(axis=-1)
+
+    def mark(self, index: Any) -> None:
+        self.owners[index] = self.me
+
+    def assign(self, index: Any, defined: Any) -> None:
+        self.owners[index] = np.where(np.asarray(defined)[..., None], self.me, 0)
+
+
+class Arena:
+    """Bytes that several buffers share."""
+
+    def __init__(self, size_bytes: int, checked: bool) -> None:
+        self.bytes: Any = np.zeros(size_bytes, np.uint8)
+        self.owners: Any = np.zeros(size_bytes, np.uint16) if checked else None
+        self.buffers: list[TileBuffer] = []
+        self.pending = PendingSet()
+
+
+class TileBuffer:
+    """A buffer as generated code sees it."""
+
+    __slots__ = (
+        "data",
+        "home",
+        "is_global",
+        "is_unsigned",
+        "name",
+        "pending",
+        "place",
+        "safe",
+        "shadow",
+        "slots",
+        "space",
+        "writable",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        data: Any,
+        space: str,
+        shadow: Shadow | None = None,
+        place: int | None = None,
+        *,
+        is_unsigned: bool = False,
+        safe: Any = None,
+    ) -> None:
+        self.name = name
+        self.data = data
+        self.space = space
+        self.shadow = shadow
+        self.place = place
+        self.is_global = space == "global"
+        self.is_unsigned = is_unsigned
+        self.safe = data.dtype.type(0) if safe is None else safe
+        """What an index out of range reads in global memory."""
+        self.pending = PendingSet()
+        self.slots: dict[int, TileBuffer] = {}
+        self.writable = bool(data.flags.writeable)
+        self.home: Arena | None = None
+        """The arena it lies in, if it shares its bytes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    def dim(self, axis: int) -> Any:
+        """The extent of an axis as an index."""
+        return np.int64(self.data.shape[int(axis)])
+
+    def describe(self) -> Note:
+        """The buffer in words, at the place where it was made."""
+        where = SPACES.get(self.space, self.space)
+        dtype = f"u{self.data.dtype.name}" if self.is_unsigned else self.data.dtype.name
+        shape = tuple(int(extent) for extent in self.data.shape)
+        return Note(f"{self.name} is {dtype} with shape {shape} in {where}", self.place)
+
+    def copy(self) -> TileBuffer:
+        """A buffer of its own with the same elements."""
+        made = TileBuffer(
+            self.name,
+            self.data.copy(),
+            self.space,
+            None,
+            self.place,
+            is_unsigned=self.is_unsigned,
+            safe=self.safe,
+        )
+        if self.shadow is not None:
+            everything = tuple(slice(None) for _ in self.data.shape)
+            made.shadow = Filled(np.array(self.shadow.defined(everything)))
+        return made
+
+    # -- views -------------------------------------------------------------------------------
+
+    def view(self, shape: Sequence[int], scalar: Any, name: str | None = None) -> TileBuffer:
+        """The same bytes with another shape or type."""
+        extents = tuple(int(extent) for extent in shape)
+        try:
+            flat = np.reshape(self.data, -1, copy=False)
+        except ValueError:
+            raise Problem(
+                "shape",
+                f"a view of {self.name}, whose elements do not lie one after another",
+                [self.describe(), f"pass a contiguous array for {self.name}"],
+            ) from None
+        dtype = np.dtype(scalar)
+        if dtype != flat.dtype:
+            flat = flat.view(dtype)
+        made = TileBuffer(
+            name or self.name,
+            flat.reshape(extents),
+            self.space,
+            None,
+            self.place,
+            is_unsigned=self.is_unsigned,
+        )
+        made.pending = self.pending
+        made.home = self.home
+        if self.shadow is not None:
+            made.shadow = self._viewed(extents, dtype)
+        return made
+
+    def slot(self, index: int) -> TileBuffer:
+        """One of the versions along the first axis; the same object for the same version."""
+        number = int(index)
+        if number not in self.slots:
+            self.slots[number] = self._make_slot(number)
+        return self.slots[number]
+
+    def _make_slot(self, number: int) -> TileBuffer:
+        made = TileBuffer(
+            self.name,
+            self.data[number],
+            self.space,
+            None,
+            self.place,
+            is_unsigned=self.is_unsigned,
+            safe=self.safe,
+        )
+        made.pending = self.pending
+        made.home = self.home
+        if isinstance(self.shadow, Filled):
+            made.shadow = Filled(self.shadow.flags[number])
+        elif isinstance(self.shadow, Owned):
+            made.shadow = Owned(self.shadow.owners[number], self.shadow.me)
+        return made
+
+    def _viewed(self, extents: tuple[int, ...], dtype: np.dtype[Any]) -> Shadow:
+        shadow = self.shadow
+        if isinstance(shadow, Filled) and dtype.itemsize == self.data.dtype.itemsize:
+            return Filled(shadow.flags.reshape(extents))
+        if isinstance(shadow, Filled):
+            size = self.data.dtype.itemsize
+            owners = np.repeat(shadow.flags.reshape(-1, 1), size, axis=1).astype(np.uint16)
+            shadow = self.shadow = Owned(owners.reshape(*self.data.shape, size), 1)
+        assert isinstance(shadow, Owned)
+        return Owned(shadow.owners.reshape(*extents, dtype.itemsize), shadow.me)
+
+
+def in_arena(
+    arena: Arena,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    offset_bytes: int,
+    space: str,
+    place: int | None,
+) -> TileBuffer:
+    """A buffer at an offset of an arena."""
+    data = np.ndarray(shape, dtype, arena.bytes, offset_bytes)
+    buffer = TileBuffer(name, data, space, None, place)
+    buffer.home = arena
+    buffer.pending = arena.pending
+    arena.buffers.append(buffer)
+    if arena.owners is not None:
+        owners = np.ndarray((*shape, dtype.itemsize), np.uint16, arena.owners, 2 * offset_bytes)
+        buffer.shadow = Owned(owners, len(arena.buffers))
+    return buffer

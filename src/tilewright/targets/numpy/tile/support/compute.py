@@ -1,0 +1,207 @@
+"""Tile ops that compute: products, reductions, scans.
+
+Results must not depend on how the IR was rearranged around an op, only on the values it gets: the
+operands of a product are always copied into row-major arrays of their own, so the same routine is
+called on the same shapes wherever they come from, whatever version of a buffer that is. A product
+is computed in single precision (double for doubles, exactly for integers) and added to the
+accumulator, which rounds once to its type. Sums go through `np.add.reduce` on a contiguous array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.extrema import maximumf, maxnumf, minimumf, minnumf
+from tilewright.targets.numpy.support.integers import maxui, minui
+from tilewright.targets.numpy.support.products import dot
+from tilewright.targets.numpy.support.reductions import fold, total
+from tilewright.targets.numpy.tile.support.convert import converted
+from tilewright.targets.numpy.tile.support.movement import Place
+from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.regions import Region, as_region, matrix, squeezed
+
+_SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+# Products.
+
+
+def gemm(
+    a: Place,
+    b: Place,
+    c: Place,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    clear: Any = False,
+) -> None:
+    """`c += a @ b`, or `c = a @ b` with `clear`."""
+    multiply(as_region(a), as_region(b), as_region(c), transpose_a, transpose_b, bool(clear))
+
+
+def multiply(
+    a: Region,
+    b: Region,
+    c: Region,
+    transpose_a: bool,
+    transpose_b: bool,
+    clear: bool,
+    engine: str = "",
+) -> None:
+    """As `gemm`; `engine` is who does it, if it is not the tasks themselves."""
+    left = operand(a, transpose_a, engine)
+    right = operand(b, transpose_b, engine)
+    rows, inner = left.shape
+    if right.shape[0] != inner or squeezed(c.extents) != squeezed((rows, right.shape[1])):
+        raise _mismatch(a, b, c, left, right)
+    shape = (rows, right.shape[1])
+    if clear:
+        before = np.zeros(shape, c.buffer.data.dtype)
+    else:
+        before = np.ascontiguousarray(accumulator(c, engine).reshape(shape))
+    c.write(dot(left, right, before).reshape(c.extents), engine=engine)
+
+
+def accumulator(c: Region, engine: str) -> Any:
+    try:
+        return c.read(engine=engine)[0]
+    except Problem as problem:
+        if problem.kind == "uninitialised":
+            name = c.buffer.name
+            problem.notes[-1:] = Problem(
+                problem.kind,
+                "",
+                [f"a product is added to {name}: T.clear({name}) first, or pass clear_accum=True"],
+            ).notes
+        raise
+
+
+def operand(region: Region, is_transposed: bool, engine: str) -> Any:
+    """A matrix in row-major order, in a type that products take."""
+    values = matrix(region.read(engine=engine)[0])
+    values = np.array(values.T if is_transposed else values, order="C")
+    if region.buffer.is_unsigned and values.dtype.itemsize < 8:
+        wide = {1: np.int16, 2: np.int32, 4: np.int64}[values.dtype.itemsize]
+        values = converted(values, np.dtype(wide), from_unsigned=True, to_unsigned=False)
+    return values
+
+
+def _mismatch(a: Region, b: Region, c: Region, left: Any, right: Any) -> Problem:
+    message = (
+        f"product of {a.text()} and {b.text()}: {left.shape} times {right.shape} "
+        f"does not go into {c.text()} with {c.extents}"
+    )
+    return Problem("shape", message, ["check transpose_A and transpose_B, and the tile extents"])
+
+
+# Reductions.
+
+_Combine = Callable[[Any, Any], Any]
+
+
+def _ufunc(kind: str, is_unsigned: bool, is_float: bool, nan_propagate: bool) -> _Combine:
+    if kind in ("max", "absmax"):
+        if is_float:
+            return maximumf if nan_propagate else maxnumf
+        return maxui if is_unsigned else np.maximum
+    if kind == "min":
+        if is_float:
+            return minimumf if nan_propagate else minnumf
+        return minui if is_unsigned else np.minimum
+    return _PLAIN[kind]
+
+
+_PLAIN: Mapping[str, _Combine] = {
+    "sum": np.add,
+    "abssum": np.add,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
+
+def reduce(
+    source: Place,
+    target: Place,
+    kind: str,
+    dim: int,
+    *,
+    clear: bool = True,
+    nan_propagate: bool = False,
+) -> None:
+    """Combine the elements along an axis; without `clear` the target takes part."""
+    one, other = as_region(source), as_region(target)
+    values, _ = one.read()
+    axis = dim % values.ndim
+    dtype = other.buffer.data.dtype
+    is_unsigned = one.buffer.is_unsigned
+    values = converted(
+        values, dtype, from_unsigned=is_unsigned, to_unsigned=other.buffer.is_unsigned
+    )
+    result = reduction(*_front(values, axis), kind, is_unsigned, nan_propagate)
+    rest = tuple(extent for i, extent in enumerate(values.shape) if i != axis)
+    if squeezed(rest) != squeezed(other.extents):
+        message = (
+            f"reducing axis {axis} of {one.text()} with shape {values.shape} gives {rest}, but "
+            f"{other.text()} has {other.extents}"
+        )
+        raise Problem("shape", message, [f"give {other.buffer.name} the shape {rest}"])
+    result = np.asarray(result).reshape(other.extents)
+    if not clear:
+        before, _ = other.read()
+        is_float = dtype.kind not in "iub"
+        result = _ufunc(kind, is_unsigned, is_float, nan_propagate)(before, result)
+    other.write(np.asarray(result).astype(dtype))
+
+
+def _front(values: Any, axis: int) -> tuple[Any, int]:
+    """Without extents of 1 in front, so that every version of a buffer is summed alike."""
+    while axis > 0 and values.shape[0] == 1:
+        values, axis = values[0], axis - 1
+    return values, axis
+
+
+def reduction(values: Any, axis: int, kind: str, is_unsigned: bool, nan_propagate: bool) -> Any:
+    """Elements combined along an axis, in an order that depends on their number only."""
+    dtype = values.dtype
+    is_float = dtype.kind not in "iub"
+    if kind.startswith("abs"):
+        values = np.abs(values)
+    if kind in ("sum", "abssum"):
+        if not is_float:
+            return values.sum(axis=axis, dtype=dtype)
+        if dtype in _SINGLES:
+            return total(np.add, values, axis)
+    return folded(_ufunc(kind, is_unsigned, is_float, nan_propagate), values, axis)
+
+
+def folded(combine: _Combine, values: Any, axis: int) -> Any:
+    """Neighbours, then pairs, then fours: each step rounds to the type of the elements."""
+    # The first axis is that of programs there.
+    return fold(combine, np.ascontiguousarray(values)[None], axis + 1)[0]
+
+
+def scan(source: Place, target: Place, kind: str, dim: int, *, reverse: bool = False) -> None:
+    """Running sums or maxima along an axis."""
+    one, other = as_region(source), as_region(target)
+    values, _ = one.read()
+    axis = dim % values.ndim
+    dtype = other.buffer.data.dtype
+    values = converted(
+        values, dtype, from_unsigned=one.buffer.is_unsigned, to_unsigned=other.buffer.is_unsigned
+    )
+    is_float = dtype.kind not in "iub"
+    combine = _ufunc(kind, one.buffer.is_unsigned, is_float, nan_propagate=False)
+    lanes = np.moveaxis(values, axis, 0)
+    if reverse:
+        lanes = lanes[::-1]
+    rows = [lanes[0]]
+    for row in lanes[1:]:
+        rows.append(combine(rows[-1], row).astype(dtype))
+    result = np.stack(rows[::-1] if reverse else rows)
+    other.write(np.moveaxis(result, 0, axis).reshape(other.extents))

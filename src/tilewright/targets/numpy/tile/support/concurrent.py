@@ -1,0 +1,454 @@
+"""Blocks whose events have more than one legal order: roles, asynchronous copies, barriers.
+
+Generated code is then a generator: it yields where others may go on. Tile ops happen in one go, in
+the order of each role; between them the schedule decides (`machine`). What an asynchronous
+operation touches is pending until its issuer knows that it is done:
+
+- an operation that belongs to a group, until the wait that covers the group;
+- one that reports to a barrier, until its bytes are delivered. The schedule delivers late enough
+  that whoever does not wait for the barrier runs into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from typing_extensions import override
+
+from tilewright.targets.numpy.machine import (
+    BarrierMisuse,
+    Groups,
+    Machine,
+    MBarrier,
+    NamedBarrier,
+    Operation,
+    Task,
+    Wait,
+)
+from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.compute import multiply
+from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.movement import Place, move
+from tilewright.targets.numpy.tile.support.pending import Part
+from tilewright.targets.numpy.tile.support.pointers import Pointer, ThreadCopy
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+from tilewright.targets.numpy.tile.support.regions import Region, as_region
+
+COPIES, PRODUCTS = "copies", "products"
+
+
+@dataclass(eq=False)
+class Barriers:
+    """A row of memory barriers."""
+
+    name: str
+    items: list[MBarrier]
+    place: int | None
+    is_explicit: bool
+    """Whether the kernel announces bytes itself; otherwise a copy announces its own."""
+
+    def at(self, index: Any) -> MBarrier:
+        position = int(index)
+        if 0 <= position < len(self.items):
+            return self.items[position]
+        raise Problem(
+            "out of bounds",
+            f"barrier out of bounds: {self.name}[{position}], but there are {len(self.items)}",
+            [Note(f"{self.name} is made here", self.place)],
+        )
+
+
+@dataclass(eq=False)
+class _Issued:
+    """What one task has under way."""
+
+    copies: Groups = field(default_factory=Groups)
+    stores: Groups = field(default_factory=Groups)
+    products: Groups = field(default_factory=Groups)
+
+
+class ConcurrentRuntime(Runtime):
+    """The blocks of a launch on a machine."""
+
+    def __init__(
+        self, seed: int, *, checked: bool, output: Callable[[str], None], arena_bytes: int = 0
+    ) -> None:
+        super().__init__(checked=checked, output=output, arena_bytes=arena_bytes)
+        self.seed = seed
+        self.machine = Machine(seed)
+        self._issued: dict[Task | None, _Issued] = {}
+        self._parts: dict[Operation, list[tuple[TileBuffer, Part]]] = {}
+        self._gates: dict[object, NamedBarrier] = {}
+
+    def run(self, blocks: Sequence[tuple[tuple[int, ...], Steps]], threads: int) -> None:
+        """Run blocks to their end, all at the same time."""
+        self.machine = Machine(self.seed)
+        self._issued.clear()
+        self._parts.clear()
+        self._gates.clear()
+        for place, steps in blocks:
+            name = "block" if len(blocks) == 1 else f"block {place}"
+            self.machine.spawn(name, steps, threads, BlockState(place))
+        self.machine.run()
+
+    @property
+    @override
+    def state(self) -> BlockState:
+        task = self.machine.current
+        context = None if task is None else task.context
+        return context if isinstance(context, BlockState) else self._state
+
+    @property
+    def _mine(self) -> _Issued:
+        return self._issued.setdefault(self.machine.current, _Issued())
+
+    @property
+    def _threads(self) -> int:
+        task = self.machine.current
+        return 1 if task is None else task.threads
+
+    # -- roles -------------------------------------------------------------------------------
+
+    def roles(
+        self, *roles: tuple[str, Callable[[], Steps], int]
+    ) -> Generator[Wait | None, None, None]:
+        """Run roles side by side until all have ended."""
+        owner = self.machine.current
+        prefix = "" if owner is None or owner.name == "block" else f"{owner.name} "
+        tasks = [
+            self.machine.spawn(f"{prefix}{name}", steps(), threads)
+            for name, steps, threads in roles
+            if threads > 0
+        ]
+        yield from self.machine.join(tasks)
+        self.machine.tasks = [task for task in self.machine.tasks if task not in tasks]
+
+    # -- memory barriers ---------------------------------------------------------------------
+
+    def barriers(
+        self, name: str, counts: Sequence[int], place: int | None, *, is_explicit: bool
+    ) -> Barriers:
+        names = [name] if len(counts) == 1 else [f"{name}[{i}]" for i in range(len(counts))]
+        items = [MBarrier(each, count) for each, count in zip(names, counts, strict=True)]
+        return Barriers(name, items, place, is_explicit)
+
+    def arrive(self, barriers: Barriers, index: Any, count: Any = None) -> None:
+        """Threads of this role arrive: all of them unless `count` says how many."""
+        self._arrive(barriers, index, self._threads if count is None else int(count))
+
+    def _arrive(self, barriers: Barriers, index: Any, count: int) -> None:
+        barrier = barriers.at(index)
+        with _Misuse(barriers, self._threads):
+            barrier.arrive(count)
+
+    def init_barrier(self, barriers: Barriers, index: Any, count: int) -> None:
+        """Start over with another number of arrivals."""
+        old = barriers.at(index)
+        with _Misuse(barriers, self._threads):
+            barriers.items[int(index)] = MBarrier(old.name, count)
+
+    def expect_tx(self, barriers: Barriers, index: Any, size_bytes: Any) -> None:
+        with _Misuse(barriers, self._threads):
+            barriers.at(index).expect_tx(int(size_bytes))
+
+    def arrive_expect_tx(self, barriers: Barriers, index: Any, size_bytes: Any) -> None:
+        """One thread announces bytes and arrives."""
+        with _Misuse(barriers, self._threads):
+            barriers.at(index).arrive_expect_tx(int(size_bytes))
+
+    def wait(self, barriers: Barriers, index: Any, parity: Any, place: int | None = None) -> Wait:
+        """What to yield until the phase of a parity has ended."""
+        barrier = barriers.at(index)
+        wanted = int(parity) & 1
+        return Wait(
+            f"the phase of parity {wanted} of {barrier.name} to end",
+            lambda: barrier.has_passed(wanted),
+            barrier.missing,
+            barrier,
+            place,
+        )
+
+    # -- asynchronous copies -----------------------------------------------------------------
+
+    def async_copy(
+        self,
+        source: Place,
+        target: Place,
+        place: int,
+        barriers: Barriers | None = None,
+        index: Any = 0,
+    ) -> None:
+        """Issue a copy. It belongs to the open group, or reports to a barrier."""
+        one, other = as_region(source), as_region(target)
+        barrier = None if barriers is None else barriers.at(index)
+        what = f"the copy {one.text()} -> {other.text()}"
+
+        def finish() -> None:
+            if barrier is not None:
+                self._release(operation)
+            with _Issue(place):
+                move(one, other, COPIES if barrier is None else "")
+            if barrier is not None:
+                barrier.complete_tx(other.bytes)
+
+        operation = Operation(what, finish, place)
+        self._hold(operation, [(one, False), (other, True)], place)
+        if barrier is None:
+            mine = self._mine
+            (mine.stores if other.buffer.is_global else mine.copies).issue(operation)
+        elif barriers is not None and not barriers.is_explicit:
+            self.expect_tx(barriers, index, other.bytes)
+        self.machine.issue(COPIES, operation)
+
+    def cp_async(
+        self,
+        threads: Lanes | None,
+        target: Pointer,
+        source: Pointer,
+        size_bytes: int,
+        place: int,
+        predicate: Any = None,
+    ) -> None:
+        """Issue copies of a few bytes by each thread that takes part."""
+        copies = ThreadCopy.of(threads, target, source, size_bytes, predicate)
+        one, other = source.buffer, target.buffer
+
+        def finish() -> None:
+            with _Issue(place):
+                copies.finish()
+
+        operation = Operation(f"the copy {one.name} -> {other.name}", finish, place)
+        parts = [(one, copies.source_index, False), (other, copies.target_index, True)]
+        self._hold_parts(operation, parts, place)
+        self._mine.copies.issue(operation)
+        self.machine.issue(COPIES, operation)
+
+    def commit(self) -> None:
+        self._mine.copies.commit()
+
+    def wait_group(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+        """Until at most `leave` groups of copies are under way."""
+        yield from self._wait(self._mine.copies, int(leave), "copies", place)
+
+    def commit_stores(self) -> None:
+        self._mine.stores.commit()
+
+    def wait_stores(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+        """Until at most `leave` groups of stores are under way."""
+        yield from self._wait(self._mine.stores, int(leave), "stores", place)
+
+    def arrive_when_copied(
+        self, barriers: Barriers, index: Any, place: int, *, extra: bool
+    ) -> None:
+        """Threads arrive once the copies that this role has issued so far are done.
+
+        With `extra` the arrivals come on top of those that the barrier is made for.
+        """
+        barrier, threads, mine = barriers.at(index), self._threads, self._mine.copies
+        if extra:
+            barrier.expect_arrivals(threads)
+        before = [*mine.older(0), *mine.open]
+        for operation in before:
+            # From here on the barrier tells when they are done, not a wait for groups.
+            operation.finish = _then(operation.finish, lambda op=operation: self._release(op))
+
+        def finish() -> None:
+            for operation in before:
+                operation.complete()
+                self._release(operation)
+            with _Misuse(barriers, threads):
+                barrier.arrive(threads)
+
+        arrival = Operation(f"the arrival on {barrier.name}", finish, place)
+        self.machine.issue(COPIES, arrival)
+
+    # -- asynchronous products ---------------------------------------------------------------
+
+    def async_gemm(
+        self,
+        a: Place,
+        b: Place,
+        c: Place,
+        place: int,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        clear: Any = False,
+    ) -> None:
+        """Issue a product, a group of its own."""
+        left, right, result = as_region(a), as_region(b), as_region(c)
+        clears = bool(clear)
+
+        def finish() -> None:
+            with _Issue(place):
+                multiply(left, right, result, transpose_a, transpose_b, clears, PRODUCTS)
+
+        what = f"the product {left.text()} @ {right.text()} -> {result.text()}"
+        operation = Operation(what, finish, place)
+        parts = [(left, False), (right, False), (result, True)]
+        self._hold(operation, parts, place, PRODUCTS)
+        self._mine.products.issue(operation)
+        self._mine.products.commit()
+        self.machine.issue(PRODUCTS, operation, in_order=True)
+
+    def wait_products(self, leave: Any, place: int) -> Generator[Wait, None, None]:
+        """Until at most `leave` products are under way."""
+        yield from self._wait(self._mine.products, int(leave), "products", place)
+
+    def _wait(
+        self, groups: Groups, leave: int, what: str, place: int
+    ) -> Generator[Wait, None, None]:
+        text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
+        yield Wait(text, lambda: groups.is_done(leave), place=place)
+        for operation in groups.forget(leave):
+            self._release(operation)
+
+    # -- what is pending ---------------------------------------------------------------------
+
+    def _hold(
+        self,
+        operation: Operation,
+        regions: Sequence[tuple[Region, bool]],
+        place: int,
+        engine: str = "",
+    ) -> None:
+        """Keep others away from what an operation touches."""
+        if self.checked:
+            on_chip = [each for each in regions if not each[0].buffer.is_global]
+            parts = [(region.buffer, region.box(), writes) for region, writes in on_chip]
+            self._hold_parts(operation, parts, place, engine)
+
+    def _hold_parts(
+        self,
+        operation: Operation,
+        parts: Sequence[tuple[TileBuffer, Any, bool]],
+        place: int,
+        engine: str = "",
+    ) -> None:
+        """As `_hold`, for buffers and indices; global memory is nobody's own."""
+        if not self.checked:
+            return
+        held: list[tuple[TileBuffer, Part]] = []
+        for buffer, index, writes in parts:
+            if buffer.is_global:
+                continue
+            buffer.pending.check(buffer.name, buffer.data, index, writes=writes, engine=engine)
+            what = operation.what
+            part = Part(buffer.data, index, buffer.name, writes, what, place, engine or COPIES)
+            held.append((buffer, part))
+        for buffer, part in held:
+            buffer.pending.add(part)
+        self._parts[operation] = held
+
+    def _release(self, operation: Operation) -> None:
+        for buffer, part in self._parts.pop(operation, ()):
+            buffer.pending.remove(part)
+
+    # -- barriers of threads -----------------------------------------------------------------
+
+    def sync(
+        self, place: int, number: Any = None, threads: Any = None
+    ) -> Generator[Wait | None, None, None]:
+        """All threads of the block, or `threads` of them at barrier `number`, come together."""
+        everybody = 1
+        for extent in self.threads:
+            everybody *= extent
+        wanted = everybody if threads is None else int(threads)
+        if wanted == self._threads and number is None:
+            yield None
+            return
+        name = "the block's barrier" if number is None else f"barrier {int(number)}"
+        barrier = self._gate((self.state.block, name), name)
+        generation = _come(barrier, self._threads, wanted)
+        yield _opened(barrier, generation, f"{count_text(wanted, 'thread')} at {name}", place)
+
+    def signal(self, number: Any, threads: Any) -> None:
+        """Come to a barrier and do not wait."""
+        name = f"barrier {int(number)}"
+        _come(self._gate((self.state.block, name), name), self._threads, int(threads))
+
+    def sync_grid(self, place: int) -> Generator[Wait | None, None, None]:
+        """All blocks of the grid come together."""
+        count = 1
+        for extent in self.grid:
+            count *= extent
+        yield from self._meet("the grid", "the grid's barrier", count, place)
+
+    def sync_cluster(self, place: int) -> Generator[Wait | None, None, None]:
+        """All blocks of the cluster come together."""
+        count = 1
+        for extent in self.cluster:
+            count *= extent
+        corner = tuple(b // c for b, c in zip(self.state.block, self.cluster, strict=True))
+        yield from self._meet(("cluster", corner), "the cluster's barrier", count, place)
+
+    def _meet(
+        self, key: object, name: str, count: int, place: int
+    ) -> Generator[Wait | None, None, None]:
+        barrier = self._gate(key, name)
+        generation = _come(barrier, 1, count)
+        yield _opened(barrier, generation, f"{count_text(count, 'block')} at {name}", place)
+
+    def _gate(self, key: object, name: str) -> NamedBarrier:
+        return self._gates.setdefault(key, NamedBarrier(name))
+
+
+def _come(barrier: NamedBarrier, count: int, wanted: int) -> int:
+    try:
+        return barrier.arrive(count, wanted)
+    except BarrierMisuse as misuse:
+        raise Problem("barrier", str(misuse), [_COUNT_NOTE]) from None
+
+
+def _opened(barrier: NamedBarrier, generation: int, what: str, place: int) -> Wait:
+    return Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, place)
+
+
+_COUNT_NOTE = "everyone who uses a barrier must give the number of threads that come to it"
+
+
+def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
+
+
+class _Issue:
+    """Lets a problem of an engine be reported where its operation was issued."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Problem) and error.place is None:
+            error.place = self._place
+
+
+class _Misuse:
+    """Turns a misuse of a barrier into a report."""
+
+    def __init__(self, barriers: Barriers, threads: int) -> None:
+        self._barriers = barriers
+        self._threads = threads
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, BarrierMisuse):
+            return
+        notes = [
+            Note(f"{self._barriers.name} is made here", self._barriers.place),
+            f"{count_text(self._threads, 'thread')} of this role arrive together: give the barrier "
+            "the arrive count of all who arrive in one phase, and wait for a phase before the next",
+        ]
+        raise Problem("barrier", str(error), notes) from None

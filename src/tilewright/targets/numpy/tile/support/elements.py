@@ -1,0 +1,430 @@
+"""Loads and stores of single elements: one at a time, or one for each iteration of a parallel loop.
+
+Global memory is guarded: an index out of range reads the safe value and writes nothing. On-chip it
+is reported. Indices come as NumPy integers or as arrays that broadcast over the iterations; where
+they walk along the axes of the buffer one by one, which is what most kernels do, the elements are
+taken as a slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.select import where
+from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
+from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text, index_text
+from tilewright.targets.numpy.tile.support.regions import read_only, uninitialised
+
+MESH = 1024
+"""Accesses with fewer elements are not worth a look for slices."""
+
+
+# One element.
+
+
+def get(buffer: TileBuffer, *index: Any) -> Any:
+    """One element."""
+    place = tuple(int(i) for i in index)
+    if not _is_inside(buffer, place):
+        if buffer.is_global:
+            return buffer.safe
+        raise outside(buffer, place, "read")
+    if buffer.pending.parts:
+        _check_pending(buffer, place, writes=False)
+    if buffer.shadow is not None and not buffer.shadow.defined(place):
+        raise uninitialised(buffer, place, 1, 1)
+    return buffer.data[place]
+
+
+def put(buffer: TileBuffer, value: Any, *index: Any) -> None:
+    """Write one element."""
+    place = tuple(int(i) for i in index)
+    if not _is_inside(buffer, place):
+        if buffer.is_global:
+            return
+        raise outside(buffer, place, "write")
+    if not buffer.writable:
+        raise read_only(buffer)
+    if buffer.pending.parts:
+        _check_pending(buffer, place, writes=True)
+    buffer.data[place] = value
+    if buffer.shadow is not None:
+        buffer.shadow.mark(place)
+
+
+def _is_inside(buffer: TileBuffer, place: tuple[int, ...]) -> bool:
+    return all(0 <= i < extent for i, extent in zip(place, buffer.data.shape, strict=True))
+
+
+def _check_pending(buffer: TileBuffer, place: tuple[int, ...], *, writes: bool) -> None:
+    box = tuple(slice(i, i + 1) for i in place)
+    buffer.pending.check(buffer.name, buffer.data, box, writes=writes)
+
+
+def outside(
+    buffer: TileBuffer,
+    place: Sequence[int],
+    verb: str,
+    lanes: Lanes | None = None,
+    lane: int = 0,
+    shape: tuple[int, ...] | None = None,
+) -> Problem:
+    """The report on an index out of range; `shape` is that of one iteration's own part."""
+    extents = buffer.data.shape if shape is None else shape
+    axis = next(a for a, (i, n) in enumerate(zip(place, extents, strict=True)) if not 0 <= i < n)
+    extent = extents[axis]
+    message = (
+        f"{verb} out of bounds: {index_text(buffer.name, place)}, but axis {axis} of "
+        f"{buffer.name} has {count_text(extent, 'element')}"
+    )
+    notes: list[Note | str] = []
+    if lanes is not None:
+        notes.append(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}")
+    fix = (
+        f"only global memory is guarded by the compiler: keep index {axis} in 0 … {extent - 1}, "
+        f"for example with `if`, or make {buffer.name} larger"
+    )
+    return Problem("out of bounds", message, [*notes, buffer.describe(), fix])
+
+
+def _extents(lanes: Lanes) -> str:
+    return f"({', '.join(str(extent) for extent in lanes.shape)})"
+
+
+# All iterations at once.
+
+
+def load(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | None = None) -> Any:
+    """The elements that the iterations read; `at` is the place of a load watched for races."""
+    if lanes.size == 0:
+        return np.zeros(lanes.shape, buffer.data.dtype)
+    active = lanes.active
+    index = tuple(np.asarray(i) for i in index)
+    known = _mesh(buffer, index) if active is None else None
+    if known is not None:
+        return _load_mesh(lanes, buffer, index, known, at)
+    return _load_any(lanes, buffer, index, active, at)
+
+
+def _all_inside(buffer: TileBuffer, index: tuple[Any, ...]) -> bool:
+    return all(
+        int(i.min()) >= 0 and int(i.max()) < extent
+        for i, extent in zip(index, buffer.data.shape, strict=True)
+    )
+
+
+def _load_any(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], active: Any, at: int | None
+) -> Any:
+    inside = None
+    if not _all_inside(buffer, index):
+        inside = _inside(buffer, index)
+        if not buffer.is_global:
+            _require_inside(lanes, buffer, index, inside, active, "read")
+        index = tuple(
+            np.clip(i, 0, max(extent - 1, 0))
+            for i, extent in zip(index, buffer.data.shape, strict=True)
+        )
+        if buffer.data.size == 0:
+            return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
+    takes_part = active if inside is None else (inside if active is None else inside & active)
+    if buffer.pending.parts:
+        _check_lanes(lanes, buffer, index, takes_part, writes=False)
+    if buffer.shadow is not None:
+        _require_defined(lanes, buffer, index, takes_part)
+    if lanes.races is not None and at is not None:
+        lanes.races.read(buffer, *_touched(lanes, buffer, index, takes_part), at)
+    values = buffer.data[index]
+    if inside is None:
+        return values
+    return where(inside, values, buffer.safe)
+
+
+def _inside(buffer: TileBuffer, index: tuple[Any, ...]) -> Any:
+    inside: Any = np.True_
+    for i, extent in zip(index, buffer.data.shape, strict=True):
+        inside = inside & (i >= 0) & (i < extent)
+    return inside
+
+
+def _require_inside(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], inside: Any, active: Any, verb: str
+) -> None:
+    bad = lanes.spread(~inside if active is None else ~inside & active)
+    if not bad.any():
+        return
+    lane = int(np.argmax(bad.reshape(-1)))
+    place = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
+    problem = outside(buffer, place, verb, lanes, lane)
+    count = int(bad.sum())
+    if count > 1:
+        problem.notes[0] = Note(f"{problem.notes[0].text}; {count} iterations are concerned")
+    raise problem
+
+
+def _require_defined(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], takes_part: Any
+) -> None:
+    assert buffer.shadow is not None
+    defined = buffer.shadow.defined(index)
+    bad = ~defined if takes_part is None else ~defined & takes_part
+    if not bad.any():
+        return
+    bad = lanes.spread(bad)
+    lane = int(np.argmax(bad.reshape(-1)))
+    place = [int(lanes.spread(i).reshape(-1)[lane]) for i in index]
+    problem = uninitialised(buffer, place, int(bad.sum()), bad.size)
+    problem.notes.insert(0, Note(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}"))
+    raise problem
+
+
+def _touched(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], takes_part: Any
+) -> tuple[Any, Any]:
+    """Flat elements and iterations of an access, one pair for each iteration that takes part."""
+    flat: Any = np.int64(0)
+    for i, extent in zip(index, buffer.data.shape, strict=True):
+        flat = flat * extent + i
+    elements = lanes.spread(flat).reshape(-1)
+    numbers = np.arange(lanes.size, dtype=np.int64)
+    if takes_part is None:
+        return elements, numbers
+    mask = lanes.spread(takes_part).reshape(-1)
+    return elements[mask], numbers[mask]
+
+
+def _check_lanes(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], takes_part: Any, *, writes: bool
+) -> None:
+    whole = tuple(lanes.spread(i) for i in index)
+    if takes_part is not None:
+        mask = lanes.spread(takes_part)
+        whole = tuple(i[mask] for i in whole)
+    buffer.pending.check(buffer.name, buffer.data, whole, writes=writes)
+
+
+# Slices.
+
+
+def _mesh(buffer: TileBuffer, index: tuple[Any, ...]) -> list[tuple[int, int, int]] | None:
+    """Start, length and axis of every index, if each walks along an axis of its own."""
+    if prod([i.size for i in index]) < MESH:
+        return None
+    found: list[tuple[int, int, int]] = []
+    for i in index:
+        axes = [axis for axis, extent in enumerate(i.shape) if extent != 1]
+        if len(axes) > 1:
+            return None
+        flat = i.reshape(-1)
+        start = int(flat[0])
+        if axes and (
+            any(axis == axes[0] for _, _, axis in found)
+            or int(flat[-1]) - start + 1 != flat.size
+            or not (flat[1:] - flat[:-1] == 1).all()
+        ):
+            return None
+        found.append((start, flat.size, axes[0] if axes else -1))
+    for (start, length, _), extent in zip(found, buffer.data.shape, strict=True):
+        if start < 0 or start + length > extent:
+            return None
+    return found
+
+
+def _box(mesh: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
+    return tuple(slice(start, start + length) for start, length, _ in mesh)
+
+
+def _arranged(values: Any, mesh: Sequence[tuple[int, int, int]], rank: int) -> Any:
+    """A slice of a buffer with its axes where the iterations have them."""
+    order = sorted(range(len(mesh)), key=lambda axis: mesh[axis][2])
+    shape = [1] * rank
+    for _, length, axis in mesh:
+        if axis >= 0:
+            shape[axis] = length
+    return values.transpose(order).reshape(shape)
+
+
+def _load_mesh(
+    lanes: Lanes,
+    buffer: TileBuffer,
+    index: tuple[Any, ...],
+    mesh: Sequence[tuple[int, int, int]],
+    at: int | None,
+) -> Any:
+    box = _box(mesh)
+    if buffer.pending.parts:
+        buffer.pending.check(buffer.name, buffer.data, box, writes=False)
+    if buffer.shadow is not None and not buffer.shadow.defined(box).all():
+        _require_defined(lanes, buffer, index, None)
+    if lanes.races is not None and at is not None:
+        lanes.races.read(buffer, *_touched(lanes, buffer, index, None), at)
+    # A copy, in row-major order: what is computed from it must not depend on where it lay.
+    return np.array(_arranged(buffer.data[box], mesh, lanes.rank), order="C")
+
+
+# Stores.
+
+
+def store(
+    lanes: Lanes, buffer: TileBuffer, value: Any, index: tuple[Any, ...], at: int | None = None
+) -> None:
+    """Write an element in each iteration; of several writes to one the last stays."""
+    if lanes.size == 0:
+        return
+    if not buffer.writable:
+        raise read_only(buffer)
+    index = tuple(np.asarray(i) for i in index)
+    active = lanes.active
+    if active is None and (lanes.races is None or at is None):
+        mesh = _mesh(buffer, index)
+        if mesh is not None and _store_mesh(lanes, buffer, value, mesh):
+            return
+    _store_any(lanes, buffer, value, index, active, at)
+
+
+def _store_mesh(
+    lanes: Lanes, buffer: TileBuffer, value: Any, mesh: Sequence[tuple[int, int, int]]
+) -> bool:
+    shape = [1] * lanes.rank
+    for _, length, axis in mesh:
+        if axis >= 0:
+            shape[axis] = length
+    if any(have != 1 and have != want for have, want in zip(lanes.shape, shape, strict=True)):
+        return False
+    box = _box(mesh)
+    if buffer.pending.parts:
+        buffer.pending.check(buffer.name, buffer.data, box, writes=True)
+    axes = [axis for _, _, axis in mesh if axis >= 0]
+    values = np.broadcast_to(value, shape)
+    rest = [axis for axis in range(lanes.rank) if axis not in axes]
+    values = values.transpose([*axes, *rest]).reshape([length for _, length, _ in mesh])
+    buffer.data[box] = values
+    if buffer.shadow is not None:
+        buffer.shadow.mark(box)
+    return True
+
+
+def _store_any(
+    lanes: Lanes,
+    buffer: TileBuffer,
+    value: Any,
+    index: tuple[Any, ...],
+    active: Any,
+    at: int | None,
+) -> None:
+    takes_part = active
+    if not _all_inside(buffer, index):
+        inside = _inside(buffer, index)
+        if not buffer.is_global:
+            _require_inside(lanes, buffer, index, inside, active, "write")
+        takes_part = inside if active is None else inside & active
+    values = lanes.spread(value)
+    where_to = tuple(lanes.spread(i) for i in index)
+    if takes_part is not None:
+        mask = lanes.spread(takes_part)
+        values = values[mask]
+        where_to = tuple(i[mask] for i in where_to)
+    if not values.size:
+        return
+    if buffer.pending.parts:
+        buffer.pending.check(buffer.name, buffer.data, where_to, writes=True)
+    if lanes.races is not None and at is not None:
+        elements, numbers = _touched(lanes, buffer, index, takes_part)
+        lanes.races.write(buffer, elements, numbers, values.reshape(-1), at)
+    buffer.data[where_to] = values
+    if buffer.shadow is not None:
+        buffer.shadow.mark(where_to)
+
+
+# Memory of each iteration.
+
+
+def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
+    """Elements of the iterations' own parts of a buffer."""
+    if any(np.ndim(i) for i in index):
+        return load(lanes, buffer, (*_own(lanes), *index))
+    place = _own_place(buffer, index, "read")
+    if buffer.shadow is not None:
+        defined = buffer.shadow.defined(place)
+        bad = ~defined if lanes.active is None else ~defined & lanes.active
+        if bad.any():
+            first = tuple(int(i) for i in index)
+            problem = uninitialised(buffer, first, int(bad.sum()), bad.size)
+            lane = int(np.argmax(bad.reshape(-1)))
+            problem.notes.insert(0, Note(f"{lanes.text(lane)} of {_extents(lanes)}"))
+            raise problem
+    return buffer.data[place].copy()
+
+
+def store_own(lanes: Lanes, buffer: TileBuffer, value: Any, *index: Any) -> None:
+    """Write an element of each iteration's own part of a buffer."""
+    if any(np.ndim(i) for i in index):
+        store(lanes, buffer, value, (*_own(lanes), *index))
+        return
+    place = _own_place(buffer, index, "write")
+    if lanes.active is None:
+        buffer.data[place] = value
+        if buffer.shadow is not None:
+            buffer.shadow.mark(place)
+        return
+    old = buffer.data[place]
+    buffer.data[place] = where(lanes.active, np.asarray(value, old.dtype), old)
+    if buffer.shadow is not None:
+        buffer.shadow.assign(place, buffer.shadow.defined(place) | lanes.active)
+
+
+def _own_place(buffer: TileBuffer, index: tuple[Any, ...], verb: str) -> tuple[Any, ...]:
+    """The index of one element of every iteration's part."""
+    inner = tuple(int(i) for i in index)
+    extents = buffer.data.shape[buffer.data.ndim - len(inner) :]
+    if not all(0 <= i < n for i, n in zip(inner, extents, strict=True)):
+        raise outside(buffer, inner, verb, shape=extents)
+    return (..., *inner)
+
+
+def _own(lanes: Lanes) -> tuple[Any, ...]:
+    """The index of an iteration's own part of a private buffer."""
+    return tuple(
+        np.arange(extent, dtype=np.int64).reshape(
+            [-1 if a == axis else 1 for a in range(lanes.rank)]
+        )
+        for axis, extent in enumerate(lanes.shape)
+    )
+
+
+def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
+    """A copy of a thread's memory for each iteration."""
+    shape = (*lanes.shape, *buffer.data.shape)
+    made = TileBuffer(
+        buffer.name,
+        np.array(np.broadcast_to(buffer.data, shape)),
+        buffer.space,
+        None,
+        buffer.place,
+        is_unsigned=buffer.is_unsigned,
+    )
+    if buffer.shadow is not None:
+        flags = buffer.shadow.defined(tuple(slice(None) for _ in buffer.data.shape))
+        made.shadow = Filled(np.array(np.broadcast_to(flags, shape)))
+    return made
+
+
+def settle(lanes: Lanes, buffer: TileBuffer, mine: TileBuffer) -> None:
+    """After the loop: what all iterations left the same is what the thread has."""
+    if lanes.size == 0:
+        return
+    rank = buffer.data.ndim
+    flat = mine.data.reshape(-1, *buffer.data.shape)
+    buffer.data[...] = flat[-1]
+    if buffer.shadow is None or mine.shadow is None:
+        return
+    bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
+    same = (bits == bits[-1:]).all(axis=0)
+    everything = tuple(slice(None) for _ in range(mine.data.ndim))
+    defined = mine.shadow.defined(everything).reshape(-1, *buffer.data.shape).all(axis=0)
+    buffer.shadow.assign(tuple(slice(None) for _ in range(rank)), same & defined)

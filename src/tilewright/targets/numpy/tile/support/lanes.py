@@ -1,0 +1,114 @@
+"""The iterations of a `tile.parallel`: all at once, as arrays over the index space.
+
+Index i of n is an array with n axes that changes along axis i only; everything computed from
+indices broadcasts. Where a branch or a loop depends on the iteration, both ways run with the
+others switched off (`Control`): the mask `active` then says who takes part in a load or store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.control import Control, Fork, Loop, Turns
+from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.races import Races
+
+_MAX_TURNS = 1 << 20
+
+
+class Lanes(Control):
+    """The iterations of one execution of a parallel loop."""
+
+    def __init__(self, extents: Sequence[Any], outer: Lanes | None = None) -> None:
+        super().__init__()
+        inner = tuple(max(int(extent), 0) for extent in extents)
+        self.outer = outer
+        self.shape: tuple[int, ...] = (*(() if outer is None else outer.shape), *inner)
+        self.rank = len(self.shape)
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self._indices = inner
+        self.races: Races | None = None
+        if outer is not None and outer.active is not None:
+            reached = outer.active.reshape(outer.active.shape + (1,) * len(inner))
+            self.active = np.broadcast_to(reached, self.shape)
+
+    @property
+    def indices(self) -> list[Any]:
+        """The index arrays of this loop's own axes."""
+        lead = self.rank - len(self._indices)
+        return [
+            np.arange(extent, dtype=np.int64).reshape(
+                [-1 if axis == lead + number else 1 for axis in range(self.rank)]
+            )
+            for number, extent in enumerate(self._indices)
+        ]
+
+    def spread(self, x: Any) -> Any:
+        """An array over the whole index space."""
+        if np.ndim(x) and np.ndim(x) < self.rank and self.outer is not None:
+            x = x.reshape(x.shape + (1,) * (self.rank - x.ndim))
+        return np.broadcast_to(x, self.shape)
+
+    def lift(self, x: Any) -> Any:
+        """A value of the loop around, with axes for this loop's own indices."""
+        if np.ndim(x) and np.ndim(x) < self.rank:
+            return x.reshape(x.shape + (1,) * (self.rank - x.ndim))
+        return x
+
+    def text(self, lane: int) -> str:
+        """An iteration in words."""
+        index = np.unravel_index(lane, self.shape)
+        return f"iteration ({', '.join(str(int(i)) for i in index)})"
+
+    def watch(self) -> None:
+        """Look out for races from here on."""
+        self.races = Races(self.text)
+
+    @property
+    def name(self) -> str:
+        """The threads that take part, by their numbers."""
+        numbers = np.flatnonzero(np.ones(self.size) if self.active is None else self.active)
+        return f"threads {numbers[0]} to {numbers[-1]}" if numbers.size else "no threads"
+
+    def parted(self, cond: Any) -> tuple[Lanes, Lanes]:
+        """Those for whom a condition holds, and the others, to go their own ways."""
+        taken = self.spread(cond)
+        both: list[Lanes] = []
+        for mask in (taken, ~taken):
+            lanes = Lanes(self._indices, self.outer)
+            lanes.active = mask if self.active is None else mask & self.active
+            both.append(lanes)
+        return both[0], both[1]
+
+    # -- control flow ------------------------------------------------------------------------
+
+    def fork(self, cond: Any) -> Fork:
+        return Fork(self, self.spread(cond))
+
+    def loop(self, low: Any, high: Any, step: Any) -> Loop:
+        return Loop(self, *(self.spread(bound) for bound in (low, high, step)))
+
+    def turns(self, place: int, spins: bool) -> Turns:
+        return _Turns(self, place, spins)
+
+    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+        if np.any(np.asarray(step) <= 0):
+            raise Problem("endless", "the step of a loop must be positive", place=place)
+
+
+class _Turns(Turns):
+    """A `while` loop of iterations: the condition may be the same for all of them."""
+
+    def __init__(self, lanes: Lanes, place: int, spins: bool) -> None:
+        super().__init__(lanes, place, spins)
+        self._lanes = lanes
+        self._turns = 0
+
+    def over(self, cond: Any) -> bool:
+        self._turns += 1
+        if self._turns > _MAX_TURNS:
+            raise Problem("endless", f"a while loop turned {_MAX_TURNS} times and did not end")
+        return super().over(self._lanes.spread(cond))

@@ -1,0 +1,114 @@
+"""Tile ops that move elements: copy, fill, transpose, im2col.
+
+Copies convert between element types. Elements that hold nothing stay so in a copy from one on-chip
+buffer to another, and are reported when they reach global memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tilewright.targets.numpy.support.select import where
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.convert import converted
+from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.regions import Region, as_region, fitted, squeezed
+
+Place: TypeAlias = Region | TileBuffer
+
+
+def copy(source: Place, target: Place) -> None:
+    """Copy a region to another."""
+    move(as_region(source), as_region(target))
+
+
+def move(source: Region, target: Region, engine: str = "") -> None:
+    """Copy a region; `engine` is who does it, if it is not the tasks themselves."""
+    values, defined = source.read(partial=not target.buffer.is_global, engine=engine)
+    values = _as_target(values, source, target)
+    if defined is not None:
+        defined = fitted(defined, source, target)
+    target.write(fitted(values, source, target), defined, engine=engine)
+
+
+def _as_target(values: Any, source: Region, target: Region) -> Any:
+    return converted(
+        values,
+        target.buffer.data.dtype,
+        from_unsigned=source.buffer.is_unsigned,
+        to_unsigned=target.buffer.is_unsigned,
+    )
+
+
+def fill(target: Place, value: Any) -> None:
+    """Set every element of a region."""
+    region = as_region(target)
+    dtype = region.buffer.data.dtype
+    number = np.asarray(value)
+    if number.dtype != dtype:
+        number = converted(
+            number, dtype, from_unsigned=False, to_unsigned=region.buffer.is_unsigned
+        )
+    region.write(number)
+
+
+def transpose(source: Place, target: Place) -> None:
+    """Copy a matrix with its last two axes exchanged."""
+    one, other = as_region(source), as_region(target)
+    values, defined = one.read(partial=not other.buffer.is_global)
+    values = _as_target(values, one, other)
+    flipped = _flipped(values)
+    if squeezed(flipped.shape) != squeezed(other.extents):
+        message = (
+            f"the transpose of {one.text()} has shape {flipped.shape}, {other.text()} has "
+            f"{other.extents}"
+        )
+        raise Problem("shape", message, ["exchange the extents of one of the two"])
+    kept = None if defined is None else _flipped(defined).reshape(other.extents)
+    other.write(flipped.reshape(other.extents), kept)
+
+
+def _flipped(values: Any) -> Any:
+    if values.ndim < 2:
+        return values
+    return np.ascontiguousarray(np.swapaxes(values, -1, -2))
+
+
+def _is_deep(region: Region) -> bool:
+    return len(region.extents) != 2
+
+
+def im2col(
+    image: Place,
+    column: Place,
+    nhw_step: Any,
+    c_step: Any,
+    kernel: int,
+    stride: int,
+    dilation: int,
+    pad: int,
+) -> None:
+    """Gather the patches of a convolution: rows are output pixels, columns taps and channels.
+
+    `image` is N, H, W, C; `nhw_step` counts blocks of output pixels, `c_step` blocks of the axis
+    that runs over taps (row by row) and channels within a tap.
+    """
+    source, target = as_region(image), as_region(column)
+    pixels, _ = source.read()
+    count, height, width, channels = pixels.shape
+    out_h = (height + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    out_w = (width + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    rows, taps = (1, 1, *squeezed(target.extents))[-2:] if _is_deep(target) else target.extents
+    row = int(nhw_step) * rows + np.arange(rows)[:, None]
+    tap = int(c_step) * taps + np.arange(taps)[None, :]
+    place, channel = tap // channels, tap % channels
+    n = row // (out_h * out_w)
+    y = row % (out_h * out_w) // out_w * stride + place // kernel * dilation - pad
+    x = row % out_w * stride + place % kernel * dilation - pad
+    inside = (n < count) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    inside &= place < kernel * kernel
+    index = [np.where(inside, each, 0) for each in (n, y, x, channel)]
+    values = where(inside, pixels[tuple(index)], pixels.dtype.type(0))
+    target.write(_as_target(values, source, target).reshape(target.extents))

@@ -1,0 +1,104 @@
+"""Addresses of elements, as far as copies by single threads need them (`cp.async`).
+
+A pointer is a buffer and a place in it, counted in elements row by row; one place for each thread
+where they differ. Nothing guards such a copy: it must stay inside its buffers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.support.select import where
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.problems import Problem, count_text
+from tilewright.targets.numpy.tile.support.regions import uninitialised
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Places in a buffer."""
+
+    buffer: TileBuffer
+    flat: Any
+
+    def elements(self, lanes: Lanes | None, mask: Any, count: int) -> tuple[Any, ...]:
+        """The index of `count` elements from there on, a row for each thread that takes part."""
+        first = np.asarray(self.flat) if lanes is None else lanes.spread(self.flat)[mask]
+        flat = first.reshape(-1, 1) + np.arange(count, dtype=np.int64)
+        size = self.buffer.data.size
+        bad = (flat < 0) | (flat >= size)
+        if bad.any():
+            place = int(flat[bad][0])
+            message = (
+                f"copy out of bounds: element {place} of {self.buffer.name}, which has "
+                f"{count_text(size, 'element')}"
+            )
+            note = "a copy by single threads is not guarded: test the index, or pass a predicate"
+            raise Problem("out of bounds", message, [self.buffer.describe(), note])
+        return np.unravel_index(flat, self.buffer.data.shape)
+
+
+def pointer(buffer: TileBuffer, *index: Any) -> Pointer:
+    """The address of an element."""
+    flat: Any = np.int64(0)
+    for i, extent in zip(index, buffer.data.shape, strict=True):
+        flat = flat * extent + i
+    return Pointer(buffer, flat)
+
+
+@dataclass(eq=False)
+class ThreadCopy:
+    """The copies of a few bytes that threads start with one statement."""
+
+    target: Pointer
+    source: Pointer
+    target_index: tuple[Any, ...]
+    source_index: tuple[Any, ...]
+    takes: Any
+    """Whether a thread copies, or writes zeros; None if all copy."""
+
+    @classmethod
+    def of(
+        cls, lanes: Lanes | None, target: Pointer, source: Pointer, size_bytes: int, predicate: Any
+    ) -> ThreadCopy:
+        count = size_bytes // target.buffer.data.dtype.itemsize
+        mask = None if lanes is None else np.ones(lanes.shape, np.bool_)
+        if lanes is not None and lanes.active is not None:
+            mask = lanes.spread(lanes.active)
+        takes = None
+        if predicate is not None:
+            wanted = np.asarray(predicate) if lanes is None else lanes.spread(predicate)[mask]
+            takes = wanted.reshape(-1, 1)
+        places = target.elements(lanes, mask, count)
+        if takes is None:
+            return cls(target, source, places, source.elements(lanes, mask, count), None)
+        # Where the predicate fails nothing is read, so any place will do.
+        safe = where(takes.reshape(-1), _flat(source, lanes, mask), 0)
+        start = Pointer(source.buffer, safe)
+        return cls(target, source, places, start.elements(None, None, count), takes)
+
+    def finish(self) -> None:
+        """Do it."""
+        source, target = self.source.buffer, self.target.buffer
+        if source.shadow is not None:
+            defined = source.shadow.defined(self.source_index)
+            bad = ~defined if self.takes is None else ~defined & self.takes
+            if bad.any():
+                first = [int(i[bad][0]) for i in self.source_index]
+                raise uninitialised(source, first, int(bad.sum()), bad.size)
+        values = source.data[self.source_index]
+        if self.takes is not None:
+            values = where(self.takes, values, values.dtype.type(0))
+        target.data[self.target_index] = values
+        if target.shadow is not None:
+            target.shadow.mark(self.target_index)
+
+
+def _flat(pointer: Pointer, lanes: Lanes | None, mask: Any) -> Any:
+    if lanes is None:
+        return np.asarray(pointer.flat).reshape(-1)
+    return lanes.spread(pointer.flat)[mask]

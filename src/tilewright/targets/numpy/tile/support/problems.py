@@ -1,0 +1,47 @@
+"""What support functions raise when a kernel does something wrong.
+
+They know buffers and indices; the launcher knows the block and, from the line of generated code,
+the author's. `kernel.py` makes a `TileFault` of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.targets.numpy.tile.api import FaultKind
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence of explanation, with the number of a place if it has one of its own."""
+
+    text: str
+    place: int | None = None
+
+
+class Problem(Exception):
+    """Something to report at the current statement, or at `place` if that is given."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        message: str,
+        notes: Sequence[Note | str] = (),
+        place: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: FaultKind = kind
+        self.message = message
+        self.notes = [Note(note) if isinstance(note, str) else note for note in notes]
+        self.place = place
+
+
+def index_text(name: str, index: Sequence[int]) -> str:
+    """`A_shared[3, 0]`."""
+    return f"{name}[{', '.join(str(int(i)) for i in index)}]"
+
+
+def count_text(count: int, noun: str) -> str:
+    """`1 element`, `2 elements`."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,171 @@
+"""Races between the iterations of a `tile.parallel`.
+
+Iterations have no order: if two of them write different values to one element, or one reads what
+another writes, the result is a matter of chance. For each buffer that such a loop writes (and
+whose accesses could not be shown to keep to themselves when the code was written) the first
+iteration that wrote an element is remembered, and the first two that read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, index_text
+
+
+class _Log:
+    """Who touched the elements of one buffer; -1 is nobody.
+
+    Only elements that were touched have an entry: a loop works on a tile, the buffer may be all of
+    global memory.
+    """
+
+    def __init__(self) -> None:
+        self.elements: Any = np.zeros(0, np.int64)
+        """Flat indices, in rising order."""
+        none = np.zeros(0, np.int64)
+        self.writer, self.write_place = none, none
+        self.reader, self.read_place = none, none
+        self.other = none
+        """A second reader."""
+
+    def entries(self, elements: Any) -> Any:
+        """Where elements are noted; those that are new get an entry."""
+        found = np.searchsorted(self.elements, elements)
+        known = np.zeros(len(elements), np.bool_)
+        inside = found < len(self.elements)
+        known[inside] = self.elements[found[inside]] == elements[inside]
+        if known.all():
+            return found
+        grown = np.union1d(self.elements, elements)
+        place = np.searchsorted(grown, self.elements)
+        for name in ("writer", "write_place", "reader", "read_place", "other"):
+            wider = np.full(len(grown), -1, np.int64)
+            wider[place] = getattr(self, name)
+            setattr(self, name, wider)
+        self.elements = grown
+        return np.searchsorted(grown, elements)
+
+
+class Races:
+    """The accesses of one execution of a parallel loop."""
+
+    def __init__(self, describe: Callable[[int], str]) -> None:
+        self._describe = describe
+        """An iteration in words."""
+        self._logs: dict[int, _Log] = {}
+
+    def _log(self, buffer: TileBuffer) -> _Log:
+        return self._logs.setdefault(id(buffer.data), _Log())
+
+    def read(self, buffer: TileBuffer, elements: Any, lanes: Any, place: int) -> None:
+        """Iterations `lanes` read `elements` (flat indices)."""
+        log = self._log(buffer)
+        at = log.entries(elements)
+        writer = log.writer[at]
+        bad = (writer >= 0) & (writer != lanes)
+        if bad.any():
+            one = int(np.argmax(bad))
+            other = _Side("writes", int(writer[one]), int(log.write_place[at[one]]))
+            me = _Side("reads", int(lanes[one]), place)
+            raise self._problem(buffer, int(elements[one]), me, other)
+        fresh = log.reader[at] < 0
+        log.reader[at[fresh]] = lanes[fresh]
+        log.read_place[at[fresh]] = place
+        others = log.reader[at] != lanes
+        log.other[at[others]] = lanes[others]
+
+    def write(self, buffer: TileBuffer, elements: Any, lanes: Any, values: Any, place: int) -> None:
+        """Iterations `lanes` are about to write `values` to `elements`."""
+        log = self._log(buffer)
+        at = log.entries(elements)
+        for readers in (log.reader, log.other):
+            reader = readers[at]
+            bad = (reader >= 0) & (reader != lanes)
+            if bad.any():
+                one = int(np.argmax(bad))
+                other = _Side("reads", int(reader[one]), int(log.read_place[at[one]]))
+                me = _Side("writes", int(lanes[one]), place)
+                raise self._problem(buffer, int(elements[one]), me, other)
+        self._earlier(log, at, buffer, elements, lanes, values, place)
+        self._together(log, at, buffer, elements, lanes, values, place)
+        log.writer[at] = lanes
+        log.write_place[at] = place
+
+    def _earlier(
+        self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
+        place: int,
+    ) -> None:  # fmt: skip
+        """Another iteration wrote something else in a statement before."""
+        writer = log.writer[at]
+        suspects = (writer >= 0) & (writer != lanes)
+        if not suspects.any():
+            return
+        there = buffer.data[np.unravel_index(elements, buffer.data.shape)]
+        bad = suspects & (_bits(there) != _bits(values))
+        if bad.any():
+            one = int(np.argmax(bad))
+            other = _Side("writes", int(writer[one]), int(log.write_place[at[one]]))
+            me = _Side("writes", int(lanes[one]), place)
+            raise self._problem(buffer, int(elements[one]), me, other)
+
+    def _together(
+        self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
+        place: int,
+    ) -> None:  # fmt: skip
+        """Two iterations of the same statement: the last one stands for all of them."""
+        last = np.full(len(log.elements), -1, np.int64)
+        last[at] = np.arange(len(at))
+        winner = last[at]
+        bits = _bits(values)
+        bad = bits[winner] != bits
+        if bad.any():
+            one = int(np.argmax(bad))
+            two = int(winner[one])
+            me, other = (_Side("writes", int(lanes[each]), place) for each in (one, two))
+            pair = f": {values[one]} and {values[two]}"
+            raise self._problem(buffer, int(elements[one]), me, other, pair)
+
+    def _problem(
+        self, buffer: TileBuffer, element: int, me: _Side, other: _Side, values: str = ""
+    ) -> Problem:
+        index = [int(i) for i in np.unravel_index(element, buffer.data.shape)]
+        first, second = self._describe(me.lane), self._describe(other.lane)
+        what = index_text(buffer.name, index)
+        message = f"race in T.Parallel: {first} {me.verb} {what}, which {second} {other.verb}"
+        if values:
+            message += f" too{values}"
+        notes: list[Note | str] = []
+        if other.place != me.place:
+            notes.append(Note(f"{second} {other.verb} it here", other.place))
+        notes.append(buffer.describe())
+        if me.verb == other.verb:
+            fix = (
+                "iterations have no order: let each write an element of its own, use T.atomic_add "
+                "or T.reduce_*, or run that axis with T.serial"
+            )
+        else:
+            fix = (
+                "iterations have no order: split the loop in two, or write to another buffer and "
+                "copy it back"
+            )
+        return Problem("race", message, [*notes, fix], place=me.place)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two accesses of a race."""
+
+    verb: str
+    lane: int
+    place: int
+
+
+def _bits(values: Any) -> Any:
+    """Elements as integers, which compare bit by bit."""
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")

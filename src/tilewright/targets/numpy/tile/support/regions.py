@@ -1,0 +1,233 @@
+"""Boxes of buffers: reading, writing, and what happens at the borders.
+
+A region may reach beyond its buffer in global memory: reads give the safe value there (zero unless
+the author said otherwise) and writes are dropped, as the guards of a compiled kernel do. On-chip it
+may not. Regions of different rank match by leaving out extents of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.tile.support.buffers import Owned, TileBuffer
+from tilewright.targets.numpy.tile.support.problems import Problem, count_text, index_text
+
+
+class Region:
+    """A box of a buffer."""
+
+    __slots__ = ("buffer", "extents", "offsets")
+
+    def __init__(
+        self, buffer: TileBuffer, offsets: tuple[int, ...], extents: tuple[int, ...]
+    ) -> None:
+        self.buffer = buffer
+        self.offsets = offsets
+        self.extents = extents
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.extents, dtype=np.int64))
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.buffer.data.dtype.itemsize
+
+    def text(self) -> str:
+        """The region as an author would write it."""
+        if self.extents == self.buffer.shape and not any(self.offsets):
+            return self.buffer.name
+        pairs = zip(self.offsets, self.extents, strict=True)
+        return f"{self.buffer.name}[{', '.join(f'{o}:{o + e}' for o, e in pairs)}]"
+
+    # -- borders -----------------------------------------------------------------------------
+
+    def clip(self) -> tuple[tuple[slice, ...], tuple[slice, ...], bool]:
+        """The part inside the buffer, where it lies in the region, and whether that is all."""
+        outer: list[slice] = []
+        inner: list[slice] = []
+        is_whole = True
+        for offset, extent, limit in zip(
+            self.offsets, self.extents, self.buffer.data.shape, strict=True
+        ):
+            low, high = offset, offset + extent
+            if low < 0 or high > limit:
+                is_whole = False
+                low = min(max(low, 0), limit)
+                high = max(min(high, limit), low)
+            outer.append(slice(low, high))
+            inner.append(slice(low - offset, high - offset))
+        return tuple(outer), tuple(inner), is_whole
+
+    def box(self) -> tuple[slice, ...]:
+        """The slices of a region that must lie inside."""
+        outer, _, is_whole = self.clip()
+        if not is_whole:
+            raise self._outside()
+        return outer
+
+    def _outside(self) -> Problem:
+        buffer = self.buffer
+        beyond = [
+            (axis, offset, offset + extent, limit)
+            for axis, (offset, extent, limit) in enumerate(
+                zip(self.offsets, self.extents, buffer.data.shape, strict=True)
+            )
+            if offset < 0 or offset + extent > limit
+        ]
+        axis, low, high, limit = beyond[0]
+        message = (
+            f"region out of bounds: {self.text()}, but axis {axis} of {buffer.name} has "
+            f"{count_text(limit, 'element')}"
+        )
+        fix = (
+            f"let the region end at {limit}"
+            if low >= 0
+            else f"let the region begin at 0, not at {low}"
+        )
+        note = f"only global memory is guarded by the compiler; {fix}, or make {buffer.name} larger"
+        if low >= 0:
+            note += f" ({high} needed)"
+        return Problem("out of bounds", message, [buffer.describe(), note])
+
+    # -- access ------------------------------------------------------------------------------
+
+    def read(self, *, partial: bool = False, engine: str = "") -> tuple[Any, Any]:
+        """The elements, and which of them are defined (None: all).
+
+        Without `partial` an undefined element is reported; with it only a region that has nothing
+        else is.
+        """
+        buffer = self.buffer
+        outer, inner, is_whole = self.clip()
+        if not is_whole and not buffer.is_global:
+            raise self._outside()
+        if buffer.pending.parts:
+            buffer.pending.check(buffer.name, buffer.data, outer, writes=False, engine=engine)
+        values = buffer.data[outer]
+        defined = None
+        if buffer.shadow is not None:
+            defined = buffer.shadow.defined(outer)
+            if defined.all():
+                defined = None
+            elif not partial or (defined.size and not defined.any()):
+                raise self.uninitialised(defined, outer)
+        if is_whole:
+            return values, defined
+        grown = np.full(self.extents, buffer.safe, buffer.data.dtype)
+        grown[inner] = values
+        if defined is not None:
+            flags = np.ones(self.extents, np.bool_)
+            flags[inner] = defined
+            defined = flags
+        return grown, defined
+
+    def write(self, values: Any, defined: Any = None, *, engine: str = "") -> None:
+        """Put elements there; dropped where the region leaves global memory."""
+        buffer = self.buffer
+        outer, inner, is_whole = self.clip()
+        if not is_whole:
+            if not buffer.is_global:
+                raise self._outside()
+            values = np.broadcast_to(values, self.extents)[inner]
+            defined = None if defined is None else defined[inner]
+        if not buffer.writable:
+            raise read_only(buffer)
+        if buffer.pending.parts:
+            buffer.pending.check(buffer.name, buffer.data, outer, writes=True, engine=engine)
+        buffer.data[outer] = values
+        if buffer.shadow is None:
+            return
+        if defined is None:
+            buffer.shadow.mark(outer)
+        else:
+            buffer.shadow.assign(outer, defined)
+
+    def uninitialised(self, defined: Any, outer: tuple[slice, ...]) -> Problem:
+        """The report on the first element that is not defined."""
+        bad = np.argwhere(~defined)
+        first = [int(i) + part.start for i, part in zip(bad[0], outer, strict=True)]
+        return uninitialised(self.buffer, first, len(bad), defined.size)
+
+
+def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int) -> Problem:
+    """The report on a read of elements that nobody wrote."""
+    message = f"read of uninitialised {index_text(buffer.name, index)}"
+    notes = [f"{bad} of {count_text(total, 'element')} read hold nothing", buffer.describe()]
+    name = buffer.name
+    if buffer.home is not None and buffer.home.owners is not None:
+        owner = _owner(buffer, index)
+        if owner is not None and owner is not buffer:
+            message = f"read of {index_text(name, index)}, which {owner.name} has overwritten"
+            notes.append(owner.describe())
+            fix = (
+                f"{name} and {owner.name} share these bytes: read {name} before {owner.name} is "
+                "written, or keep them apart with reuse_group kind `distinct`"
+            )
+            return Problem("uninitialised", message, [*notes, fix])
+    if buffer.is_global:
+        fix = f"nobody has written {name} yet: fill it before the launch, or store to it first"
+    else:
+        fix = f"write it first: T.clear({name}), T.fill({name}, value) or T.copy(source, {name})"
+    return Problem("uninitialised", message, [*notes, fix])
+
+
+def _owner(buffer: TileBuffer, index: Sequence[int]) -> TileBuffer | None:
+    """Who wrote the bytes of an element of an arena."""
+    shadow = buffer.shadow
+    assert buffer.home is not None and isinstance(shadow, Owned)
+    owners: list[int] = shadow.owners[tuple(index)].tolist()
+    for number in owners:
+        if number and number != shadow.me:
+            return buffer.home.buffers[number - 1]
+    return None
+
+
+def read_only(buffer: TileBuffer) -> Problem:
+    """The report on a write to an array that must not change."""
+    return Problem(
+        "read-only",
+        f"write to {buffer.name}, which is read-only",
+        [buffer.describe(), f"pass an array that can be written for {buffer.name}"],
+    )
+
+
+def part(buffer: TileBuffer, offsets: Sequence[Any], extents: Sequence[Any]) -> Region:
+    """A box of a buffer."""
+    return Region(buffer, tuple(int(o) for o in offsets), tuple(int(e) for e in extents))
+
+
+def as_region(what: Region | TileBuffer) -> Region:
+    """A region, or the whole of a buffer."""
+    if isinstance(what, Region):
+        return what
+    return Region(what, (0,) * what.data.ndim, what.data.shape)
+
+
+def squeezed(extents: Sequence[int]) -> tuple[int, ...]:
+    """Extents without those of 1."""
+    return tuple(extent for extent in extents if extent != 1)
+
+
+def fitted(values: Any, source: Region, target: Region) -> Any:
+    """The elements of `source` in the shape of `target`."""
+    if values.shape == target.extents:
+        return values
+    if squeezed(values.shape) != squeezed(target.extents):
+        message = f"{source.text()} has shape {values.shape}, {target.text()} has {target.extents}"
+        raise Problem(
+            "shape", message, ["extents must agree, apart from those of 1; slice one of the two"]
+        )
+    return values.reshape(target.extents)
+
+
+def matrix(values: Any) -> Any:
+    """A tile of rank 2, from one with further extents of 1 in front."""
+    while values.ndim > 2 and values.shape[0] == 1:
+        values = values[0]
+    if values.ndim > 2:
+        values = values.reshape(squeezed(values.shape))
+    return values if values.ndim >= 2 else values.reshape(1, -1)

@@ -1,0 +1,49 @@
+"""Every op that tile-level IR can hold has a rule, or a reason why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.targets.numpy.tile.tile_support import block, compiled
+from tilewright.dialects.arith import Arith
+from tilewright.dialects.math import Math
+from tilewright.dialects.memref import Memref
+from tilewright.dialects.nv import Nv
+from tilewright.dialects.scf import Scf
+from tilewright.dialects.tile import Tile
+from tilewright.targets.numpy import Unsupported
+from tilewright.targets.numpy.ops import RULES as RULES_OF_POINTERS
+from tilewright.targets.numpy.tile.ops import RULES
+
+ENDS = {"tile.yield", "scf.yield", "scf.condition", "scf.reduce.return", "scf.forall.in_parallel"}
+
+
+@pytest.mark.parametrize("dialect", [Tile, Nv], ids=lambda dialect: dialect.name)
+def test_every_op_has_a_rule(dialect: object) -> None:
+    names = {op.name for op in dialect.operations}  # pyright: ignore[reportAttributeAccessIssue]
+    assert names - set(RULES) - ENDS == set()
+
+
+def test_scalar_ops_are_those_of_the_pointer_level() -> None:
+    names = {op.name for dialect in (Arith, Math) for op in dialect.operations}
+    missing = {name for name in names if name not in RULES}
+    assert missing.isdisjoint(RULES_OF_POINTERS)
+    assert len(names - missing) > 80
+    loops = {op.name for op in Scf.operations} & {"scf.for", "scf.if", "scf.while"}
+    assert loops <= set(RULES)
+    accesses = {op.name for op in Memref.operations} & {"memref.load", "memref.store", "memref.dim"}
+    assert len(accesses) == 3
+    assert accesses <= set(RULES)
+
+
+def test_ops_of_other_levels_are_refused() -> None:
+    text = block(
+        "%A: memref<4xf32, #global>",
+        """
+    %x = tt.get_program_id x : i32
+""",
+    )
+    with pytest.raises(
+        Unsupported, match=r"'tt\.get_program_id' has no meaning in the NumPy target"
+    ):
+        compiled(text)
