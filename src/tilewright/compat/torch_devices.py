@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from tilewright.compat.notices import say_once
+from tilewright.runtime.arrays import torch_memory
 
 _MARK = "_tilewright_cuda"
 
@@ -78,6 +79,8 @@ def map_cuda_to_cpu(torch: Any) -> None:
     replace_cuda_functions(torch)
     _replace_generator(torch)
     _replace_autocast(torch)
+    torch_memory.device = "cuda"
+    torch_memory.as_it_is = host_memory
 
 
 class _Mapping:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -59,6 +60,22 @@ class HostArray:
 
     array: NumpyArray
     finish: Callable[[], None] | None = None
+
+
+@dataclass
+class TorchMemory:
+    """Where tensors of torch are, and how to see their memory.
+
+    A script that was written for a GPU may have its ``cuda`` tensors in host memory
+    (`compat.torch_devices`): then they say ``cuda``, and only inside `as_it_is` they say ``cpu``.
+    """
+
+    device: str = "cpu"
+    """For tensors that are made for an author."""
+    as_it_is: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+torch_memory = TorchMemory()
 
 
 def element_name(dtype: np.dtype[Any]) -> str:
@@ -111,8 +128,9 @@ def _torch_view(tensor: Any) -> NumpyArray:
 
 
 def _from_torch(tensor: Any) -> HostArray:
-    if tensor.device.type == "cpu":
-        return HostArray(_torch_view(tensor))
+    with torch_memory.as_it_is():
+        if tensor.device.type == "cpu":
+            return HostArray(_torch_view(tensor))
     _notice_copies(f"torch tensors on {tensor.device}")
     host = tensor.detach().cpu()
     return HostArray(_torch_view(host), lambda: tensor.copy_(host))

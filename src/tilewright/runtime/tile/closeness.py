@@ -1,0 +1,51 @@
+"""Whether two results agree, except for a small part of their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.arrays import NumpyArray, host_array, is_array
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    rtol: float = 1e-2,
+    atol: float = 1e-3,
+    max_mismatched_ratio: float = 0.001,
+    *,
+    equal_nan: bool = True,
+    base_name: str = "result",
+    ref_name: str = "reference",
+) -> None:
+    """Raise AssertionError if more than the given part of the elements differ.
+
+    An element agrees if it is within ``atol + rtol * |expected|``.
+    """
+    found, wanted = _comparable(actual), _comparable(expected)
+    if found.shape != wanted.shape:
+        raise AssertionError(
+            f"{base_name} has shape {found.shape}, {ref_name} has shape {wanted.shape}"
+        )
+    agree = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    mismatched = int(agree.size - np.count_nonzero(agree))
+    if mismatched <= max_mismatched_ratio * agree.size:
+        return
+    first = tuple(int(index) for index in np.argwhere(~agree)[0])
+    with np.errstate(invalid="ignore"):
+        greatest = float(np.nanmax(np.abs(found - wanted)))
+    raise AssertionError(
+        f"{base_name} and {ref_name} differ in {mismatched} of {agree.size} elements "
+        f"({mismatched / agree.size:.2%}, {max_mismatched_ratio:.2%} are allowed) with rtol={rtol:g}"
+        f", atol={atol:g}: the first at {list(first)} is {found[first]:g} instead of "
+        f"{wanted[first]:g}, the greatest difference is {greatest:g}"
+    )
+
+
+def _comparable(value: Any) -> NumpyArray:
+    """`value` as floats that hold all of its values, or nearly so for 64-bit integers."""
+    array = host_array(value).array if is_array(value) else np.asarray(value)
+    small = array.dtype.kind == "V" or array.dtype in (np.float16, np.float32)
+    return array.astype(np.float32 if small else np.float64)

@@ -1,0 +1,220 @@
+"""What a kernel checks of its arguments before it runs.
+
+Number of arguments, tensor or number, device, rank, dtype, shape, strides, alignment: a message
+names the kernel, the argument and what of it is wrong. Sizes that were left open (``T.dynamic``)
+are solved here, one unknown at a time, and every later dimension has to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tilewright.frontend.callers import located
+from tilewright.language.T.symbols import Size, evaluate, solve, text
+from tilewright.runtime.arrays import HostArray, NumpyArray, host_array, is_array
+from tilewright.runtime.tile.tensors import device_of
+
+if TYPE_CHECKING:
+    from tilewright.language.T.prim_func import Param
+
+BAD_ARGUMENT = "TW6030"
+_FP8_FAMILIES = (("float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz"),
+                 ("float8_e5m2", "float8_e5m2fnuz"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Arguments that fit: memory of this machine for tensors, numbers for scalars."""
+
+    values: tuple[HostArray | Any, ...]
+    sizes: dict[str, int]
+    """The sizes that were left open."""
+
+
+@dataclass
+class _Call:
+    """What the arguments so far have told about a call."""
+
+    kernel: str
+    untouched: Collection[str]
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    device: tuple[str, str] | None = None
+    """Of the first tensor, with its name."""
+
+
+def check_arguments(
+    kernel: str,
+    params: Sequence[Param],
+    arguments: Sequence[Any],
+    expected: Sequence[Param],
+    untouched: Collection[str] = (),
+) -> Checked:
+    """`arguments` for `expected`, the parameters that the caller passes, or an error.
+
+    Parameters that are `untouched` by the kernel may be None.
+    """
+    if len(arguments) != len(expected):
+        names = ", ".join(param.name for param in expected)
+        outputs = [param.name for param in params if param not in expected]
+        made = f" ({', '.join(outputs)} is made by the call)" if outputs else ""
+        _fail(
+            TypeError(
+                f"{kernel} takes {len(expected)} arguments ({names}){made}, "
+                f"{len(arguments)} were given"
+            )
+        )
+    call = _Call(kernel, untouched)
+    values = [
+        _value(call, param, argument)
+        for param, argument in zip(expected, arguments, strict=True)
+    ]
+    return Checked(tuple(values), call.sizes)
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise located(error, BAD_ARGUMENT) from None
+
+
+def _value(call: _Call, param: Param, argument: Any) -> Any:
+    where = f"{call.kernel}.{param.name}"
+    if param.kind == "scalar":
+        return _number(where, param, argument)
+    if param.kind == "pointer":
+        _fail(TypeError(f"{where} is a raw address: target numpy takes tensors only"))
+    if argument is None:
+        if param.name in call.untouched:
+            return None
+        _fail(ValueError(f"{where} is expected to have non-NULL pointer"))
+    if not is_array(argument):
+        _fail(
+            TypeError(
+                f"{where} is a tensor of {param.dtype}, but {argument!r} was given: pass a NumPy "
+                "array, a torch tensor, or anything that speaks DLPack"
+            )
+        )
+    _check_device(call, where, argument)
+    try:
+        host = host_array(argument)
+    except (TypeError, ValueError, RuntimeError) as error:
+        _fail(TypeError(f"{where}: {error}"))
+    array = host.array
+    _check_rank(where, param, array)
+    array = _with_dtype(where, param, array)
+    _check_shape(where, param, array, call.sizes)
+    _check_strides(where, param, array, call.sizes)
+    _check_alignment(where, array)
+    return HostArray(array, host.finish)
+
+
+def _number(where: str, param: Param, argument: Any) -> Any:
+    if is_array(argument) and getattr(argument, "shape", None) != ():
+        _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
+    wanted = param.dtype.as_numpy()
+    try:
+        number = wanted.type(argument)
+    except (TypeError, ValueError, OverflowError):
+        _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
+    if wanted.kind in "iu" and int(argument) != int(number):
+        _fail(ValueError(f"{where}: {argument!r} does not fit {param.dtype}"))
+    return number
+
+
+def _check_device(call: _Call, where: str, argument: Any) -> None:
+    device = device_of(argument)
+    if call.device is None:
+        call.device = (device, where)
+        return
+    first, holder = call.device
+    if device != first:
+        _fail(
+            ValueError(
+                f"{where} is on device {device}, but {holder} is on device {first}: move all "
+                "tensors of a call to one device"
+            )
+        )
+
+
+def _check_rank(where: str, param: Param, array: NumpyArray) -> None:
+    if array.ndim != len(param.shape):
+        declared = ", ".join(text(size) for size in param.shape)
+        _fail(
+            ValueError(
+                f"{where} has rank {array.ndim}, shape {array.shape}, but it is declared with rank "
+                f"{len(param.shape)}, shape ({declared})"
+            )
+        )
+
+
+def _with_dtype(where: str, param: Param, array: NumpyArray) -> NumpyArray:
+    """The array with the elements that the kernel declares, where the bits agree."""
+    wanted = param.dtype.as_numpy()
+    if array.dtype == wanted:
+        return array
+    if array.dtype.itemsize == wanted.itemsize and _is_interchangeable(array.dtype, wanted):
+        return array.view(wanted)
+    _fail(
+        TypeError(
+            f"{where} has dtype {array.dtype}, but it is declared with dtype {param.dtype}: "
+            f"convert the argument, or declare it as T.Tensor(..., '{array.dtype}')"
+        )
+    )
+
+
+def _is_interchangeable(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    if wanted == np.bool_:
+        return found.kind in "iu"
+    return any(found.name in family and wanted.name in family for family in _FP8_FAMILIES)
+
+
+def _check_shape(where: str, param: Param, array: NumpyArray, sizes: dict[str, int]) -> None:
+    for axis, (size, number) in enumerate(zip(param.shape, array.shape, strict=True)):
+        _agree(f"{where} has shape[{axis}] = {number}", size, number, sizes)
+
+
+def _agree(found: str, size: Size, number: int, sizes: dict[str, int]) -> None:
+    """Solve `size` for `number`, or say that what was `found` does not fit."""
+    agrees = solve(size, number, sizes)
+    if agrees is True:
+        return
+    if agrees is None:
+        _fail(
+            ValueError(f"{found}, which is declared as {text(size)}: that leaves more than one "
+                       "size open")
+        )  # fmt: skip
+    value = evaluate(size, sizes)
+    because = "" if isinstance(size, int) else f" = {text(size)}"
+    _fail(ValueError(f"{found}, but {'no such size' if value is None else value}{because} is "
+                     "expected"))  # fmt: skip
+
+
+def _check_strides(where: str, param: Param, array: NumpyArray, sizes: dict[str, int]) -> None:
+    """Strides that are not declared are those of a contiguous tensor."""
+    strides = tuple(step // array.itemsize for step in array.strides)
+    if param.strides is not None:
+        for axis, (size, number) in enumerate(zip(param.strides, strides, strict=True)):
+            if array.shape[axis] > 1:  # otherwise the stride leads nowhere
+                _agree(f"{where} has strides[{axis}] = {number}", size, number, sizes)
+        return
+    if array.flags.c_contiguous or array.size <= 1:
+        return
+    _fail(
+        ValueError(
+            f"{where} has strides {strides}, but it is declared contiguous: pass a contiguous "
+            "copy, or declare it as T.StridedTensor(shape, strides, dtype)"
+        )
+    )
+
+
+def _check_alignment(where: str, array: NumpyArray) -> None:
+    offset = array.__array_interface__["data"][0] % array.itemsize
+    if offset and array.size:
+        _fail(
+            ValueError(
+                f"{where} has a byte offset of {offset}: its first element is not aligned to the "
+                f"{array.itemsize} bytes of {array.dtype}; pass a copy"
+            )
+        )

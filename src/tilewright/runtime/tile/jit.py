@@ -1,0 +1,182 @@
+"""`@tw.jit` for kernels of `T`: compiled on first use, kept by what they were compiled for.
+
+*Eager*: the function is the kernel. A call with tensors compiles for their shapes and runs.
+
+*Lazy*: the function is a factory that returns a ``@T.prim_func``. A call returns the compiled
+kernel; that one is called with tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, cast
+
+from tilewright.language.T.eager import Eager
+from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.pass_configs import checked_configs
+from tilewright.runtime.tile.targets import checked_target
+
+_EAGER_NAMES = frozenset({"Kernel", "ClusterKernel"})
+
+
+class TileJIT:
+    """A function that is a kernel of `T`, or makes one."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        out_idx: int | Sequence[int] | None = None,
+        target: object = None,
+        pass_configs: Mapping[Any, Any] | None = None,
+    ) -> None:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@jit takes a function written with def, not {function!r}")
+        self.function = function
+        self.out_idx = out_idx
+        self.target = checked_target(target)
+        self.pass_configs = checked_configs(pass_configs)
+        self.cache: dict[Any, CompiledTileKernel] = {}
+        functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def _eager(self) -> Eager | None:
+        is_own = not _EAGER_NAMES.isdisjoint(self.function.__code__.co_names)
+        return Eager(self.function) if is_own else None
+
+    @property
+    def is_eager(self) -> bool:
+        return self._eager is not None
+
+    # -- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run an eager kernel, or compile the kernel that a factory makes."""
+        eager = self._eager
+        if eager is None:
+            return self.compile(*args, **kwargs)
+        arguments = eager.bind(args, kwargs)
+        kernel = self._specialised(eager, arguments)
+        passed = [arguments[param.name] for param in kernel.inputs]
+        return kernel(*passed)
+
+    def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
+        """The kernel for these arguments, not run."""
+        eager = self._eager
+        if eager is not None:
+            return self._specialised(eager, eager.bind(args, kwargs))
+        key = (_frozen(args), _frozen(kwargs))
+        kernel = self.cache.get(key)
+        if kernel is None:
+            kernel = self.cache[key] = self._made(self.function(*args, **kwargs))
+        return kernel
+
+    def _specialised(self, eager: Eager, arguments: Mapping[str, Any]) -> CompiledTileKernel:
+        survey = eager.survey(arguments)
+        shapes = {
+            param.name: tuple(getattr(arguments[param.name], "shape", ()))
+            for param in survey.params
+            if param.kind == "tensor"
+        }
+        known = eager.unify(survey, shapes)
+        key = eager.key(arguments, known)
+        kernel = self.cache.get(key)
+        if kernel is None:
+            made = eager.specialise(arguments, known)
+            kernel = self.cache[key] = CompiledTileKernel(made, self.out_idx, target=self.target)
+        return kernel
+
+    def _made(self, result: object) -> CompiledTileKernel:
+        if not isinstance(result, PrimFunc):
+            raise TypeError(
+                f"{self.function.__name__} returned {result!r}, but a factory under @jit returns "
+                "the function that it decorated with @T.prim_func"
+            )
+        return CompiledTileKernel(result, self.out_idx, target=self.target)
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        """The traced function for these arguments."""
+        return self.compile(*args, **kwargs).prim_func
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(
+        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+    ) -> list[CompiledTileKernel | None]:
+        """The kernels for several sets of arguments, tuples or dicts, in their order."""
+        found: list[CompiledTileKernel | None] = []
+        for config in configs:
+            try:
+                if isinstance(config, Mapping):
+                    found.append(self.compile(**cast("Mapping[str, Any]", config)))
+                else:
+                    found.append(self.compile(*config))
+            except Exception:
+                if not ignore_error:
+                    raise
+                found.append(None)
+        return found
+
+    def __repr__(self) -> str:
+        return f"TileJIT({self.function.__module__}.{self.function.__qualname__})"
+
+
+def tile_jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    target: object = None,
+    target_host: object = None,
+    execution_backend: object = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | None = None,
+    compile_flags: object = None,
+) -> Any:
+    """Make a `T` kernel of a function, or of what the function returns.
+
+    `target_host`, `execution_backend`, `verbose`, `debug_root_path` and `compile_flags` are
+    accepted for TileLang's sake; they have no meaning for target numpy.
+    """
+
+    def decorate(function: Callable[..., Any]) -> TileJIT:
+        return TileJIT(function, out_idx=out_idx, target=target, pass_configs=pass_configs)
+
+    return decorate if function is None else decorate(function)
+
+
+def compile_tile(
+    func: PrimFunc,
+    out_idx: int | Sequence[int] | None = None,
+    execution_backend: object = None,
+    target: object = None,
+    target_host: object = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: object = None,
+) -> CompiledTileKernel:
+    """Compile one traced function."""
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
+    checked_configs(pass_configs)
+    return CompiledTileKernel(func, out_idx, target=checked_target(target))
+
+
+def _frozen(value: Any) -> Any:
+    """`value` as part of a key."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(each) for each in cast("Sequence[Any]", value))
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[Any, Any]", value)
+        return tuple((key, _frozen(each)) for key, each in sorted(entries.items()))
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value

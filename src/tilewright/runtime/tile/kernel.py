@@ -1,0 +1,206 @@
+"""A compiled `T` kernel: called with tensors, it checks them, runs, and returns its results.
+
+    kernel = matmul(1024, 1024, 1024)      # a factory that returns a PrimFunc, under @tw.jit
+    c = kernel(a, b)
+
+`out_idx` names parameters that the caller does not pass: the call makes them and returns them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tilewright.frontend.callers import located
+from tilewright.language.T.prim_func import Param, PrimFunc
+from tilewright.language.T.symbols import evaluate
+from tilewright.runtime.arrays import HostArray, host_array
+from tilewright.runtime.progress import progress_bar
+from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
+from tilewright.runtime.tile.options import current_tile_options
+from tilewright.runtime.tile.profiler import Profiler
+from tilewright.runtime.tile.supply import TensorSupplyType
+from tilewright.runtime.tile.tensors import example_of, new_tensor
+from tilewright.targets.numpy.api import Buffer
+from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
+from tilewright.targets.numpy.tile import TileOptions, TileReport, compile_tile_module
+
+
+class CompiledTileKernel:
+    """One function of the IR, ready to run."""
+
+    def __init__(
+        self,
+        prim_func: PrimFunc,
+        out_idx: int | Sequence[int] | None = None,
+        *,
+        target: str = "numpy",
+    ) -> None:
+        self.prim_func = prim_func
+        self.target = target
+        self.out_idx = _positions(prim_func, out_idx)
+        self.report: TileReport | None = None
+        """What happened in the last run."""
+        self.config: Mapping[str, Any] | None = None
+        """The configuration that a tuner chose."""
+        self.latency: float | None = None
+        """Milliseconds that the tuner measured, and those of its reference."""
+        self.ref_latency: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.prim_func.name
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        return self.prim_func.params
+
+    @cached_property
+    def inputs(self) -> tuple[Param, ...]:
+        """The parameters that the caller passes."""
+        return tuple(p for n, p in enumerate(self.params) if n not in self.out_idx)
+
+    @cached_property
+    def untouched(self) -> frozenset[str]:
+        """The parameters that the kernel does nothing with: they may be None."""
+        arguments = self.prim_func.func.body.block.args
+        return frozenset(
+            param.name
+            for param, argument in zip(self.params, arguments, strict=True)
+            if not argument.uses
+        )
+
+    @cached_property
+    def program(self) -> NumpyProgram:
+        """The kernel as a NumPy program; made once."""
+        return compile_tile_module(self.prim_func.module.clone())
+
+    # -- running -----------------------------------------------------------------------------
+
+    def __call__(self, *arguments: Any) -> Any:
+        checked = check_arguments(
+            self.name, self.params, arguments, self.inputs, self.untouched
+        )
+        like = example_of(arguments)
+        given = iter(checked.values)
+        outputs: list[Any] = []
+        values: list[Any] = []
+        for number, param in enumerate(self.params):
+            if number not in self.out_idx:
+                values.append(next(given))
+                continue
+            output = self._output(param, checked.sizes, like)
+            outputs.append(output)
+            values.append(host_array(output))
+        self._launch(values)
+        return self._returned(outputs, arguments)
+
+    def _output(self, param: Param, sizes: dict[str, int], like: Any) -> Any:
+        shape = [evaluate(size, sizes) for size in param.shape]
+        numbers = [size for size in shape if size is not None]
+        if len(numbers) < len(shape):
+            message = (
+                f"{self.name}.{param.name} cannot be made: a size of it is not told by the other "
+                "arguments. Pass it, and take it out of out_idx"
+            )
+            raise located(ValueError(message), BAD_ARGUMENT) from None
+        return new_tensor(numbers, param.dtype, like)
+
+    def _launch(self, values: Sequence[Any]) -> None:
+        arguments = [
+            Buffer(param.name, value.array, initialised=number not in self.out_idx)
+            if isinstance(value, HostArray)
+            else value
+            for number, (param, value) in enumerate(zip(self.params, values, strict=True))
+        ]
+        self.report = self.program.launch(arguments, self._options())
+        for value in values:
+            if isinstance(value, HostArray) and value.finish is not None:
+                value.finish()
+
+    def _options(self) -> TileOptions:
+        bar = progress_bar(self.name) if sys.stderr.isatty() else None
+        return current_tile_options(progress=bar)
+
+    def _returned(self, outputs: list[Any], arguments: Sequence[Any]) -> Any:
+        returned = self.prim_func.returned
+        if returned is not None:  # an eager kernel says what it returns
+            every = iter(outputs), iter(arguments)
+            values = [next(every[number not in self.out_idx]) for number in range(len(self.params))]
+            outputs = [values[number] for number in returned]
+            return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
+        if not outputs:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The program that runs."""
+        return self.program.source
+
+    def get_host_source(self) -> str:
+        """What calls the program; on this target the wrapper is Python, there is no source."""
+        names = ", ".join(param.name for param in self.inputs)
+        return f"# target {self.target}: the wrapper of {self.name}({names}) is Tilewright itself\n"
+
+    def show_source(self, which: str = "kernel") -> None:
+        """Print the program, or with ``"host"`` what calls it."""
+        text = self.get_host_source() if which == "host" else self.get_kernel_source()
+        sys.stdout.write(f"{text}\n")
+
+    def export_sources(self, kernel_path: str | None = None, host_path: str | None = None) -> None:
+        """Write the sources to files."""
+        for path, text in (
+            (kernel_path, self.get_kernel_source()),
+            (host_path, self.get_host_source()),
+        ):
+            if path is not None:
+                Path(path).write_text(text, encoding="utf-8")
+
+    def export_library(self, path: str) -> None:
+        raise NotImplementedError(
+            f"target {self.target} makes no library: compile {self.name} for a GPU to export one"
+        )
+
+    @property
+    def n_regs(self) -> int | None:
+        """Registers a thread; None where the target has none."""
+        return None
+
+    @property
+    def n_spills(self) -> int | None:
+        return None
+
+    def get_profiler(
+        self, tensor_supply_type: TensorSupplyType = TensorSupplyType.Auto
+    ) -> Profiler:
+        """Times and compares the kernel with inputs that it makes itself."""
+        return Profiler(self, tensor_supply_type)
+
+    def __repr__(self) -> str:
+        names = ", ".join(param.name for param in self.params)
+        return f"CompiledTileKernel({self.name}({names}) for {self.target})"
+
+
+def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The positions of parameters that a call makes."""
+    if prim_func.returned is not None or out_idx is None:
+        return tuple(n for n, param in enumerate(prim_func.params) if param.is_output)
+    count = len(prim_func.params)
+    given = [out_idx] if isinstance(out_idx, int) else list(out_idx)
+    found = [number + count if number < 0 else number for number in given]
+    for number, position in zip(given, found, strict=True):
+        if not 0 <= position < count:
+            raise ValueError(
+                f"out_idx has {number}, but {prim_func.name} has {count} parameters: "
+                f"use {-count} to {count - 1}"
+            )
+        if prim_func.params[position].kind != "tensor":
+            raise ValueError(
+                f"out_idx has {number}, but {prim_func.params[position].name} is no tensor"
+            )
+    return tuple(sorted(dict.fromkeys(found)))

@@ -1,0 +1,36 @@
+"""How `T` kernels run on this machine: set by a ``with`` around calls.
+
+with tile_running(schedules=20, seed=7): kernel(a, b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, replace
+from typing import Any
+
+from tilewright.targets.numpy.api import Progress
+from tilewright.targets.numpy.tile import TileOptions
+
+_current: ContextVar[TileOptions | None] = ContextVar("tile options", default=None)
+
+
+@contextmanager
+def tile_running(**changes: Any) -> Generator[TileOptions]:
+    """Run kernels inside the ``with`` with other options, for instance ``checked=False``."""
+    known = [each.name for each in fields(TileOptions)]
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
+    before = _current.set(replace(_current.get() or TileOptions(), **changes))
+    try:
+        yield _current.get() or TileOptions()
+    finally:
+        _current.reset(before)
+
+
+def current_tile_options(progress: Progress | None = None) -> TileOptions:
+    options = _current.get() or TileOptions()
+    return replace(options, progress=progress) if options.progress is None else options

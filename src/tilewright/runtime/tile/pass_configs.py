@@ -1,0 +1,56 @@
+"""Keys of ``pass_configs``: accepted by name or as strings, unknown ones are told once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+from typing import Any
+
+
+class PassConfigKey(StrEnum):
+    """Settings of the compiler that authors write in ``pass_configs``."""
+
+    TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
+    TL_DISABLE_FAST_MATH = "tl.disable_fast_math"
+    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
+    TL_PTXAS_REGISTER_USAGE_LEVEL = "tl.ptxas_register_usage_level"
+    TL_ENABLE_PTXAS_VERBOSE_OUTPUT = "tl.enable_ptxas_verbose_output"
+    TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE = "tl.enable_aggressive_shared_memory_merge"
+    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
+    TL_DISABLE_WGMMA = "tl.disable_wgmma"
+    TL_DISABLE_VECTORIZE_256 = "tl.disable_vectorize_256"
+    TL_DISABLE_SHUFFLE_ELECT = "tl.disable_shuffle_elect"
+    TL_DISABLE_SHARED_MEMORY_REUSE = "tl.disable_shared_memory_reuse"
+    TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
+    TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
+    TL_DISABLE_DATA_RACE_CHECK = "tl.disable_data_race_check"
+    TL_LAYOUT_VISUALIZATION_ENABLE = "tl.layout_visualization_enable"
+    TL_LAYOUT_VISUALIZATION_FORMATS = "tl.layout_visualization_formats"
+    TL_ENABLE_DUMP_IR = "tl.enable_dump_ir"
+    TL_DUMP_IR_DIR = "tl.dump_ir_path"
+    TL_FORCE_LET_INLINE = "tl.force_let_inline"
+    TIR_DISABLE_VECTORIZE = "tir.disable_vectorize"
+    TIR_USE_ASYNC_COPY = "tir.use_async_copy"
+    TIR_ENABLE_DEBUG = "tir.enable_debug"
+    CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
+
+
+_KNOWN = frozenset(key.value for key in PassConfigKey)
+_noticed: set[str] = set()
+
+
+def checked_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """The settings by their string names, unknown ones left out."""
+    found: dict[str, Any] = {}
+    for key, value in (configs or {}).items():
+        name = str(key.value if isinstance(key, Enum) else key)
+        if name in _KNOWN:
+            found[name] = value
+        elif name not in _noticed:
+            _noticed.add(name)
+            warnings.warn(f"pass_configs: {name!r} is not known and has no effect", stacklevel=5)
+    return found

@@ -1,0 +1,169 @@
+"""Timing a kernel, and comparing it with a reference, with inputs that are made for it.
+
+    profiler = kernel.get_profiler(tw.TensorSupplyType.Normal)
+    profiler.assert_allclose(lambda a, b: a @ b, rtol=1e-2, atol=1e-2)
+    print(profiler.do_bench(), "ms")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from tilewright.runtime.arrays import host_array, is_array
+from tilewright.runtime.tile.bench import do_bench
+from tilewright.runtime.tile.closeness import assert_close
+from tilewright.runtime.tile.options import tile_running
+from tilewright.runtime.tile.supply import TensorSupplyType, get_tensor_supply
+from tilewright.runtime.tile.tensors import copied
+
+if TYPE_CHECKING:
+    from tilewright.language.T.prim_func import Param
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+Program = Callable[..., Any]
+
+
+class Profiler:
+    """Runs one kernel with made-up inputs."""
+
+    def __init__(
+        self, kernel: CompiledTileKernel, supply_type: TensorSupplyType | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.supply_type = TensorSupplyType.Auto if supply_type is None else supply_type
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        return self.kernel.params
+
+    @property
+    def result_idx(self) -> tuple[int, ...]:
+        return self.kernel.out_idx
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.kernel(*arguments)
+
+    def inputs(self, sizes: Mapping[str, int] | None = None) -> list[Any]:
+        """A value for every parameter that the caller passes."""
+        supply = get_tensor_supply(self.supply_type, sizes)
+        return [supply(param) for param in self.kernel.inputs]
+
+    def run_once(self, func: Program | None = None) -> Any:
+        """What the kernel, or `func`, returns for made-up inputs."""
+        return (func or self.kernel)(*self.inputs())
+
+    # -- comparing ---------------------------------------------------------------------------
+
+    def assert_allclose(
+        self,
+        reference_program: Program,
+        input_tensors: Sequence[Any] | None = None,
+        atol: float = 1e-2,
+        rtol: float = 1e-2,
+        max_mismatched_ratio: float = 0.01,
+    ) -> None:
+        """Raise AssertionError unless the kernel's results are those of the reference."""
+        found, wanted = self._results(reference_program, input_tensors)
+        if len(found) != len(wanted):
+            raise AssertionError(
+                f"{self.kernel.name} returns {len(found)} tensors, the reference {len(wanted)}"
+            )
+        for number, (result, reference) in enumerate(zip(found, wanted, strict=True)):
+            if result is None or reference is None:
+                continue  # a reference that does not say
+            assert_close(
+                result,
+                reference,
+                rtol,
+                atol,
+                max_mismatched_ratio,
+                base_name=f"{self.kernel.name}, result {number}",
+            )
+
+    def manual_assert_close(
+        self,
+        reference_program: Program,
+        input_tensors: Sequence[Any] | None = None,
+        manual_check_prog: Program | None = None,
+    ) -> None:
+        """Let `manual_check_prog` compare the two lists of results."""
+        found, wanted = self._results(reference_program, input_tensors)
+        if manual_check_prog is not None:
+            manual_check_prog(found, wanted)
+
+    def _results(
+        self, reference_program: Program, input_tensors: Sequence[Any] | None
+    ) -> tuple[list[Any], list[Any]]:
+        inputs = self.inputs() if input_tensors is None else list(input_tensors)
+        wanted = _as_list(reference_program(*inputs))
+        return _as_list(self.kernel(*inputs)), wanted
+
+    def assert_consistent(self, repeat: int = 10) -> None:
+        """Raise AssertionError unless all runs leave the same bits.
+
+        Every run starts from the same inputs; where the order of events inside a block is open,
+        every run takes another one.
+        """
+        inputs = self.inputs()
+        first = self._bits(inputs, 0)
+        for number in range(1, repeat + 1):
+            again = self._bits(inputs, number)
+            for (name, before), (_, after) in zip(first, again, strict=True):
+                if before != after:
+                    raise AssertionError(
+                        f"{self.kernel.name} is not consistent: {name} of run {number} differs "
+                        f"from the first (schedule seeds {number} and 0)"
+                    )
+
+    def _bits(self, inputs: Sequence[Any], seed: int) -> list[tuple[str, bytes]]:
+        """All memory that the kernel could have written, by name."""
+        passed = [copied(value) for value in inputs]
+        with tile_running(seed=seed):
+            results = _as_list(self.kernel(*passed))
+        named = [(param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)]
+        named += [(f"result {number}", value) for number, value in enumerate(results)]
+        return [(name, host_array(value).array.tobytes()) for name, value in named]
+
+    # -- timing ------------------------------------------------------------------------------
+
+    def do_bench(
+        self,
+        func: Program | None = None,
+        warmup: float = 25,
+        rep: float = 100,
+        n_warmup: int = 0,
+        n_repeat: int = 0,
+        input_tensors: Sequence[Any] | None = None,
+        backend: str = "event",
+        quantiles: Sequence[float] | None = None,
+        return_mode: str = "mean",
+        dynamic_symbolic_constraints: Mapping[str, int] | None = None,
+        device: object = None,
+        early_stop_baseline: float | None = None,
+    ) -> Any:
+        """Milliseconds that the kernel, or `func`, takes for made-up inputs."""
+        inputs = (
+            self.inputs(dynamic_symbolic_constraints)
+            if input_tensors is None
+            else list(input_tensors)
+        )
+        return do_bench(
+            partial(func or self.kernel, *inputs),
+            warmup,
+            rep,
+            n_warmup,
+            n_repeat,
+            quantiles,
+            backend=backend,
+            return_mode=return_mode,
+            device=device,
+            early_stop_baseline=early_stop_baseline,
+        )
+
+
+def _as_list(results: Any) -> list[Any]:
+    if results is None:
+        return []
+    return [results] if is_array(results) else list(cast("Sequence[Any]", results))

@@ -1,0 +1,65 @@
+"""Tensors that authors pass and get: NumPy arrays, torch tensors, whatever speaks DLPack.
+
+Results are made in the likeness of the arguments: a call with torch tensors gives torch tensors.
+Where there are no arguments to look at, torch is taken if the author's program has loaded it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tilewright.runtime.arrays import NumpyArray, host_array, is_array, torch_memory
+
+if TYPE_CHECKING:
+    from tilewright.language.T.dtypes import dtype as Dtype
+
+_UNWRITTEN = 0xFF
+"""Fills results before a run: NaN, or -1, where a kernel leaves something out."""
+
+
+def is_torch(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch"
+
+
+def example_of(values: Sequence[object]) -> object | None:
+    """The first tensor among arguments, in whose likeness results are made."""
+    return next((value for value in values if is_array(value)), None)
+
+
+def device_of(tensor: object) -> str:
+    """The device that a tensor says it is on; ``cuda:0`` and ``cuda`` are the same."""
+    return str(getattr(tensor, "device", "cpu")).removesuffix(":0")
+
+
+def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
+    """A tensor for a kernel to fill."""
+    if is_torch(like):
+        return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=like.device)
+    array = np.empty(tuple(shape), dtype.as_numpy())
+    array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
+    return array
+
+
+def copied(tensor: Any) -> Any:
+    """The same values in other memory."""
+    return tensor.clone() if is_torch(tensor) else np.array(host_array(tensor).array)
+
+
+def in_framework(array: NumpyArray, dtype: Dtype) -> Any:
+    """`array` as the author's program has its tensors: of torch if it uses torch."""
+    if "torch" not in sys.modules:
+        return array
+    plain = array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array
+    bits = _torch().from_numpy(plain)
+    tensor = bits if plain is array else bits.view(dtype.as_torch())
+    return tensor.to(torch_memory.device)
+
+
+def _torch() -> Any:
+    import torch  # pyright: ignore[reportMissingImports] # optional, loaded where it is used
+
+    return cast("Any", torch)

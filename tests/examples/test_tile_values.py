@@ -1,0 +1,87 @@
+"""The examples of `T` against NumPy in float64, and against themselves in every form.
+
+Passes of the front half, more stages, roles: nothing of it may change a bit of the result.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.examples.tile_examples import NAMES, as_tuple, is_pipelined, load, results
+
+TOLERANCE = {
+    "attention": 2e-3,
+    "attention_backward": 2e-2,
+    "gemm_relu": 3e-2,
+    "linear_attention": 3e-3,
+    "persistent_gemm": 3e-2,
+}
+EXACT = ("cast_to_fp8", "top_k")
+FRONT_HALF = (
+    "bind-target",
+    "canonicalize",
+    "cse",
+    "wrap-scalar-fragment-access",
+    "inject-assumes",
+    "split-guards",
+    "expand-explicit-unroll",
+)
+PIPELINED = ("plan-pipeline", "expand-pipeline")
+ROLES = ("specialize-warps", *PIPELINED)
+PIPELINED_NAMES = tuple(name for name in NAMES if is_pipelined(load(name)))
+
+
+@cache
+def plain(name: str) -> list[np.ndarray]:
+    """The result of the kernels as they were traced."""
+    return results(load(name))
+
+
+def same(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_against_float64(name: str) -> None:
+    found, wanted = load(name).example(np.random.default_rng(1))
+    for result, exact in zip(as_tuple(found), as_tuple(wanted), strict=True):
+        error = np.abs(np.asarray(result, np.float64) - exact)
+        if name in EXACT:
+            assert not error.any()
+        else:
+            assert error.max() <= TOLERANCE.get(name, 2e-5)
+            assert np.abs(exact).max() > 10 * error.max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pass_of_the_front_half_keeps_the_bits(name: str) -> None:
+    example = load(name)
+    for count in range(1, len(FRONT_HALF) + 1):
+        same(results(example, *FRONT_HALF[:count]), plain(name))
+
+
+@pytest.mark.parametrize("stages", range(5))
+@pytest.mark.parametrize("name", PIPELINED_NAMES)
+def test_pipelined_under_several_schedules(name: str, stages: int) -> None:
+    found = results(load(name), *FRONT_HALF, *PIPELINED, num_stages=stages, schedules=3)
+    same(found, plain(name))
+
+
+@pytest.mark.parametrize("stages", range(5))
+@pytest.mark.parametrize("name", PIPELINED_NAMES)
+def test_split_into_roles_under_several_schedules(name: str, stages: int) -> None:
+    found = results(load(name), *FRONT_HALF, *ROLES, num_stages=stages, schedules=3)
+    same(found, plain(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", range(5))
+@pytest.mark.parametrize("passes", [PIPELINED, ROLES], ids=["pipelined", "roles"])
+@pytest.mark.parametrize("name", PIPELINED_NAMES)
+def test_twenty_schedules(name: str, passes: tuple[str, ...], stages: int) -> None:
+    found = results(load(name), *FRONT_HALF, *passes, num_stages=stages, schedules=20)
+    same(found, plain(name))
