@@ -1,0 +1,41 @@
+"""When on-chip buffers are in use, point by point, and why.
+
+    liveness = BufferLiveness(module)
+    for function in liveness.functions.values():
+        for buffer in function.buffers:
+            print(buffer.op, buffer.spans)         # half-open spans of points, with holes
+        print(function.conflict(one, other))       # None: they may share
+
+Shared memory (``ttg.local_alloc``) and tensor memory (``ttng.tmem_alloc``) alike, through views,
+loops, branches, jumps and warp-specialised partitions. A buffer that an asynchronous engine may
+still be reading or writing is in use until a wait that is known to end that.
+"""
+
+from tilewright.analysis.buffer_liveness.facts import AllocationOp, Engine, Touch, touches
+from tilewright.analysis.buffer_liveness.flow import Flow, Partition, Point
+from tilewright.analysis.buffer_liveness.liveness import (
+    BufferLiveness,
+    Conflict,
+    FunctionLiveness,
+    Held,
+    LiveBuffer,
+    Spans,
+)
+from tilewright.analysis.buffer_liveness.roots import BufferRoots
+
+__all__ = [
+    "AllocationOp",
+    "BufferLiveness",
+    "BufferRoots",
+    "Conflict",
+    "Engine",
+    "Flow",
+    "FunctionLiveness",
+    "Held",
+    "LiveBuffer",
+    "Partition",
+    "Point",
+    "Spans",
+    "Touch",
+    "touches",
+]

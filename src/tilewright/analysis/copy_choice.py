@@ -1,0 +1,152 @@
+"""Which instructions can do a copy, and if one cannot, why.
+
+A table of conditions, each with the sentence that explains its failure, so that a fallback can
+always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "Tensor-copy":
+
+* the innermost dimension is contiguous, the others lie at multiples of 16 bytes;
+* the box is at most 256 elements wide in every dimension, and a multiple of 16 bytes innermost;
+* at most five dimensions; elements as they are, nothing but zero where the box leaves the tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
+from xdsl.ir import BlockArgument, SSAValue
+
+from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+
+MAX_RANK = 5
+MAX_BOX = 256
+GRANULE_BYTES = 16
+
+
+@dataclass(frozen=True)
+class BulkCopy:
+    """A copy from global to shared memory, as the conditions see it."""
+
+    op: CopyOp
+    tensor: SSAValue
+    """The global tensor."""
+    box: tuple[int, ...]
+    """Extents of the part that is copied."""
+
+    @property
+    def element_bits(self) -> int:
+        return bit_width(element_type_of(self.op.src.type))
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.box) * self.element_bits // 8
+
+
+Condition = Callable[[BulkCopy], str | None]
+
+
+def _is_wanted(copy: BulkCopy) -> str | None:
+    return "the author wants no TMA (disable_tma=True)" if copy.op.disable_tma else None
+
+
+def _keeps_elements(copy: BulkCopy) -> str | None:
+    source, target = element_type_of(copy.op.src.type), element_type_of(copy.op.dst.type)
+    if source == target and copy.element_bits % 8 == 0:
+        return None
+    if source == target:
+        return f"elements of {source} are no whole bytes"
+    return f"the copy converts {source} to {target}"
+
+
+def _is_a_tensor(copy: BulkCopy) -> str | None:
+    if isinstance(copy.tensor, BlockArgument):
+        return None
+    return "the tensor is not an argument of the kernel"
+
+
+def _rank(copy: BulkCopy) -> str | None:
+    rank = len(shape_of(copy.tensor.type))
+    return None if rank <= MAX_RANK else f"the tensor has {rank} dimensions, the limit is 5"
+
+
+def _has_known_box(copy: BulkCopy) -> str | None:
+    return "the extents of the part are not constant" if DYNAMIC_INDEX in copy.box else None
+
+
+def _fits_box(copy: BulkCopy) -> str | None:
+    wide = [extent for extent in copy.box[:-1] if extent > MAX_BOX]
+    return f"the part is {wide[0]} elements wide, the limit is {MAX_BOX}" if wide else None
+
+
+def _has_whole_granules(copy: BulkCopy) -> str | None:
+    size = copy.box[-1] * copy.element_bits // 8
+    if size % GRANULE_BYTES == 0:
+        return None
+    return f"rows of the part have {size} bytes, no multiple of {GRANULE_BYTES}"
+
+
+def _has_good_strides(copy: BulkCopy) -> str | None:
+    """Every dimension but the last lies at multiples of 16 bytes."""
+    strides = _strides(copy.tensor)
+    if strides[-1] != 1:
+        return "the innermost dimension of the tensor is not contiguous"
+    for dimension, stride in enumerate(strides[:-1]):
+        if stride is None:
+            return f"the stride of dimension {dimension} of the tensor is not known"
+        size = stride * copy.element_bits // 8
+        if size % GRANULE_BYTES:
+            return f"the stride of dimension {dimension} is {size} bytes, no multiple of 16"
+    return None
+
+
+def _pads_with_zero(copy: BulkCopy) -> str | None:
+    owner = copy.op.dst.owner
+    if isinstance(owner, AllocOp) and owner.safe_value is not None:
+        return "what lies outside of the tensor is not to read as zero"
+    return None
+
+
+BULK_CONDITIONS: tuple[Condition, ...] = (
+    _is_wanted,
+    _keeps_elements,
+    _is_a_tensor,
+    _rank,
+    _has_known_box,
+    _fits_box,
+    _has_whole_granules,
+    _has_good_strides,
+    _pads_with_zero,
+)
+
+
+def bulk_copy(op: CopyOp) -> BulkCopy | str:
+    """`op` as a bulk copy into shared memory, or why it cannot be one."""
+    target = space_of(op.dst.type)
+    if space_of(op.src.type) is not Space.GLOBAL or target is None or not target.is_shared:
+        return "it does not copy global memory to shared memory"
+    source = op.src.owner
+    is_part = isinstance(source, RegionOp)
+    if not is_part and not isinstance(op.src.type, MemRefType):
+        return "the tensor is not an argument of the kernel"
+    copy = BulkCopy(op, base_of(op.src), tuple(shape_of(op.src.type)))
+    for condition in BULK_CONDITIONS:
+        problem = condition(copy)
+        if problem is not None:
+            return problem
+    return copy
+
+
+def _strides(tensor: SSAValue) -> list[int | None]:
+    """Strides in elements; None where only the run knows."""
+    type = tensor.type
+    assert isinstance(type, MemRefType)
+    if isinstance(type.layout, StridedLayoutAttr):
+        return list(type.layout.get_strides())
+    strides: list[int | None] = [1]
+    for extent in reversed(type.get_shape()[1:]):
+        last = strides[-1]
+        strides.append(None if last is None or extent == DYNAMIC_INDEX else last * extent)
+    return strides[::-1]

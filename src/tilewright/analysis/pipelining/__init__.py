@@ -1,0 +1,16 @@
+"""Which turns of a pipelined loop may overlap, and how: dependences, schedules, versions."""
+
+from tilewright.analysis.pipelining.automatic import plan_automatically
+from tilewright.analysis.pipelining.dependences import Dependences
+from tilewright.analysis.pipelining.manual import plan_manually
+from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_plan, versions_of
+
+__all__ = [
+    "Dependences",
+    "PipelinePlan",
+    "Refusal",
+    "check_plan",
+    "plan_automatically",
+    "plan_manually",
+    "versions_of",
+]

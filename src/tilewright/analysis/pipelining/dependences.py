@@ -1,0 +1,205 @@
+"""What the statements of a pipelined loop do to each other.
+
+A statement is an op of the body with effects that others can see; pure ops, and loads of memory
+that the body does not write, are repeated next to whoever uses them. Two statements depend on each
+other if they touch the same bytes and one writes them. A buffer is *renamable* if every turn of the
+loop fills it before anything else looks at it, and nobody outside of the loop does: then turns hand
+nothing to each other through it, and each turn may have a version of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import StoreOp
+from tilewright.dialects.scf import IfOp
+from tilewright.dialects.tile import AllocOp, ParallelOp, PipelineOp, Space
+from tilewright.dialects.tile.access import Facts, LooksThrough, Region, RegionAccess, base_of
+from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
+from tilewright.ir.effects import iter_effects
+from tilewright.ir.traversal import children, walk
+
+_VERSIONED_SPACES = (Space.SHARED, Space.SHARED_STATIC, Space.VAR, Space.LOCAL)
+
+
+class Dependences:
+    """The statements of one loop and what connects them."""
+
+    def __init__(self, loop: PipelineOp) -> None:
+        self.loop = loop
+        self.ops: tuple[Operation, ...] = tuple(scheduled_ops(loop))
+        self.number = {op: position for position, op in enumerate(self.ops)}
+        self.reads: list[list[Region]] = [reads(op) for op in self.ops]
+        self.writes: list[list[Region]] = [writes(op) for op in self.ops]
+        self.orders: list[bool] = [_touches_unknown(op) for op in self.ops]
+        """Whether a statement keeps its place among all others: barriers, output, foreign code."""
+
+    # -- what touches what -------------------------------------------------------------------
+
+    def touches(self, position: int) -> list[Region]:
+        return [*self.reads[position], *self.writes[position]]
+
+    def accessors(self, buffer: SSAValue) -> list[int]:
+        """The statements that touch `buffer`, in program order."""
+        return [
+            position
+            for position in range(len(self.ops))
+            if any(region.base is buffer for region in self.touches(position))
+        ]
+
+    def conflicts(self, first: int, second: int) -> Iterator[SSAValue | None]:
+        """The buffers through which two statements depend on each other; None is "anything"."""
+        if self.orders[first] or self.orders[second]:
+            yield None
+        pairs = [
+            *((one, other) for one in self.writes[first] for other in self.touches(second)),
+            *((one, other) for one in self.reads[first] for other in self.writes[second]),
+        ]
+        yield from dict.fromkeys(one.base for one, other in pairs if one.may_overlap(other))
+
+    @cached_property
+    def results_used(self) -> list[frozenset[int]]:
+        """For each statement, those that compute with a value it makes."""
+        return [frozenset(self._users(op)) for op in self.ops]
+
+    def _users(self, op: Operation) -> Iterator[int]:
+        pending = [use.operation for result in op.results for use in result.uses]
+        seen: set[Operation] = set()
+        while pending:
+            user = self._in_body(pending.pop())
+            if user in seen:
+                continue
+            seen.add(user)
+            if user in self.number:
+                yield self.number[user]
+            pending += [use.operation for result in user.results for use in result.uses]
+
+    def _in_body(self, op: Operation) -> Operation:
+        """The op of the body that `op` is, or is inside of."""
+        while op.parent_op() is not self.loop:
+            parent = op.parent_op()
+            assert parent is not None  # values of a body are used inside of it
+            op = parent
+        return op
+
+    # -- buffers -----------------------------------------------------------------------------
+
+    @cached_property
+    def renamable(self) -> dict[SSAValue, int]:
+        """Buffers that every turn fills first, with the statement that does."""
+        found: dict[SSAValue, int] = {}
+        for position, written in enumerate(self.writes):
+            for region in written:
+                if region.base not in found and self._fills_first(region.base, position):
+                    found[region.base] = position
+        return found
+
+    def why_not_renamable(self, buffer: SSAValue) -> str:
+        """What keeps turns from having a version of `buffer` each."""
+        owner, name = buffer.owner, buffer.name_hint or "the buffer"
+        if isinstance(owner, AllocOp):
+            name = owner.buffer_name
+            if owner.alias is not None or owner.offset_bytes is not None:
+                return f"{name} shares its storage with other buffers"
+        if not self._is_alone_with(buffer):
+            return f"{name} is used outside of the loop as well"
+        return f"a turn of the loop may read what an earlier one left in {name}"
+
+    def _fills_first(self, buffer: SSAValue, position: int) -> bool:
+        owner = buffer.owner
+        if not isinstance(owner, AllocOp) or owner.space not in _VERSIONED_SPACES:
+            return False
+        if owner.alias is not None or owner.offset_bytes is not None or owner.sizes:
+            return False
+        return self._is_alone_with(buffer) and self.fills_before_use(buffer, position)
+
+    def _is_alone_with(self, buffer: SSAValue) -> bool:
+        """Whether nobody outside of the loop sees what it leaves in `buffer`."""
+        others: dict[PipelineOp, None] = {}
+        for use in buffer.uses:
+            if self.loop.is_ancestor(use.operation):
+                continue
+            around = _pipeline_around(use.operation)
+            if around is None or around.is_ancestor(self.loop):
+                return False
+            others[around] = None
+        return all(_fills_somewhere(Dependences(other), buffer) for other in others)
+
+    def fills_before_use(self, buffer: SSAValue, position: int) -> bool:
+        """Whether the statement at `position` fills `buffer` before any other touches it."""
+        accessors = self.accessors(buffer)
+        if accessors[0] != position or any(each.base is buffer for each in self.reads[position]):
+            return False
+        filler = self.ops[position]
+        others = [self.ops[each] for each in accessors[1:]]
+        return _fills(filler, buffer, _guard_of(filler, others))
+
+
+def _pipeline_around(op: Operation) -> PipelineOp | None:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, PipelineOp):
+        around = around.parent_op()
+    return around
+
+
+def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:
+    accessors = dependences.accessors(buffer)
+    return bool(accessors) and dependences.fills_before_use(buffer, accessors[0])
+
+
+def _touches_unknown(op: Operation) -> bool:
+    """Whether `op` does something that regions do not tell."""
+    if any(is_async(each) for each in walk(op)):
+        return True
+    for effect in iter_effects(op):
+        if effect is None:
+            return True
+        is_fact = isinstance(effect.resource, Facts)
+        if effect.value is None and not is_fact and not isinstance(op, RegionAccess):
+            return True
+    return False
+
+
+def _guard_of(filler: Operation, others: Sequence[Operation]) -> SSAValue | None:
+    """The condition that decides about all of the ops alike."""
+    if not isinstance(filler, IfOp) or filler.has_else:
+        return None
+    condition = filler.operands[0]
+    for op in others:
+        if not isinstance(op, IfOp) or op.has_else or op.operands[0] is not condition:
+            return None
+    return condition
+
+
+def _fills(op: Operation, buffer: SSAValue, guard: SSAValue | None) -> bool:
+    """Whether `op` certainly writes every element of `buffer`."""
+    if isinstance(op, IfOp):
+        inside = children(op)
+        return guard is not None and any(_fills(each, buffer, None) for each in inside)
+    if isinstance(op, ParallelOp):
+        stores = [each for each in op.body_block.ops if isinstance(each, StoreOp)]
+        if not any(base_of(store.memref) is buffer for store in stores):
+            return False
+        if not all(isinstance(extent, int) for extent in op.extents):
+            return False
+        return _is_filled(writes(op), buffer) and _every_store_is_direct(op, buffer)
+    if isinstance(op, StoreOp):
+        return _is_filled(writes(op), buffer)
+    return isinstance(op, RegionAccess) and _is_filled(op.writes(), buffer)
+
+
+def _is_filled(regions: Sequence[Region], buffer: SSAValue) -> bool:
+    return any(region.base is buffer and region.is_whole for region in regions)
+
+
+def _every_store_is_direct(loop: ParallelOp, buffer: SSAValue) -> bool:
+    """Whether no store to `buffer` sits in a branch or an inner loop."""
+    stores = [each for each in walk(loop) if isinstance(each, StoreOp)]
+    return all(
+        store.parent is loop.body_block and not isinstance(store.memref.owner, LooksThrough)
+        for store in stores
+        if base_of(store.memref) is buffer
+    )

@@ -1,0 +1,156 @@
+"""A schedule of a pipelined loop, and the check that it computes what the serial loop does.
+
+Statement `x` of turn ``i`` runs at step ``i + stage(x)``, among the statements of a step in the
+order of ``order(x)``. So for a dependence of `b` on `a`:
+
+* inside one turn:     ``(stage a, order a) < (stage b, order b)``
+* from turn to turn:   `a` of turn ``i`` before `b` of turn ``i + 1``:
+  ``stage a < stage b + 1``, or equal and ``order a < order b``
+
+Dependences from turn to turn through a renamable buffer vanish if it has enough versions: the one
+that turn ``i`` fills is filled again by turn ``i + versions``, after its last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.pipelining.dependences import Dependences
+from tilewright.dialects.tile import AllocOp, PipelinePlanAttr
+from tilewright.dialects.tile.attributes import PlannedPipeline
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a schedule cannot be: the code, the sentence, and the ops it is about."""
+
+    code: str
+    message: str
+    ops: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """When the statements of a loop run, and how many versions its buffers need."""
+
+    ops: tuple[Operation, ...]
+    stage: tuple[int, ...]
+    order: tuple[int, ...]
+    is_async: tuple[bool, ...]
+    """Statements whose work may go on behind the next ones."""
+    versions: Mapping[SSAValue, int]
+    """Buffers of which there is more than one."""
+
+    @property
+    def depth(self) -> int:
+        """How many steps a turn takes beyond the first."""
+        return max(self.stage, default=0)
+
+    def attribute(self, dependences: Dependences) -> PipelinePlanAttr:
+        written = dict.fromkeys(region.base for each in dependences.writes for region in each)
+        groups = tuple(0 if each else -1 for each in self.is_async)
+        return PipelinePlanAttr(
+            PlannedPipeline(
+                self.stage,
+                self.order,
+                groups if any(self.is_async) else (),
+                tuple(self.versions.get(buffer, 1) for buffer in written),
+            )
+        )
+
+    def __str__(self) -> str:
+        rows = [("stage", "order", "statement")]
+        for op, stage, order, goes_on in zip(
+            self.ops, self.stage, self.order, self.is_async, strict=True
+        ):
+            rows.append((str(stage), str(order), op.name + (" (async)" if goes_on else "")))
+        lines = [f"{stage:>5} {order:>5}  {name}" for stage, order, name in rows]
+        for buffer, count in self.versions.items():
+            owner = buffer.owner
+            name = owner.buffer_name if isinstance(owner, AllocOp) else "buffer"
+            lines.append(f"{name}: {count} versions")
+        return "\n".join(lines)
+
+
+def versions_of(
+    dependences: Dependences, stage: tuple[int, ...], order: tuple[int, ...]
+) -> dict[SSAValue, int]:
+    """How many versions each renamable buffer needs so that no turn disturbs another."""
+    found: dict[SSAValue, int] = {}
+    for buffer, filler in dependences.renamable.items():
+        needed = 1
+        for user in dependences.accessors(buffer):
+            distance = stage[user] - stage[filler]
+            is_before = order[user] < order[filler]
+            needed = max(needed, distance + (0 if is_before and distance > 0 else 1))
+        if needed > 1:
+            found[buffer] = needed
+    return found
+
+
+def check_plan(
+    dependences: Dependences, stage: tuple[int, ...], order: tuple[int, ...]
+) -> Refusal | None:
+    """The first dependence that a schedule breaks."""
+    ops = dependences.ops
+    when = list(zip(stage, order, strict=True))
+    for first in range(len(ops)):
+        for user in sorted(dependences.results_used[first]):
+            if not _are_together(first, user, stage, order):
+                return Refusal(
+                    "TW4044",
+                    "a value is computed in one stage and used in another: statements that hand "
+                    "each other values share a stage, with no other stage in between",
+                    (ops[first], ops[user]),
+                )
+        for second in range(first + 1, len(ops)):
+            for buffer in dependences.conflicts(first, second):
+                if when[first] > when[second]:
+                    return _backwards(ops[first], ops[second], buffer)
+                is_free = buffer is not None and buffer in dependences.renamable
+                if not is_free and _overtakes(when[second], when[first]):
+                    return _overtaken(dependences, first, second, buffer)
+    return None
+
+
+def _are_together(first: int, second: int, stage: tuple[int, ...], order: tuple[int, ...]) -> bool:
+    """Whether only statements of one stage run from the one to the other."""
+    between = (n for n, place in enumerate(order) if order[first] <= place <= order[second])
+    return all(stage[number] == stage[first] for number in between)
+
+
+def _overtakes(late: tuple[int, int], early: tuple[int, int]) -> bool:
+    """Whether `early` of the next turn runs before `late` of this one."""
+    return (late[0], late[1]) > (early[0] + 1, early[1])
+
+
+def _backwards(first: Operation, second: Operation, buffer: SSAValue | None) -> Refusal:
+    return Refusal(
+        "TW4042",
+        f"a statement cannot run before another that it depends on{_through(buffer)}: in a turn of "
+        "the loop, stages must not decrease from the one to the other, nor the order in a stage",
+        (first, second),
+    )
+
+
+def _overtaken(
+    dependences: Dependences, first: int, second: int, buffer: SSAValue | None
+) -> Refusal:
+    why = "" if buffer is None else f" ({dependences.why_not_renamable(buffer)})"
+    return Refusal(
+        "TW4043",
+        f"a statement of the next turn would overtake one of this turn that it depends on"
+        f"{_through(buffer)}{why}",
+        (dependences.ops[first], dependences.ops[second]),
+    )
+
+
+def _through(buffer: SSAValue | None) -> str:
+    if buffer is None:
+        return ""
+    owner = buffer.owner
+    name = owner.buffer_name if isinstance(owner, AllocOp) else buffer.name_hint
+    return f" through {name}" if name else ""

@@ -1,0 +1,1 @@
+"""Merging of on-chip buffers by liveness: the problem, the plan, the rewriting, the proof."""

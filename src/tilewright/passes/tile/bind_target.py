@@ -1,0 +1,73 @@
+"""Make the target visible to every later pass.
+
+    func.func @k(...)   ->   func.func @k(...) attributes {tile.target = #tile.target<cuda, sm_90a>}
+
+Passes ask the function what it is compiled for and never look at the machine they run on. On
+Hopper and Blackwell ``sm_90`` means ``sm_90a``: warp-group products and register reallocation are
+instructions of that very chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import TargetAttr
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.memory.targets import target_named
+
+TARGET = "tile.target"
+UNKNOWN_TARGET = "TW6001"
+_OWN_INSTRUCTIONS = ("sm_90", "sm_100", "sm_120")
+_DEFAULT_ARCH = {"cuda": "sm_90a", "hip": "gfx942", "tenstorrent": "wormhole"}
+
+
+@dataclass(frozen=True)
+class BindTarget(Pass):
+    """Say on every function what it is compiled for."""
+
+    name = "bind-target"
+
+    target: str = "cuda:sm_90a"
+    """A kind of device and which of its kind: ``cuda:sm_90a``, ``hip:gfx942``, ``numpy``."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        kind, _, arch = self.target.partition(":")
+        problem = _problem(kind, arch)
+        if problem is not None:
+            engine.error(module, problem, UNKNOWN_TARGET)
+            return
+        bound = TargetAttr.of(kind, _promoted(arch or _DEFAULT_ARCH.get(kind)))
+        for op in module.ops:
+            if not isinstance(op, FuncOp):
+                continue
+            before = op.attributes.get(TARGET)
+            if before is not None and before != bound:
+                engine.error(
+                    op,
+                    f"the function is bound to {before} already, it cannot be compiled for {bound}",
+                    UNKNOWN_TARGET,
+                )
+                continue
+            op.attributes[TARGET] = bound
+
+
+def _problem(kind: str, arch: str) -> str | None:
+    if kind not in TargetAttr.KINDS:
+        return f"unknown target '{kind}': it is one of {', '.join(TargetAttr.KINDS)}"
+    if kind not in ("cuda", "hip") or not arch:
+        return None
+    try:
+        found = target_named(arch)
+    except LookupError as error:
+        return str(error)
+    if found.name.startswith("sm_") != (kind == "cuda"):
+        return f"{arch} is not an arch of {kind}"
+    return None
+
+
+def _promoted(arch: str | None) -> str | None:
+    return f"{arch}a" if arch in _OWN_INSTRUCTIONS else arch

@@ -1,0 +1,100 @@
+"""Write out loops whose author asked for it, before anything is scheduled.
+
+    scf.for %i = 0 to 3 step 1 {tile.unroll_explicit} { f(%i) }   ->   f(0) f(1) f(2)
+
+Each turn becomes ops of its own, so the pipeline planner and layout inference see them one by one.
+Loops that carry ``tile.unroll`` alone stay loops until late (`unroll_loops`). Inner loops go first:
+their trip count may depend on nothing but constants, while an outer loop may be written out around
+them. A trip count that is not known is an error, for the author relies on the loop being gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.scf import ForOp
+from tilewright.dialects.tile.mixed import known
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.copying import copy_op
+
+EXPLICIT = "tile.unroll_explicit"
+FACTOR = "tile.unroll_factor"
+BOTH = "TW1030"
+UNKNOWN_COUNT = "TW1031"
+TOO_MANY = "TW1032"
+MAX_TURNS = 4096
+
+
+@dataclass(frozen=True)
+class ExpandExplicitUnroll(Pass):
+    """Replace loops marked for explicit unrolling by their turns."""
+
+    name = "expand-explicit-unroll"
+
+    max_turns: int = MAX_TURNS
+    """The longest loop to write out."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        marked = [op for op in walk(module) if isinstance(op, ForOp) and EXPLICIT in op.attributes]
+        for loop in reversed(marked):
+            turns = self._turns(loop, engine)
+            if turns is not None:
+                _expand(loop, turns)
+
+    def _turns(self, loop: ForOp, engine: DiagnosticEngine) -> range | None:
+        if FACTOR in loop.attributes:
+            message = "explicit=True writes out every turn, unroll_factor some: give one of them"
+            engine.error(loop, message, BOTH)
+            return None
+        bounds = [known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
+        numbers = [each for each in bounds if isinstance(each, int)]
+        if len(numbers) < len(bounds):
+            engine.error(
+                loop,
+                "a loop with explicit=True needs bounds that are known at compile time: use "
+                "constants, or drop explicit=True",
+                UNKNOWN_COUNT,
+            )
+            return None
+        turns = range(*numbers)
+        if len(turns) > self.max_turns:
+            engine.error(
+                loop,
+                f"a loop with explicit=True has {len(turns)} turns, the most that are written out "
+                f"are {self.max_turns}: use unroll_factor, or a plain loop",
+                TOO_MANY,
+            )
+            return None
+        return turns
+
+
+def _expand(loop: ForOp, turns: range) -> None:
+    rewriter = Rewriter()
+    carried: Sequence[SSAValue] = loop.init_args
+    for turn in turns:
+        index = ConstantOp.of(turn, loop.lower_bound.type)
+        rewriter.insert_before(loop, index)
+        carried = _turn(loop, index.result, carried, rewriter)
+    rewriter.replace_op(loop, [], carried)
+
+
+def _turn(
+    loop: ForOp, index: SSAValue, carried: Sequence[SSAValue], rewriter: Rewriter
+) -> list[SSAValue]:
+    """One turn in front of the loop; what it hands on."""
+    block = loop.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, (index, *carried), strict=True))
+    end = block.last_op
+    assert end is not None  # every loop is ended by its yield
+    for op in block.ops:
+        if op is not end:
+            rewriter.insert_before(loop, copy_op(op, values))
+    return [values.get(value, value) for value in end.operands]

@@ -1,0 +1,260 @@
+"""Turn planned loops into prologue, steady loop and epilogue.
+
+With `n` turns and stages 0 to `S`, step `t` runs every statement of stage `s` for turn ``t - s``,
+as far as there is such a turn:
+
+    t = 0 .. S-1        prologue, written out
+    t = S .. n-1        a loop in which every statement runs
+    t = n .. n+S-1      epilogue, written out
+
+If `n` may be smaller than `S`, the written-out steps ask whether their turns exist; a step that the
+prologue has done already is left out of the epilogue. Buffers with several versions get a new first
+dimension, and turn `i` works in slot ``i mod versions``. Asynchronous copies of a step form a
+group; whoever needs a turn's data waits until no more groups are in flight than were committed
+since. Values that a statement computes with are computed again beside it.
+
+A loop without a plan becomes an ``scf.for``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.pipelining import Dependences, versions_of
+from tilewright.dialects.arith import AddiOp
+from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import AsyncCopyOp, CopyOp, PipelineOp, SlotOp
+from tilewright.dialects.tile.attributes import PlannedPipeline
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
+
+
+@dataclass(frozen=True)
+class ExpandPipeline(Pass):
+    """Write out the schedules of pipelined loops."""
+
+    name = "expand-pipeline"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        loops = [op for op in walk(module) if isinstance(op, PipelineOp)]
+        for loop in reversed(loops):  # inner ones first
+            if loop.plan is None:
+                _make_serial(loop)
+            else:
+                _Expansion(loop, loop.plan.data).run()
+
+
+def _make_serial(loop: PipelineOp) -> None:
+    code = Code(loop)
+    step, lower, upper = code.index(1), code.index(loop.lower), code.index(loop.upper)
+    serial = ForOp(lower, upper, step)
+    body = serial.body.block
+    body.args[0].name_hint = loop.induction_variable.name_hint
+    code.add(serial)
+    end = body.last_op
+    assert end is not None  # a new loop without results is ended already
+    loop.induction_variable.replace_all_uses_with(body.args[0])
+    for op in list(loop.body_block.ops)[:-1]:
+        op.detach()
+        body.insert_op_before(op, end)
+    code.rewriter.erase(loop)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One step of the schedule."""
+
+    code: Code
+    turn: Mixed
+    """The turn that stage 0 is at, counted from 0."""
+    stages: range
+    """Stages that have a turn in this step."""
+    turns: SSAValue | None = None
+    """How many turns there are, if it must be asked whether those of this step exist."""
+    head: int = 0
+    """The newest group that this step's commit makes, relative to `turn`."""
+    commits: bool = True
+
+
+@dataclass
+class _Group:
+    """Statements of one stage that run one after the other."""
+
+    stage: int
+    code: Code
+    values: dict[SSAValue, SSAValue]
+
+
+class _Expansion:
+    """The expansion of one loop."""
+
+    def __init__(self, loop: PipelineOp, plan: PlannedPipeline) -> None:
+        self.loop = loop
+        self.dependences = Dependences(loop)
+        self.ops = self.dependences.ops
+        self.stage = plan.stage
+        self.sequence = sorted(range(len(self.ops)), key=lambda number: plan.order[number])
+        self.is_async = [group >= 0 for group in plan.async_group] or [False] * len(self.ops)
+        self.depth = max(plan.stage, default=0)
+        self.versions = versions_of(self.dependences, plan.stage, plan.order)
+        self.rings: dict[SSAValue, SSAValue] = {}
+        self.lower, self.upper = loop.lower, loop.upper
+
+    def run(self) -> None:
+        code = Code(self.loop)
+        depth = self.depth
+        for buffer, count in self.versions.items():
+            self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
+        turns = self._turns(code)
+        for number in range(depth):
+            self._emit(self._prologue(code, number, turns))
+        self._steady(code, turns)
+        for number in range(depth):
+            self._epilogue(code, number, turns)
+        code.rewriter.erase(self.loop)
+        for buffer in self.rings:
+            drop_unused(buffer, code.rewriter)
+
+    def _turns(self, code: Code) -> Mixed:
+        """How many turns the loop has."""
+        if self.lower == 0:
+            return self.upper
+        if isinstance(self.upper, int) and isinstance(self.lower, int):
+            return self.upper - self.lower
+        return code.minus(self.upper, self.lower)
+
+    # -- steps -------------------------------------------------------------------------------
+
+    def _prologue(self, code: Code, number: int, turns: Mixed) -> _Step:
+        if isinstance(turns, SSAValue):
+            return _Step(code, number, range(number + 1), turns)
+        return _Step(code, number, range(max(0, number - turns + 1), number + 1))
+
+    def _steady(self, code: Code, turns: Mixed) -> None:
+        if isinstance(turns, int) and turns <= self.depth:
+            return
+        start = code.index(code.plus(self.lower, self.depth))
+        loop = ForOp(start, code.index(self.upper), code.index(1))
+        block = loop.body.block
+        block.args[0].name_hint = self.loop.induction_variable.name_hint
+        code.add(loop)
+        inside = code.inside(block)
+        turn = inside.minus(block.args[0], self.lower)
+        self._emit(_Step(inside, turn, range(self.depth + 1)))
+
+    def _epilogue(self, code: Code, number: int, turns: Mixed) -> None:
+        """Step ``turns + number``, unless it was part of the prologue."""
+        stages, head = range(number + 1, self.depth + 1), -1 - number
+        if isinstance(turns, int):
+            step = turns + number
+            if step >= self.depth:
+                self._emit(_Step(code, step, stages, head=head, commits=False))
+            return
+        guard = IfOp(code.at_least(turns, self.depth - number))
+        code.add(guard)
+        inside = code.inside(guard.regions[0].block)
+        turn = inside.plus(turns, number)
+        self._emit(_Step(inside, turn, stages, head=head, commits=False))
+
+    # -- statements --------------------------------------------------------------------------
+
+    def _emit(self, step: _Step) -> None:
+        """The statements of a step, in the order of the plan."""
+        group: _Group | None = None
+        uncommitted = sum(self.is_async) if step.commits else 0
+        ready: int | None = None
+        for number in self.sequence:
+            stage = self.stage[number]
+            if stage not in step.stages:
+                continue
+            if group is None or group.stage != stage:
+                group = self._group(step, stage)
+            if self._needs_group(number) and (ready is None or -stage > ready):
+                ready = -stage
+                head = step.head - (1 if uncommitted else 0)
+                # Where a turn may not exist, its copies may not have been committed either.
+                in_flight = 0 if step.turns is not None else head - ready
+                group.code.add(CpAsyncWaitOp(in_flight))
+            self._statement(group, number)
+            if self.is_async[number]:
+                uncommitted -= 1
+                if uncommitted == 0:
+                    group.code.add(CpAsyncCommitOp())
+
+    def _group(self, step: _Step, stage: int) -> _Group:
+        code = step.code
+        if step.turns is not None:
+            assert isinstance(step.turn, int)  # only the prologue asks
+            guard = IfOp(code.at_least(step.turns, step.turn - stage + 1))
+            code.add(guard)
+            code = code.inside(guard.regions[0].block)
+        values: dict[SSAValue, SSAValue] = {}
+        turn = code.plus(step.turn, -stage)
+        values[self.loop.induction_variable] = code.index(self._index(code, turn))
+        for buffer, ring in self.rings.items():
+            slot = code.index(code.modulo(turn, self.versions[buffer]))
+            values[buffer] = code.add(SlotOp(ring, slot)).results[0]
+        return _Group(stage, code, values)
+
+    def _index(self, code: Code, turn: Mixed) -> Mixed:
+        """The loop's own index in a turn."""
+        if isinstance(self.lower, int):
+            return code.plus(turn, self.lower)
+        return code.add(AddiOp(code.index(turn), self.lower)).results[0]
+
+    def _needs_group(self, number: int) -> bool:
+        """Whether a statement touches what asynchronous copies of its turn bring."""
+        if self.stage[number] == 0:
+            return False
+        brought = {
+            region.base
+            for other, goes_on in enumerate(self.is_async)
+            if goes_on
+            for region in self.dependences.writes[other]
+        }
+        return any(region.base in brought for region in self.dependences.touches(number))
+
+    def _statement(self, group: _Group, number: int) -> None:
+        op, values = self.ops[number], group.values
+        for needed in self._needed(op, values):
+            group.code.add(copy_op(needed, values))
+        copied = copy_op(op, values)
+        group.code.add(_asynchronous(copied) if self.is_async[number] else copied)
+
+    def _needed(self, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[Operation]:
+        """The ops of the body that `op` computes with and that are not there yet, in order."""
+        body = list(self.loop.body_block.ops)
+        wanted = set(_operands(op))
+        found: list[Operation] = []
+        for each in reversed(body[: body.index(op)]):
+            if each in self.dependences.number:
+                continue
+            if any(result in wanted and result not in values for result in each.results):
+                found.append(each)
+                wanted.update(_operands(each))
+        return found[::-1]
+
+
+def _operands(op: Operation) -> Iterator[SSAValue]:
+    for each in walk(op):
+        yield from each.operands
+
+
+def _asynchronous(op: Operation) -> AsyncCopyOp:
+    assert isinstance(op, CopyOp)  # planned so
+    made = AsyncCopyOp(op.src, op.dst)
+    made.location = op.location
+    for name in ("coalesced_width", "eviction_policy"):
+        if name in op.properties:
+            made.properties[name] = op.properties[name]
+    return made

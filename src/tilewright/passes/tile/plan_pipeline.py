@@ -1,0 +1,88 @@
+"""Decide when the statements of pipelined loops run, and write it on the loops.
+
+    tile.pipeline %k = 0 to %n num_stages(3) { copy A; copy B; gemm }
+      ->  the same with  #tile.pipeline_plan<stage = [0, 0, 2], order = [0, 1, 2], ...>
+
+The schedule comes from the author's lists where there are any, from ``analysis.pipelining``
+otherwise, and is checked against the dependences in both cases. A loop whose copies cannot run
+ahead stays serial, and a remark says why; lists that break a dependence are an error.
+`expand_pipeline` applies the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.pipelining import (
+    Dependences,
+    PipelinePlan,
+    Refusal,
+    plan_automatically,
+    plan_manually,
+)
+from tilewright.dialects.tile import PipelineOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+
+BY_HAND = -1
+"""An entry of the author's lists for statements that warp specialisation takes care of."""
+
+
+@dataclass(frozen=True)
+class PlanPipeline(Pass):
+    """Give every pipelined loop a schedule."""
+
+    name = "plan-pipeline"
+
+    async_copies: bool = True
+    """Whether the target can copy while the threads go on."""
+    report: bool = False
+    """Print the plans as remarks."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for loop in list(walk(module)):
+            if isinstance(loop, PipelineOp) and loop.plan is None:
+                self._plan(loop, engine)
+
+    def _plan(self, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+        stage, order = loop.manual_stage, loop.manual_order
+        if stage is not None and order is not None and BY_HAND in (*stage, *order):
+            engine.remark(
+                loop,
+                "loop not pipelined: entries of -1 leave statements to warp specialisation, which "
+                "did not take the loop",
+                "TW4045",
+            )
+            return
+        is_manual = stage is not None and order is not None
+        if not is_manual and loop.stages == 0:
+            return
+        dependences = Dependences(loop)
+        if stage is not None and order is not None:
+            found = plan_manually(dependences, stage, order)
+        else:
+            found = plan_automatically(dependences, loop.stages, has_async_copies=self.async_copies)
+        if isinstance(found, PipelinePlan):
+            loop.properties["plan"] = found.attribute(dependences)
+            if self.report:
+                engine.remark(loop, f"pipelined:\n{found}")
+        elif is_manual:
+            _report_error(found, loop, engine)
+        else:
+            _report_remark(found, loop, engine)
+
+
+def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+    where = refusal.ops[-1] if refusal.ops else loop
+    diagnostic = engine.error(where, refusal.message, refusal.code)
+    for op in refusal.ops[:-1]:
+        diagnostic.note(op, "the other statement is here")
+
+
+def _report_remark(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:
+    diagnostic = engine.remark(loop, f"loop not pipelined: {refusal.message}", refusal.code)
+    for op in refusal.ops:
+        diagnostic.note(op, "because of this")

@@ -1,0 +1,137 @@
+"""Split a block into a role that issues copies and roles that compute.
+
+    tile.pipeline %k = 0 to %n num_stages(3) { copy A -> As; copy B -> Bs; gemm As, Bs, C } ; store
+      ->
+    tile.ws
+    role "producer" threads(0 to 128)   { for %k { wait empty; expect bytes; A -> As; B -> Bs } }
+    role "consumer" threads(128 to 384) { for %k { wait full; gemm; arrive at empty } ; store }
+
+The author's threads become the consumers, 128 more issue the copies. Buffers become rings of
+``num_stages`` slots, with a pair of barriers for each slot and each group of copies that arrives
+together. The kernel's declarations, and what can be computed from arguments, stay in front of the
+roles; everything else of its body belongs to the consumers.
+
+A loop that cannot be split is left to `plan_pipeline`, and a remark says why (TW4020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.dialects.arith import ConstantOp, SubiOp
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import KernelOp, PipelineOp, Role, TargetAttr, WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.bind_target import TARGET
+from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.warps.candidates import Candidate, candidate, kernel_obstacle
+from tilewright.passes.tile.warps.roles import (
+    Counter,
+    Producer,
+    consume,
+    open_channel,
+    stays_outside,
+)
+
+NOT_APPLIED = "TW4020"
+WARP_GROUP = 128
+"""Threads that share a tensor core's instruction, and the producer's number of threads."""
+
+
+@dataclass(frozen=True)
+class SpecializeWarps(Pass):
+    """Let extra warps issue the copies of pipelined loops."""
+
+    name = "specialize-warps"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in [op for op in walk(module) if isinstance(op, KernelOp)]:
+            _specialize(kernel, engine)
+
+
+def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    loops = [op for op in walk(kernel) if isinstance(op, PipelineOp) and op.stages]
+    if not loops:
+        return
+    obstacle = _target_obstacle(kernel) or kernel_obstacle(kernel)
+    chosen: list[Candidate] = []
+    for loop in loops:
+        found = obstacle or candidate(loop, kernel)
+        if isinstance(found, Candidate):
+            chosen.append(found)
+        else:
+            engine.remark(
+                loop,
+                f"warp specialisation not applied: {found}; loop pipelined without it",
+                NOT_APPLIED,
+            )
+    if chosen:
+        _split(kernel, chosen)
+
+
+def _target_obstacle(kernel: KernelOp) -> str | None:
+    function = kernel.parent_op()
+    bound = function.attributes.get(TARGET) if isinstance(function, FuncOp) else None
+    if not isinstance(bound, TargetAttr) or bound.data.kind == "numpy":
+        return None
+    arch = bound.data.arch or ""
+    digits = "".join(letter for letter in arch.removeprefix("sm_") if letter.isdigit())
+    if bound.data.kind == "cuda" and digits and int(digits) >= 90:
+        return None
+    return f"{bound.data} has no bulk copies"
+
+
+def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
+    consumers = kernel.num_threads or 0
+    block = kernel.body_block
+    body = list(block.ops)[:-1]
+    outside: set[Operation] = set()
+    for op in body:
+        if stays_outside(op, outside):
+            outside.add(op)
+    inside = [op for op in body if op not in outside]
+    roles = WsOp(
+        [
+            Role("producer", ((0, WARP_GROUP),)),
+            Role("consumer", ((WARP_GROUP, WARP_GROUP + consumers),)),
+        ]
+    )
+    last = block.last_op
+    assert last is not None  # the body of a kernel is ended
+    Rewriter().insert_before(last, roles, chosen[0].loop)
+    channels = [
+        open_channel(each, number, WARP_GROUP, consumers, roles)
+        for number, each in enumerate(chosen)
+    ]
+    Producer(channels, roles.regions[0].block).build(inside, chosen[0].loop)
+    consumer = roles.regions[1].block
+    code = Code(chosen[0].loop, consumer)
+    counters = [Counter(channel, code) for channel in channels]
+    end = consumer.last_op
+    assert end is not None  # a new body is ended already
+    for op in inside:
+        op.detach()
+        consumer.insert_op_before(op, end)
+    for channel, counter in zip(channels, counters, strict=True):
+        consume(channel, counter)
+    _renumber_threads(roles)
+    kernel.set_threads([WARP_GROUP + consumers])
+
+
+def _renumber_threads(roles: WsOp) -> None:
+    """Consumers count their threads from 0, as the author did."""
+    for op in list(walk(roles)):
+        if op.name != "gpu.thread_id":
+            continue
+        first = ConstantOp.of(WARP_GROUP, IndexType())
+        own = SubiOp(op.results[0], first)
+        users = [use for use in op.results[0].uses if use.operation is not own]
+        for use in users:
+            use.operation.operands[use.index] = own.results[0]
+        Rewriter().insert_after(op, [first, own])

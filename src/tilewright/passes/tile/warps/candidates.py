@@ -1,0 +1,198 @@
+"""Pipelined loops whose copies a producer can issue by itself.
+
+The producer runs the same loops as the consumers, but of each turn only the copies. It can do that
+if it can compute by itself where to copy from: from loop indices, arguments, and global memory that
+the kernel does not write. Copies with the same first and last user form a group with one pair of
+barriers per stage, so that the consumers of one need not wait for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from tilewright.analysis.copy_choice import BulkCopy, bulk_copy
+from tilewright.analysis.pipelining import Dependences
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import CopyOp, KernelOp, PersistentOp, PipelineOp, Space, WsOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.interfaces import is_async, writes
+from tilewright.dialects.tile.types import space_of
+from tilewright.ir.effects import always_removable
+from tilewright.ir.traversal import children, walk
+
+_LOOPS = (ForOp, PersistentOp)
+_ORDERING = ("tile.sync", "nv.")
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A copy that the producer issues: the statement, and the copy in it."""
+
+    statement: Operation
+    copy: BulkCopy
+
+    @property
+    def is_guarded(self) -> bool:
+        return self.statement is not self.copy.op
+
+
+@dataclass(frozen=True)
+class Group:
+    """Copies that arrive together and are used together."""
+
+    issues: tuple[Issue, ...]
+    buffers: tuple[SSAValue, ...]
+    first_user: Operation
+    last_user: Operation
+
+    @property
+    def is_guarded(self) -> bool:
+        return any(issue.is_guarded for issue in self.issues)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the copies that every turn makes."""
+        return sum(issue.copy.bytes for issue in self.issues if not issue.is_guarded)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loop and what its producer does."""
+
+    loop: PipelineOp
+    groups: tuple[Group, ...]
+
+    @property
+    def is_entered_again(self) -> bool:
+        """Whether a loop is around it, so that turns are counted across its entries."""
+        around = self.loop.parent_op()
+        while around is not None and not isinstance(around, KernelOp):
+            if isinstance(around, _LOOPS):
+                return True
+            around = around.parent_op()
+        return False
+
+
+def kernel_obstacle(kernel: KernelOp) -> str | None:
+    """What in a kernel rules roles out altogether."""
+    threads = kernel.thread_extents
+    if threads is None:
+        return "the kernel has no threads"
+    if any(extent != 1 for extent in threads[1:]):
+        return "threads have more than one dimension"
+    for op in walk(kernel):
+        if isinstance(op, WsOp):
+            return "the author wrote the roles"
+        if op.name.startswith(_ORDERING) or is_async(op):
+            return f"the kernel synchronises by itself ({op.name})"
+    return None
+
+
+def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
+    """What the producer can do for `loop`, or why it can do nothing."""
+    if loop.stages == 0 or loop.manual_stage is not None:
+        return "the author's schedule leaves no copies to a producer"
+    around = loop.parent_op()
+    while not isinstance(around, KernelOp):
+        if not isinstance(around, (*_LOOPS, IfOp)):
+            name = "nothing" if around is None else around.name
+            return f"the loop is inside of {name}"
+        if isinstance(around, IfOp) and not _can_compute(around.operands[0], kernel):
+            return "whether the loop runs depends on values that only the consumers know"
+        around = around.parent_op()
+    dependences = Dependences(loop)
+    found: list[Issue] = []
+    problem = "nothing in the loop copies global memory to shared memory"
+    for number, statement in enumerate(dependences.ops):
+        issue = _issue(statement)
+        if isinstance(issue, str):
+            problem = issue or problem
+            continue
+        why = _obstacle(issue, number, dependences, kernel)
+        if why is None:
+            found.append(issue)
+        else:
+            problem = why
+    return Candidate(loop, tuple(_groups(found, dependences))) if found else problem
+
+
+def _issue(statement: Operation) -> Issue | str:
+    """The copy of a statement that a producer may issue; empty if there is none at all."""
+    if isinstance(statement, IfOp):
+        inside = [op for op in children(statement) if not always_removable(type(op))]
+        copies = [op for op in inside if isinstance(op, CopyOp)]
+        if statement.has_else or statement.results or len(copies) != 1 or len(inside) > 2:
+            return ""
+        found = bulk_copy(copies[0])
+    elif isinstance(statement, CopyOp):
+        found = bulk_copy(statement)
+    else:
+        return ""
+    if isinstance(found, str):
+        is_copy_in = _is_copy_in(statement)
+        return found if is_copy_in else ""
+    return Issue(statement, found)
+
+
+def _is_copy_in(statement: Operation) -> bool:
+    return isinstance(statement, CopyOp) and space_of(statement.src.type) is Space.GLOBAL
+
+
+def _obstacle(issue: Issue, number: int, dependences: Dependences, kernel: KernelOp) -> str | None:
+    target = base_of(issue.copy.op.dst)
+    if dependences.renamable.get(target) != number:
+        return dependences.why_not_renamable(target)
+    if target is not issue.copy.op.dst:
+        return "it fills a part of a buffer"
+    if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
+        return "the kernel writes the tensor that is copied"
+    operands = [value for op in walk(issue.statement) for value in op.operands]
+    if not all(value is target or _can_compute(value, kernel) for value in operands):
+        return "where to copy from depends on values that only the consumers know"
+    return None
+
+
+def _can_compute(value: SSAValue, kernel: KernelOp) -> bool:
+    """Whether anybody can compute `value` from what never changes while the kernel runs."""
+    seen: set[SSAValue] = set()
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if each in seen or isinstance(each, BlockArgument) or not _is_inside(each, kernel):
+            continue
+        seen.add(each)
+        assert isinstance(each, OpResult)
+        op = each.op
+        if isinstance(op, LoadOp):
+            base = base_of(op.memref)
+            changes = any(r.base is base for inner in children(kernel) for r in writes(inner))
+            if space_of(base.type) is not Space.GLOBAL or changes:
+                return False
+        elif op.regions or not always_removable(type(op)):
+            return False
+        pending.extend(op.operands)
+    return True
+
+
+def _is_inside(value: SSAValue, kernel: KernelOp) -> bool:
+    return kernel.is_ancestor(value.owner) and value.owner is not kernel
+
+
+def _groups(issues: list[Issue], dependences: Dependences) -> Iterator[Group]:
+    issued = {issue.statement for issue in issues}
+    ends: dict[tuple[int, int], list[Issue]] = {}
+    for issue in issues:
+        users = [
+            number
+            for number in dependences.accessors(issue.copy.op.dst)
+            if dependences.ops[number] not in issued
+        ]
+        if users:
+            ends.setdefault((users[0], users[-1]), []).append(issue)
+    for (first, last), together in ends.items():
+        buffers = tuple(dict.fromkeys(issue.copy.op.dst for issue in together))
+        yield Group(tuple(together), buffers, dependences.ops[first], dependences.ops[last])

@@ -1,0 +1,349 @@
+"""Building the roles: who waits for what, in which slot, at which parity.
+
+Turn `t` of a loop works in slot ``t mod S``. A pair of barriers per slot and group:
+
+    producer   wait empty[slot], parity ((t / S) mod 2) xor 1     the first S waits fall through
+               arrive at full[slot], expecting the bytes; issue the copies
+    consumer   wait full[slot], parity (t / S) mod 2
+               use the buffers; arrive at empty[slot]
+
+If a loop is entered again by a loop around it, turns are counted in a cell across its entries:
+a parity that starts again at 0 would not match the barrier's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType, i32
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.arith import AddiOp, ConstantOp, IndexCastOp, XoriOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import (
+    MBARRIER,
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierExpectTxOp,
+    MBarrierWaitOp,
+)
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    CopyOp,
+    PipelineOp,
+    SlotOp,
+    Space,
+    buffer_type,
+)
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.effects import always_removable
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
+from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """The two barriers of a group, one element for each slot."""
+
+    full: SSAValue
+    empty: SSAValue
+
+
+@dataclass
+class Channel:
+    """What connects producer and consumers of one loop."""
+
+    candidate: Candidate
+    slots: int
+    rings: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    barriers: dict[Group, Barriers] = field(default_factory=dict[Group, Barriers])
+
+    @property
+    def loop(self) -> PipelineOp:
+        return self.candidate.loop
+
+
+def open_channel(
+    candidate: Candidate, number: int, producers: int, consumers: int, at: Operation
+) -> Channel:
+    """Allocate rings and barriers of a loop in front of `at`."""
+    slots = candidate.loop.stages
+    channel = Channel(candidate, slots)
+    rewriter = Rewriter()
+    for position, group in enumerate(candidate.groups):
+        for buffer in group.buffers:
+            channel.rings[buffer] = version_buffer(buffer, slots, rewriter)
+        arriving = producers if group.is_guarded else 1
+        suffix = f"_{number}_{position}"
+        full = _barriers(f"full{suffix}", slots, arriving)
+        empty = _barriers(f"empty{suffix}", slots, consumers)
+        rewriter.insert_before(at, [full, empty], candidate.loop)
+        channel.barriers[group] = Barriers(full.result, empty.result)
+    return channel
+
+
+def _barriers(name: str, slots: int, arriving: int) -> AllocOp:
+    return AllocOp(
+        buffer_type(MBARRIER, (slots,), Space.BARRIER), name=name, init=[arriving] * slots
+    )
+
+
+# -- turns -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a loop as a role sees it."""
+
+    code: Code
+    slot: SSAValue
+    parity: SSAValue
+
+
+class Counter:
+    """Counts the turns of a loop, in a cell if the loop is entered again."""
+
+    def __init__(self, channel: Channel, start: Code) -> None:
+        self._channel = channel
+        self._cell: SSAValue | None = None
+        if channel.candidate.is_entered_again:
+            cell = AllocOp(buffer_type(i32, (1,), Space.VAR), name="turn", dtype="int32")
+            start.add(cell)
+            zero = start.add(ConstantOp.of(0, i32)).results[0]
+            start.add(StoreOp(zero, cell.result, [start.index(0)]))
+            self._cell = cell.result
+
+    def turn(self, code: Code, index: SSAValue, lower: Mixed) -> Turn:
+        count = self._count(code, index, lower)
+        slots = self._channel.slots
+        slot = code.index(code.modulo(count, slots))
+        parity = code.index(code.modulo(code.divided(count, slots), 2))
+        return Turn(code, slot, parity)
+
+    def _count(self, code: Code, index: SSAValue, lower: Mixed) -> Mixed:
+        if self._cell is None:
+            return code.minus(index, lower)
+        loaded = code.add(LoadOp(self._cell, [code.index(0)])).results[0]
+        return code.add(IndexCastOp(loaded, IndexType())).results[0]
+
+    def advance(self, code: Code) -> None:
+        """At the end of a turn."""
+        if self._cell is None:
+            return
+        zero = code.index(0)
+        loaded = code.add(LoadOp(self._cell, [zero])).results[0]
+        one = code.add(ConstantOp.of(1, i32)).results[0]
+        code.add(StoreOp(code.add(AddiOp(loaded, one)), self._cell, [zero]))
+
+
+def _serial(loop: PipelineOp, code: Code) -> ForOp:
+    made = ForOp(code.index(loop.lower), code.index(loop.upper), code.index(1))
+    made.location = loop.location
+    made.body.block.args[0].name_hint = loop.induction_variable.name_hint
+    return made
+
+
+# -- the consumer ------------------------------------------------------------------------------
+
+
+def consume(channel: Channel, counter: Counter) -> None:
+    """Turn the loop, where it is, into that of the consumers."""
+    loop = channel.loop
+    code = Code(loop)
+    made = _serial(loop, code)
+    code.add(made)
+    inside = code.inside(made.body.block)
+    index = made.body.block.args[0]
+    turn = counter.turn(inside, index, loop.lower)
+    issued = {issue.statement for group in channel.barriers for issue in group.issues}
+    loop.induction_variable.replace_all_uses_with(index)
+    for buffer, ring in channel.rings.items():
+        slot = inside.add(SlotOp(ring, turn.slot)).results[0]
+        for use in [use for use in buffer.uses if loop.is_ancestor(use.operation)]:
+            use.operation.operands[use.index] = slot
+    for op in list(loop.body_block.ops)[:-1]:
+        if op in issued:
+            continue
+        for group, barriers in channel.barriers.items():
+            if group.first_user is op:
+                inside.add(MBarrierWaitOp(barriers.full, turn.slot, turn.parity))
+        op.detach()
+        inside.add(op)
+        for group, barriers in channel.barriers.items():
+            if group.last_user is op:
+                inside.add(MBarrierArriveOp(barriers.empty, turn.slot))
+    counter.advance(inside)
+    code.rewriter.erase(loop)
+    for buffer in channel.rings:
+        drop_unused(buffer, code.rewriter)
+
+
+# -- the producer ------------------------------------------------------------------------------
+
+
+class Producer:
+    """Copies of the control flow around the loops, with nothing in it but the copies."""
+
+    def __init__(self, channels: Sequence[Channel], block: Block) -> None:
+        self._channels: Mapping[Operation, Channel] = {each.loop: each for each in channels}
+        self._counters: dict[Operation, Counter] = {}
+        self._block = block
+
+    def build(self, ops: Sequence[Operation], origin: Operation) -> None:
+        code = Code(origin, self._block)
+        for loop, channel in self._channels.items():
+            self._counters[loop] = Counter(channel, code)
+        self._walk(ops, code, {})
+
+    def _walk(self, ops: Sequence[Operation], code: Code, values: dict[SSAValue, SSAValue]) -> None:
+        for op in ops:
+            if op in self._channels:
+                self._produce(self._channels[op], code, values)
+            elif any(inner in self._channels for inner in walk(op)):
+                self._shell(op, code, values)
+
+    def _shell(self, op: Operation, code: Code, values: dict[SSAValue, SSAValue]) -> None:
+        """A loop or branch around pipelined loops, with only those in it."""
+        self._compute(op.operands, code, values)
+        bodies = [Region(Block(arg_types=[a.type for a in r.blocks[0].args])) if r.blocks
+                  else Region() for r in op.regions]  # fmt: skip
+        shell = type(op).create(
+            operands=[values.get(value, value) for value in op.operands],
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+            regions=bodies,
+        )
+        shell.location = op.location
+        code.add(shell)
+        for region, body in zip(op.regions, bodies, strict=True):
+            if not region.blocks:
+                continue
+            end = region.block.last_op
+            assert end is not None  # every body is ended
+            body.block.add_op(copy_op(end, {}))
+            inner = {**values, **dict(zip(region.block.args, body.block.args, strict=True))}
+            self._walk(list(region.block.ops), code.inside(body.block), inner)
+
+    def _produce(self, channel: Channel, code: Code, values: dict[SSAValue, SSAValue]) -> None:
+        loop = channel.loop
+        bounds = [value for value in (loop.lower, loop.upper) if isinstance(value, SSAValue)]
+        self._compute(bounds, code, values)
+        lower, upper = (
+            values.get(bound, bound) if isinstance(bound, SSAValue) else bound
+            for bound in (loop.lower, loop.upper)
+        )
+        made = ForOp(code.index(lower), code.index(upper), code.index(1))
+        made.location = loop.location
+        code.add(made)
+        inside = code.inside(made.body.block)
+        index = made.body.block.args[0]
+        index.name_hint = loop.induction_variable.name_hint
+        counter = self._counters[loop]
+        turn = counter.turn(inside, index, lower)
+        inner = {**values, loop.induction_variable: index}
+        one = inside.index(1)
+        waited = inside.add(XoriOp(turn.parity, one)).results[0]
+        for group, barriers in channel.barriers.items():
+            inside.add(MBarrierWaitOp(barriers.empty, turn.slot, waited))
+            self._fill(group, barriers, channel, turn, inner)
+        counter.advance(inside)
+
+    def _fill(
+        self,
+        group: Group,
+        barriers: Barriers,
+        channel: Channel,
+        turn: Turn,
+        values: dict[SSAValue, SSAValue],
+    ) -> None:
+        code = turn.code
+        if not group.is_guarded:
+            code.add(MBarrierArriveExpectTxOp(barriers.full, turn.slot, group.bytes))
+        elif group.bytes:
+            code.add(MBarrierExpectTxOp(barriers.full, turn.slot, group.bytes))
+        for issue in group.issues:
+            self._issue(issue, barriers, channel, turn, values)
+        if group.is_guarded:
+            code.add(MBarrierArriveOp(barriers.full, turn.slot))
+
+    def _issue(
+        self,
+        issue: Issue,
+        barriers: Barriers,
+        channel: Channel,
+        turn: Turn,
+        values: dict[SSAValue, SSAValue],
+    ) -> None:
+        code, inner = turn.code, values
+        if isinstance(issue.statement, IfOp):
+            self._compute(issue.statement.operands, code, values)
+            condition = issue.statement.operands[0]
+            guard = IfOp(values.get(condition, condition))
+            code.add(guard)
+            code, inner = code.inside(guard.regions[0].block), dict(values)
+            bytes_ = issue.copy.bytes
+            code.add(MBarrierExpectTxOp(barriers.full, turn.slot, bytes_))
+        op = issue.copy.op
+        self._compute([op.src], code, inner)
+        slot = code.add(SlotOp(channel.rings[op.dst], turn.slot)).results[0]
+        code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, turn.slot))
+
+    def _compute(
+        self, wanted: Sequence[SSAValue], code: Code, values: dict[SSAValue, SSAValue]
+    ) -> None:
+        """Repeat what `wanted` is computed from, as far as it is not there yet."""
+        for value in wanted:
+            if value in values or _is_visible(value, self._block):
+                continue
+            op = value.owner
+            assert isinstance(op, Operation)  # indices of loops are in `values`
+            self._compute(op.operands, code, values)
+            code.add(copy_op(op, values))
+
+
+def _is_visible(value: SSAValue, block: Block) -> bool:
+    """Whether `value` is made in a block around the role."""
+    made_in = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    around: Block | None = block
+    while around is not None:
+        if around is made_in:
+            return True
+        parent = around.parent_op()
+        around = None if parent is None else parent.parent
+    return False
+
+
+def _bulk(
+    op: CopyOp, source: SSAValue, slot: SSAValue, barrier: SSAValue, index: SSAValue
+) -> AsyncCopyOp:
+    made = AsyncCopyOp(source, slot, barrier, index, instruction="tma")
+    made.location = op.location
+    if "eviction_policy" in op.properties:
+        made.properties["eviction_policy"] = op.properties["eviction_policy"]
+    return made
+
+
+def stays_outside(op: Operation, outside: set[Operation]) -> bool:
+    """Whether an op of the kernel's body is for all roles: declarations, and what is computed from
+    nothing else."""
+    if op.name in ("tile.storage_alias_spec", "tile.reuse_group", "tile.set_buffer_overlap"):
+        return True
+    if isinstance(op, AllocOp):
+        return all(value.owner in outside or value.owner is not op.parent for value in op.operands)
+    if op.regions or not always_removable(type(op)):
+        return False
+    owners = [value.owner for value in op.operands]
+    return all(
+        isinstance(owner, Block) or owner in outside or owner.parent is not op.parent
+        for owner in owners
+    )
+
+
+__all__ = ["Channel", "Counter", "Producer", "consume", "open_channel", "stays_outside"]

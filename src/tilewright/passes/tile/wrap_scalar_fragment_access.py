@@ -1,0 +1,129 @@
+"""Give element accesses of fragments a parallel loop, so that layout inference finds an owner.
+
+A fragment is spread over the threads of a block; which thread holds an element is decided by the
+loops that touch it. An access outside any ``tile.parallel`` names no thread::
+
+    %v = memref.load %frag[0]                tile.parallel (%u) in (1) {
+    %w = arith.addf %v, %one           ->      %v = memref.load %frag[%u]
+    memref.store %w, %frag[0]                  %w = arith.addf %v, %one
+                                               memref.store %w, %frag[%u] }
+
+Only element 0 can be meant: any other index would single out a thread. What the stored value is
+computed from moves into the loop with the store, as far as nobody else uses it. A load whose value
+decides something else stays where it is; every thread that needs it then holds a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import ParallelOp, Space, space_of
+from tilewright.dialects.tile.interfaces import base_of, writes
+from tilewright.dialects.tile.mixed import known
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.effects import always_removable
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+
+NOT_ELEMENT_ZERO = "TW2001"
+
+
+@dataclass(frozen=True)
+class WrapScalarFragmentAccess(Pass):
+    """Put stores that touch one element of a fragment into a parallel loop of one turn."""
+
+    name = "wrap-scalar-fragment-access"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        alone = [op for op in walk(module) if isinstance(op, LoadOp | StoreOp) and _is_alone(op)]
+        refused = [op for op in alone if _is_in_fragment(op) and not _is_element_zero(op)]
+        for op in refused:
+            _refuse(op, engine)
+        if refused:
+            return
+        for op in alone:
+            if isinstance(op, StoreOp):
+                moved = _computation_of(op)
+                if any(_is_in_fragment(each) for each in moved):
+                    _wrap(op, moved)
+
+
+def _is_alone(op: Operation) -> bool:
+    """Whether no parallel loop is around `op`."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, ParallelOp):
+        around = around.parent_op()
+    return around is None
+
+
+def _is_in_fragment(op: Operation) -> bool:
+    return isinstance(op, LoadOp | StoreOp) and space_of(op.memref.type) is Space.FRAGMENT
+
+
+def _is_element_zero(op: LoadOp | StoreOp) -> bool:
+    return all(known(index) == 0 for index in op.indices)
+
+
+def _refuse(op: LoadOp | StoreOp, engine: DiagnosticEngine) -> None:
+    indices = [known(index) for index in op.indices]
+    shown = ", ".join(str(index) if isinstance(index, int) else "?" for index in indices)
+    engine.error(
+        op,
+        f"Fragment buffer access with non-zero index [{shown}] is not supported. Only "
+        "fragment[0] access is allowed: which thread holds another element is up to the layout. "
+        "Loop over the fragment with T.Parallel, or keep the values in T.alloc_local",
+        NOT_ELEMENT_ZERO,
+    )
+
+
+def _computation_of(store: StoreOp) -> list[Operation]:
+    """The store, and the ops of its block that only it needs, in their order."""
+    chosen: set[Operation] = {store}
+    block = store.parent
+    assert block is not None  # the store was found inside a kernel
+    for op in reversed(list(block.ops)):
+        if op in chosen or not _is_computation(op):
+            continue
+        users = {use.operation for result in op.results for use in result.uses}
+        if users and users <= chosen and not _changes_between(op, store):
+            chosen.add(op)
+    return [op for op in block.ops if op in chosen]
+
+
+def _is_computation(op: Operation) -> bool:
+    return isinstance(op, LoadOp) or (always_removable(type(op)) and not op.regions)
+
+
+def _changes_between(op: Operation, store: StoreOp) -> bool:
+    """Whether what a load reads is written before the store."""
+    if not isinstance(op, LoadOp):
+        return False
+    base, between = base_of(op.memref), op.next_op
+    while between is not None and between is not store:
+        if any(region.base is base for region in writes(between)):
+            return True
+        between = between.next_op
+    return False
+
+
+def _wrap(store: StoreOp, moved: list[Operation]) -> None:
+    loop = ParallelOp([1])
+    Rewriter().insert_before(store, loop)
+    end = loop.body_block.last_op
+    assert end is not None  # a new body is ended already
+    for op in moved:
+        op.detach()
+        loop.body_block.insert_op_before(op, end)
+        if isinstance(op, LoadOp | StoreOp) and _is_in_fragment(op):
+            _index_by(op, loop.arguments[0])
+
+
+def _index_by(op: LoadOp | StoreOp, index: SSAValue) -> None:
+    first = len(op.operands) - len(op.indices)
+    for position in range(first, len(op.operands)):
+        op.operands[position] = index

@@ -1,0 +1,122 @@
+"""Schedules, and why some loops get none."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.passes.tile.pipelines import GEMM, LOAD_A, LOAD_B, SCALE_A, STORE_D, module
+from tilewright.analysis.pipelining import Dependences
+from tilewright.dialects.tile import PipelineOp
+from tilewright.ir.diagnostics import DiagnosticEngine, Severity
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.plan_pipeline import PlanPipeline
+
+
+def loop_of(kernel: ModuleOp) -> PipelineOp:
+    (loop,) = (op for op in walk(kernel) if isinstance(op, PipelineOp))
+    return loop
+
+
+def planned(kernel: ModuleOp) -> str:
+    engine = DiagnosticEngine()
+    PlanPipeline().run(kernel, engine)
+    assert not engine.diagnostics, engine.diagnostics
+    plan = loop_of(kernel).plan
+    assert plan is not None
+    return str(plan.data)
+
+
+def refused(kernel: ModuleOp) -> tuple[Severity, str | None, str]:
+    engine = DiagnosticEngine(minimum=Severity.REMARK)
+    PlanPipeline().run(kernel, engine)
+    assert loop_of(kernel).plan is None
+    (found,) = engine.diagnostics
+    return found.severity, found.code, found.message
+
+
+@pytest.mark.parametrize(
+    ("stages", "plan"),
+    [
+        (1, "stage = [0, 0, 1], order = [1, 2, 0], async = [0, 0, -1], versions = [1, 1, 1]"),
+        (2, "stage = [0, 0, 1], order = [0, 1, 2], async = [0, 0, -1], versions = [2, 2, 1]"),
+        (3, "stage = [0, 0, 2], order = [0, 1, 2], async = [0, 0, -1], versions = [3, 3, 1]"),
+    ],
+)
+def test_copies_run_ahead(stages: int, plan: str) -> None:
+    assert planned(module(LOAD_A + LOAD_B + GEMM, loop=f"0 to %n num_stages({stages})")) == plan
+
+
+def test_a_copy_follows_the_last_user_of_its_buffer() -> None:
+    body = LOAD_A + SCALE_A + STORE_D + LOAD_B + GEMM.replace("%as", "%bs")
+    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+        "stage = [0, 2, 2, 0, 2], order = [2, 0, 1, 4, 3], async = [0, -1, -1, 0, -1], "
+        "versions = [2, 1, 2, 1]"
+    )
+
+
+def test_the_author_s_lists() -> None:
+    loop = "0 to %n stage(0, 0, 1) order(0, 1, 2)"
+    found = planned(module(LOAD_A + LOAD_B + GEMM, loop=loop))
+    assert found == "stage = [0, 0, 1], order = [0, 1, 2], versions = [2, 2, 1]"
+
+
+BROKEN = {
+    "length": ("stage(0, 1) order(0, 1)", "TW4040", "stage has 2 entries but the loop has 3"),
+    "backwards": ("stage(1, 0, 0) order(0, 1, 2)", "TW4042", "depends on through"),
+    "order": ("stage(0, 0, 0) order(2, 1, 0)", "TW4042", "cannot run before another"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_lists_that_cannot_be(name: str) -> None:
+    lists, code, message = BROKEN[name]
+    found = refused(module(LOAD_A + LOAD_B + GEMM, loop=f"0 to %n {lists}"))
+    assert found[:2] == (Severity.ERROR, code)
+    assert message in found[2]
+
+
+READ_FIRST = """
+tile.gemm %as, %as -> %acc
+    : memref<8x8xf32, #shared>, memref<8x8xf32, #shared> -> memref<8x8xf32, #fragment>
+"""
+WRITE_A = """
+%back = tile.region %A[%i, 0] [8, 8] : memref<?x8xf32, #global> to !tile.region<8x8xf32, #global>
+tile.copy %acc -> %back : memref<8x8xf32, #fragment> -> !tile.region<8x8xf32, #global>
+"""
+HALF = """
+%half = tile.region %as[0, 0] [4, 8] : memref<8x8xf32, #shared> to !tile.region<4x8xf32, #shared>
+%rh = tile.region %A[%i, 0] [4, 8] : memref<?x8xf32, #global> to !tile.region<4x8xf32, #global>
+tile.copy %rh -> %half : !tile.region<4x8xf32, #global> -> !tile.region<4x8xf32, #shared>
+"""
+AFTER = "tile.gemm %as, %as -> %acc : memref<8x8xf32, #shared>, memref<8x8xf32, #shared> -> memref<8x8xf32, #fragment>"
+SERIAL = {
+    "nothing to copy": (SCALE_A, "", "nothing in the loop copies global memory to shared memory"),
+    "carried": (READ_FIRST + LOAD_A, "", "may read what an earlier one left in as"),
+    "part": (HALF + READ_FIRST, "", "may read what an earlier one left in as"),
+    "outside": (LOAD_A + READ_FIRST, AFTER, "as is used outside of the loop as well"),
+    "in place": (LOAD_A + READ_FIRST + WRITE_A, "", "would overtake one of this turn"),
+    "barrier": (LOAD_A + "tile.sync\n" + READ_FIRST, "", "would overtake one of this turn"),
+}
+
+
+@pytest.mark.parametrize("name", SERIAL)
+def test_loops_that_stay_serial(name: str) -> None:
+    body, after, message = SERIAL[name]
+    severity, code, found = refused(module(body, after=after, loop="0 to %n num_stages(3)"))
+    assert (severity, code) == (Severity.REMARK, "TW4045")
+    assert found.startswith("loop not pipelined: ")
+    assert message in found
+
+
+def test_half_of_the_copies_may_run_ahead() -> None:
+    body = LOAD_A + LOAD_B + GEMM + WRITE_A
+    assert planned(module(body, loop="0 to %n num_stages(2)")) == (
+        "stage = [2, 0, 2, 2], order = [0, 2, 1, 3], async = [-1, 0, -1, -1], "
+        "versions = [1, 2, 1, 1]"
+    )
+
+
+def test_statements_are_what_others_can_see() -> None:
+    dependences = Dependences(loop_of(module(LOAD_A + GEMM, loop="0 to %n num_stages(2)")))
+    assert [op.name for op in dependences.ops] == ["tile.copy", "tile.gemm"]
