@@ -36,7 +36,7 @@ def filtered(lines: list[str], command: str) -> list[str]:
 
 
 def test_there_is_something_to_compare():
-    assert len(SHOWN) == 4
+    assert len(SHOWN) == 5
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])

@@ -67,7 +67,7 @@ class RegionMap:
     """One region. `dead` is all that no buffer covers, `padding` what of it is due to alignment.
 
     `extent` is the storage the region takes, `used` where its last buffer ends. The region starts
-    at `residue` modulo `alignment`.
+    at `residue` modulo `alignment`. `notes` are sentences to stand below the picture.
     """
 
     name: str
@@ -81,6 +81,7 @@ class RegionMap:
     padding: tuple[Interval, ...]
     alignment: int = 1
     residue: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def dead_total(self) -> int:
@@ -171,6 +172,11 @@ def region_map(plan: StoragePlan) -> RegionMap:
         plan.backing.alignment,
         plan.backing.residue,
     )
+
+
+def uncovered(rows: Sequence[Row], extent: int) -> tuple[Interval, ...]:
+    """What of ``0 .. extent`` is in no cell of `rows`."""
+    return tuple(_complement([cell.place for row in rows for cell in row.cells], extent))
 
 
 def _row(plan: StoragePlan, placement: Placement) -> Row:

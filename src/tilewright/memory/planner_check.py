@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import gcd
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -182,10 +181,8 @@ def _capacities(problem: Problem, offsets: Mapping[str, int]) -> Iterator[Violat
 
 
 def _height(problem: Problem, offsets: Mapping[str, int], space: str) -> int:
-    """Where the topmost block ends, in whole granules: what all alignments have in common."""
-    here = [block for block in problem.blocks if block.space == space]
-    granule = gcd(*(block.align for block in here))
-    ends = [offsets[block.id] + -(-block.size // granule) * granule for block in here]
+    """Where the topmost block ends."""
+    ends = [offsets[block.id] + block.size for block in problem.blocks if block.space == space]
     return max(ends, default=0)
 
 

@@ -1,29 +1,23 @@
-"""The least height by trying everything, and random problems small enough for that.
+"""The least height by trying everything.
 
-Every pair of blocks is judged by the words of the problem's description, moment by moment. Without
+Every pair of blocks is judged by the words of the problem's description. Without
 ties, every order of the blocks is tried, each block as low as it goes: one of these orders is that
 of a lowest plan. With `Inside` or `SameStart`, every offset of every block is tried.
 """
 
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from math import gcd
+from itertools import combinations, permutations
 
 from tilewright.memory.planner import (
     Apart,
-    AsyncRegion,
     Block,
     Inside,
     MayOverlap,
     Problem,
     Relation,
     SameStart,
-    Space,
 )
-
-SMEM = Space("smem")
 
 
 def may_touch(one: Block, two: Block, relations: Sequence[Relation]) -> bool:
@@ -46,8 +40,10 @@ def may_touch(one: Block, two: Block, relations: Sequence[Relation]) -> bool:
         and one.region != two.region
     ):
         return False
-    moments = {t for s, e in one.live for t in range(s, e)}
-    return moments.isdisjoint(t for s, e in two.live for t in range(s, e))
+    # Of two half-open spans that have a moment in common, one holds the start of the other.
+    starts = [s for s, _ in one.live if any(other <= s < end for other, end in two.live)]
+    starts += [s for s, _ in two.live if any(other <= s < end for other, end in one.live)]
+    return not starts
 
 
 def _linked(start: str, goal: str, relations: Sequence[Relation], kind: type[Relation]) -> bool:
@@ -65,22 +61,39 @@ def _linked(start: str, goal: str, relations: Sequence[Relation], kind: type[Rel
 
 
 def least_height(problem: Problem, most: int) -> int | None:
-    """The least height of a problem with one space; None where nothing up to `most` works.
+    """The least height of a problem with one space; None where nothing up to `most` works."""
+    low, high = -1, most
+    if not fits_within(problem, most):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits_within(problem, middle) else (middle, high)
+    return high
 
-    Heights count whole steps of what all alignments have in common.
-    """
+
+def fits_within(problem: Problem, height: int) -> bool:
+    """Whether a problem with one space has a plan that is no higher."""
     blocks, relations = problem.blocks, problem.relations
     judges = [[_judge(two, one, relations) for one in blocks] for two in blocks]
-    if not any(isinstance(r, Inside | SameStart) for r in relations):
-        fixed = {n: block.fixed for n, block in enumerate(blocks) if block.fixed is not None}
-        if any(not judges[m][n].accepts(fixed[m] - fixed[n]) for m, n in permutations(fixed, 2)):
-            return None
-        least = _by_orders(blocks, judges, fixed, most + 1)
-        return _whole(least, blocks) if least <= most else None
-    for height in range(0, most + 1, _whole(1, blocks)):
-        if _by_offsets(blocks, judges, [], height):
-            return height
-    return None
+    if any(isinstance(r, Inside | SameStart) for r in relations):
+        return _by_offsets(blocks, judges, [], height)
+    fixed = {n: block.fixed for n, block in enumerate(blocks) if block.fixed is not None}
+    if any(not judges[m][n].accepts(fixed[m] - fixed[n]) for m, n in permutations(fixed, 2)):
+        return False
+    return _by_orders(blocks, judges, fixed, height)
+
+
+def broken(problem: Problem, offsets: Mapping[str, int]) -> bool:
+    """Whether offsets break a promise about a block or a pair, capacities left aside."""
+    for block in problem.blocks:
+        offset = offsets[block.id]
+        if offset < 0 or offset % block.align or block.fixed not in (None, offset):
+            return True
+    for one, two in combinations(problem.blocks, 2):
+        judge = _judge(one, two, problem.relations)
+        if one.space == two.space and not judge.accepts(offsets[one.id] - offsets[two.id]):
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -121,18 +134,14 @@ def _judge(block: Block, other: Block, relations: Sequence[Relation]) -> _Judge:
     return _Judge(other.size, -block.size, wanted)
 
 
-def _whole(height: int, blocks: Sequence[Block]) -> int:
-    step = gcd(*(block.align for block in blocks))
-    return -(-height // step) * step
-
-
 def _by_orders(
-    blocks: Sequence[Block], judges: list[list[_Judge]], placed: dict[int, int], best: int
-) -> int:
-    """The least height below `best` with these blocks placed; `best` itself where there is none."""
-    height = max((offset + blocks[n].size for n, offset in placed.items()), default=0)
-    if height >= best or len(placed) == len(blocks):
-        return min(height, best)
+    blocks: Sequence[Block], judges: list[list[_Judge]], placed: dict[int, int], height: int
+) -> bool:
+    """Whether the blocks not placed yet, in some order and each as low as it goes, stay below."""
+    if any(offset + blocks[n].size > height for n, offset in placed.items()):
+        return False
+    if len(placed) == len(blocks):
+        return True
     for number, block in enumerate(blocks):
         if number in placed:
             continue
@@ -142,8 +151,9 @@ def _by_orders(
             for offset in sorted({0, *ends})
             if all(judges[number][n].accepts(offset - there) for n, there in placed.items())
         )
-        best = _by_orders(blocks, judges, {**placed, number: offset}, best)
-    return best
+        if _by_orders(blocks, judges, {**placed, number: offset}, height):
+            return True
+    return False
 
 
 def _by_offsets(
@@ -163,33 +173,3 @@ def _by_offsets(
         if _by_offsets(blocks, judges, [*placed, offset], height):
             return True
     return False
-
-
-def random_problem(
-    rng: random.Random, most: int = 7, *, ties: bool = False, fixed: bool = True, scale: int = 1
-) -> Problem:
-    """A problem with holes, alignments, partitions, fixed offsets and relations, as they come."""
-    count = rng.randint(1, most)
-    blocks = tuple(_random_block(rng, n, fixed, scale) for n in range(count))
-    kinds: list[type[Relation]] = [Apart, MayOverlap, *([Inside, SameStart] if ties else [])]
-    relations: list[Relation] = []
-    for _ in range(rng.choice([0, 0, 1, 2, 3]) if count > 1 else 0):
-        kind = rng.choice(kinds)
-        one, two = rng.sample(blocks, 2)
-        if kind is Inside:
-            one, two = sorted((one, two), key=lambda block: block.size)
-            room = two.size - one.size
-            relations.append(Inside(one.id, two.id, rng.choice([None, None, rng.randint(0, room)])))
-        else:
-            relations.append(kind(one.id, two.id))
-    return Problem((SMEM,), blocks, tuple(relations))
-
-
-def _random_block(rng: random.Random, number: int, fixed: bool, scale: int) -> Block:
-    cuts = sorted(rng.sample(range(8), rng.choice([2, 2, 2, 4])))
-    live = tuple(zip(cuts[::2], cuts[1::2], strict=True))
-    align = rng.choice([1, 1, 1, 2, 3, 4])
-    region = AsyncRegion("ws", rng.randint(0, 1)) if rng.random() < 0.15 else None
-    at = rng.randint(0, 4) * align * scale if fixed and rng.random() < 0.08 else None
-    size = rng.choice([0, 1, 1, 2, 2, 3, 4, 5]) * (rng.randint(1, scale))
-    return Block(f"b{number}", size, align, "smem", live, region, at)

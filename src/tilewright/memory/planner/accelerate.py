@@ -1,8 +1,9 @@
 """The search kernel, compiled where numba is installed, as it is otherwise.
 
-Both run the same source over the same numbers, so they visit the same nodes and find the same plan;
-compiled code is some hundred times quicker, but loading it takes a second or more. It is therefore
-used when it is loaded already, or when the search is going to be long.
+Both run the same source over the same numbers, so they visit the same nodes and find the same plan,
+and a search can change from one to the other on its way. Compiled code is some twenty times
+quicker, but loading it takes a second, and the very first time ten. It is therefore used when it is
+loaded already, or when a search has been going on for so long that it may well go on.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from tilewright.memory.planner import kernel
-from tilewright.memory.planner.kernel import State, Tables
+from tilewright.memory.planner import blame, kernel, state
+from tilewright.memory.planner.state import State, Tables
 
 Run = Callable[[Tables, State, int], int]
 
 BACKENDS = ("auto", "python", "numba")
 
-_WORTH_LOADING_NODES = 100_000
-_WORTH_LOADING_SECONDS = 5.0
+_WORTH_LOADING_AFTER_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -40,22 +42,20 @@ class Engine:
 PYTHON = Engine("python", kernel.run, lambda tables: tables, lambda state: state, 16)
 
 
-def engine(backend: str, nodes: int | None, seconds: float | None) -> Engine:
-    """The engine to use for a search with these limits; None is no limit."""
+def engine(backend: str, elapsed_seconds: float = 0.0) -> Engine:
+    """The engine to use for a search that has been going on for some time."""
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend '{backend}'; known: {', '.join(BACKENDS)}")
-    if backend == "python" or (backend == "auto" and not _is_worth_it(nodes, seconds)):
+    if backend == "python" or (backend == "auto" and not _is_worth_it(elapsed_seconds)):
         return PYTHON
     return compiled()
 
 
-def _is_worth_it(nodes: int | None, seconds: float | None) -> bool:
-    if "numba" not in sys.modules and find_spec("numba") is None:
-        return False
+def _is_worth_it(elapsed_seconds: float) -> bool:
     if compiled.cache_info().currsize:
         return True
-    is_long = nodes is None or nodes >= _WORTH_LOADING_NODES
-    return is_long and (seconds is None or seconds >= _WORTH_LOADING_SECONDS)
+    is_there = "numba" in sys.modules or find_spec("numba") is not None
+    return is_there and elapsed_seconds >= _WORTH_LOADING_AFTER_SECONDS
 
 
 @cache
@@ -70,12 +70,33 @@ def compiled() -> Engine:
         raise ImportError("the compiled search needs numba: pip install numba") from error
     for helper in kernel.HELPERS:
         extending.register_jitable(helper)
-    run: Run = numba.njit(cache=True)(kernel.run)
+    kernel_run: Any = extending.register_jitable(kernel.run)
+    fingerprint = _fingerprint()
+
+    def run(tables: Tables, state: State, nodes: int) -> int:
+        # Never true. Compiled code is kept on disk by this function's text and by the values it
+        # closes over; through this one the sources of everything it calls count as well.
+        if fingerprint == nodes:
+            return kernel.GOING
+        return kernel_run(tables, state, nodes)
+
+    try:
+        compiled_run: Run = numba.njit(cache=True)(run)
+    except RuntimeError:  # no folder to keep it in
+        compiled_run = numba.njit(run)
 
     def as_arrays(values: Any) -> Any:
         return values._make(numpy.array(column, dtype=numpy.int64) for column in values)
 
-    return Engine("numba", run, as_arrays, as_arrays, 2000)
+    return Engine("numba", compiled_run, as_arrays, as_arrays, 500)
+
+
+def _fingerprint() -> int:
+    """A negative number that changes with the sources of the kernel."""
+    digest = sha256()
+    for module in (state, blame, kernel):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return -1 - int.from_bytes(digest.digest()[:6], "big")
 
 
 def warm_up() -> str:

@@ -1,12 +1,19 @@
 """Heights nobody can get below: what the blocks of one clique take together.
 
-The sum of sizes is such a bound. Alignment makes it larger: blocks that all start at multiples of
-`a` have their starts at least ``size rounded up to a`` apart, whatever lies in the padding, so
+The sum of sizes is such a bound. Alignment makes it larger. Take the *strict* members of a clique,
+whose alignments are multiples of some `a`. From the start of one to the start of the next it is a
+multiple of `a`, and what lies between them beside the lower one goes into its padding only as far
+as it is not a multiple of `a` itself::
 
-    height >= sum of rounded sizes - largest padding        (only the topmost block need not round)
+    0         a         2a        3a        4a
+    |strict---|---....loose--------...|strict
 
-holds for the members of a clique with an alignment that is a multiple of `a`. Each such sum is a
-`Load`; the exact search uses the same loads, with what it has already placed, to give up early.
+so with sizes of strict members rounded up and sizes of the others rounded down to multiples of `a`
+
+    height >= sum of rounded sizes - largest padding       (above the topmost nothing is rounded)
+
+Each such sum is a `Load`; the exact search uses the same loads, with what it has already placed, to
+give up early.
 """
 
 from __future__ import annotations
@@ -52,13 +59,21 @@ def _clique_loads(clique: Sequence[int], blocks: Sequence[Block]) -> Iterator[Lo
         strict = [member for member in clique if blocks[member].align % step == 0]
         is_rounded = any(blocks[member].size % step for member in strict)
         if step != common and is_rounded and len(strict) > 1:
-            yield _load(strict, blocks, step)
+            yield _load(clique, blocks, step)
 
 
-def _load(members: Sequence[int], blocks: Sequence[Block], step: int) -> Load:
-    sizes = [blocks[member].size for member in members]
-    weights = [rounded_up(size, step) for size in sizes]
-    spare = max(weight - size for weight, size in zip(weights, sizes, strict=True))
+def _load(clique: Sequence[int], blocks: Sequence[Block], step: int) -> Load:
+    members: list[int] = []
+    weights: list[int] = []
+    spare = 0
+    for member in clique:
+        size = blocks[member].size
+        is_strict = blocks[member].align % step == 0
+        weight = rounded_up(size, step) if is_strict else size // step * step
+        if weight:
+            members.append(member)
+            weights.append(weight)
+            spare = max(spare, weight - size)
     return Load(tuple(members), tuple(weights), spare)
 
 

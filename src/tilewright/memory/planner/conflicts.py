@@ -32,6 +32,12 @@ from tilewright.memory.planner.problem import (
 Mask = int
 """A set of block numbers, bit by bit."""
 
+_MOST_LOOKS = 30_000
+"""How many blocks to look at, repeats counted, for all cliques; there may be very many of them."""
+
+_MOST_CLIQUES_A_BLOCK = 6
+"""More would slow the search down by more than they help it."""
+
 
 @dataclass(frozen=True)
 class Conflicts:
@@ -73,7 +79,9 @@ def conflicts_of(blocks: Sequence[Block], relations: Sequence[Relation] = ()) ->
         waived[two] |= 1 << one
     neighbours = _neighbours(spans, sections, waived, forced)
     weights = [block.size for block in blocks]
-    cliques = _cliques(sections, neighbours, weights, forced, any(waived))
+    # Of intervals, any number that meet pairwise have a moment in common.
+    is_plain = not forced and not any(waived) and all(len(cuts) <= 1 for cuts in spans)
+    cliques = _cliques(sections, neighbours, weights, forced, is_plain)
     return Conflicts(tuple(blocks), tuple(neighbours), cliques, _hulls(spans, forced))
 
 
@@ -186,50 +194,79 @@ def _cliques(
     neighbours: Sequence[Mask],
     weights: Sequence[int],
     forced: Iterable[tuple[int, int]],
-    is_waived: bool,
+    is_plain: bool,
 ) -> tuple[tuple[int, ...], ...]:
-    """Largest known cliques: sections, made pairwise where needed, then one for each other pair."""
-    found = [section for section in sections if section]
-    if is_waived:
-        found = [clique for s in found for clique in _split(s, neighbours, weights)]
-    for one, two in forced:
-        pair = 1 << one | 1 << two
-        if not any(pair & clique == pair for clique in found):
-            found.append(_grow(pair, neighbours[one] & neighbours[two], neighbours, weights))
-    covered = 0
-    for clique in found:
-        covered |= clique
-    for block, weight in enumerate(weights):
-        if weight and not covered >> block & 1:
-            found.append(1 << block)
-    return tuple(tuple(members(mask)) for mask in _largest(found))
+    """All largest cliques, or where those are too many the known ones: sections and pairs."""
+    placed = mask_of(block for block, weight in enumerate(weights) if weight)
+    largest = None if is_plain else _every_clique(neighbours, placed)
+    if largest is None:
+        found = [*sections]
+        if not is_plain:
+            heavy = sorted(members(placed), key=lambda block: -weights[block])
+            found = [clique for s in sections for clique in _split(s, neighbours, heavy)]
+            found += [_grow(1 << one | 1 << two, neighbours, heavy) for one, two in forced]
+        largest = _largest(found, placed)
+    return tuple(tuple(members(mask)) for mask in largest)
 
 
-def _split(section: Mask, neighbours: Sequence[Mask], weights: Sequence[int]) -> Iterator[Mask]:
+def _every_clique(neighbours: Sequence[Mask], placed: Mask) -> list[Mask] | None:
+    """All sets of pairwise neighbours that cannot grow; None where they are too many.
+
+    Bron and Kerbosch (1973): with a `pivot`, the next member is the pivot or no neighbour of it.
+    """
+    found: list[Mask] = []
+    todo = [(0, placed, 0)] if placed else []
+    looks = 0
+    while todo:
+        clique, candidates, seen = todo.pop()
+        looks += (candidates | seen).bit_count()
+        if looks > _MOST_LOOKS or len(found) > _MOST_CLIQUES_A_BLOCK * len(neighbours):
+            return None
+        if not candidates and not seen:
+            found.append(clique)
+            continue
+        pivot = max(
+            members(candidates | seen), key=lambda n: ((candidates & neighbours[n]).bit_count(), -n)
+        )
+        for block in members(candidates & ~neighbours[pivot]):
+            near = neighbours[block]
+            todo.append((clique | 1 << block, candidates & near, seen & near))
+            candidates &= ~(1 << block)
+            seen |= 1 << block
+    return found
+
+
+def _split(section: Mask, neighbours: Sequence[Mask], heavy: Sequence[int]) -> Iterator[Mask]:
     """Cliques that together hold every member of a section, heavy blocks first."""
     left = section
-    while left:
-        seed = max(members(left), key=lambda block: (weights[block], -block))
-        clique = _grow(1 << seed, section & neighbours[seed], neighbours, weights)
-        yield clique
-        left &= ~clique
+    for seed in heavy:
+        if left >> seed & 1:
+            clique = _grow(1 << seed, neighbours, heavy, section)
+            yield _grow(clique, neighbours, heavy)
+            left &= ~clique
 
 
 def _grow(
-    clique: Mask, candidates: Mask, neighbours: Sequence[Mask], weights: Sequence[int]
+    clique: Mask, neighbours: Sequence[Mask], heavy: Sequence[int], within: Mask = -1
 ) -> Mask:
-    """A clique made larger, heaviest candidate first."""
-    while candidates:
-        best = max(members(candidates), key=lambda block: (weights[block], -block))
-        clique |= 1 << best
-        candidates &= neighbours[best]
+    """A clique made larger by members of `within`, heaviest first."""
+    candidates = within
+    for block in members(clique):
+        candidates &= neighbours[block]
+    for block in heavy:
+        if candidates >> block & 1:
+            clique |= 1 << block
+            candidates &= neighbours[block]
     return clique
 
 
-def _largest(masks: Sequence[Mask]) -> list[Mask]:
-    """The sets that are not part of another one, in the order they came."""
+def _largest(masks: Sequence[Mask], placed: Mask) -> list[Mask]:
+    """The sets that are not part of another, in the order they came; who is in none is alone."""
     thin: list[Mask] = []
+    alone = placed
     for mask in masks:
+        alone &= ~mask
+    for mask in [*filter(None, masks), *(1 << block for block in members(alone))]:
         if thin and mask & thin[-1] == mask:
             continue
         if thin and thin[-1] & mask == thin[-1]:

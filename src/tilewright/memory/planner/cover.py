@@ -69,13 +69,13 @@ class Cover:
         return found
 
 
-def cover_of(conflicts: Conflicts, relations: Sequence[tuple[Relation, int]]) -> Cover | None:
+def cover_of(conflicts: Conflicts, relations: Sequence[Relation]) -> Cover | None:
     """The bodies of a space. None where fixed blocks or the time to arrange one do not allow it.
 
     Raises ProblemError where the members of a body cannot be arranged at all.
     """
     bodies: list[Body] = []
-    for tied in _tied(conflicts.blocks, [relation for relation, _ in relations]):
+    for tied in _tied(conflicts.blocks, relations):
         body = _body(tied, conflicts, relations)
         if body is None:
             return None
@@ -107,19 +107,19 @@ def _tied(blocks: Sequence[Block], relations: Sequence[Relation]) -> Iterator[tu
 
 
 def _body(
-    tied: tuple[int, ...], conflicts: Conflicts, relations: Sequence[tuple[Relation, int]]
+    tied: tuple[int, ...], conflicts: Conflicts, relations: Sequence[Relation]
 ) -> Body | None:
     blocks = [conflicts.blocks[number] for number in tied]
     if len(tied) == 1:
         return Body(blocks[0], tied, (0,))
     ids = {block.id for block in blocks}
-    here = [entry for entry in relations if {*entry[0].pair} <= ids]
-    inner = conflicts_of(blocks, [relation for relation, _ in here])
+    here = [relation for relation in relations if {*relation.pair} <= ids]
+    inner = conflicts_of(blocks, here)
     loads = loads_of(blocks, inner.cliques)
     search = OrientedSearch(inner, here, loads, lower_bound(blocks, loads))
     search.run(_INNER_NODES)
     if search.best is None and search.is_exhausted:
-        raise ProblemError(f"no arrangement meets: {'; '.join(str(r) for r, _ in here)}")
+        raise ProblemError(f"no arrangement meets: {'; '.join(map(str, here))}")
     if search.best is None:
         return None
     start = min(search.best) if any(block.fixed is not None for block in blocks) else 0

@@ -32,6 +32,7 @@ class Part:
     numbers: tuple[int, ...]
     blocks: tuple[Block, ...]
     neighbours: tuple[tuple[int, ...], ...]
+    cliques: tuple[tuple[int, ...], ...]
     loads: tuple[Load, ...]
     hulls: tuple[tuple[int, int], ...]
     obstacles: tuple[tuple[Obstacle, ...], ...]
@@ -91,7 +92,7 @@ def _part(conflicts: Conflicts, mask: Mask) -> Part:
         for block, around in zip(blocks, obstacles, strict=True)
     )
     bound = lower_bound(blocks, loads, floors)
-    return Part(numbers, blocks, neighbours, loads, hulls, obstacles, floors, bound)
+    return Part(numbers, blocks, neighbours, cliques, loads, hulls, obstacles, floors, bound)
 
 
 def _obstacles(

@@ -1,13 +1,14 @@
 """How hard to try: a number of nodes, a number of seconds, or until it is proved.
 
 A node is one decision of the exact search. With a limit in nodes a plan is the same on every
-machine and every day; only a limit in seconds, which has to be asked for, looks at the clock.
+machine and every day; only a limit in seconds, which has to be asked for, depends on the clock.
+Seconds are those the planner itself computes: what the machine does for others does not count.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.memory.planner.accelerate import Engine, engine
 
@@ -25,7 +26,7 @@ MAX = Effort()
 """Until the plan is proved optimal."""
 
 _COMPILE_TIME_WORK = 200_000
-_LEAST_NODES = 64
+_LEAST_NODES = 16
 _MOST_NODES = 2000
 
 
@@ -35,24 +36,41 @@ def compile_time(work_a_node: int) -> Effort:
     return Effort(nodes=max(_LEAST_NODES, min(nodes, _MOST_NODES)), backend="python")
 
 
+def core_seconds() -> float:
+    """The clock of efforts: seconds that a core has worked for this thread."""
+    return time.thread_time()
+
+
+def halved(effort: Effort) -> Effort:
+    """Half of every limit."""
+    nodes = None if effort.nodes is None else effort.nodes // 2
+    seconds = None if effort.seconds is None else effort.seconds / 2
+    return replace(effort, nodes=nodes, seconds=seconds)
+
+
 @dataclass
 class Meter:
     """What is left of an effort."""
 
     effort: Effort
     spent: int = 0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=core_seconds)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Seconds of one core since the start."""
+        return core_seconds() - self.started
 
     @property
     def engine(self) -> Engine:
-        """The engine for a search with this effort."""
-        return engine(self.effort.backend, self.effort.nodes, self.effort.seconds)
+        """The engine for a search with this effort. Which one does not change what is found."""
+        return engine(self.effort.backend, self.elapsed_seconds)
 
     @property
     def is_late(self) -> bool:
-        """Whether the seconds are over. The clock is read only where there is a limit to them."""
+        """Whether the seconds are over, if there is a limit to them."""
         limit = self.effort.seconds
-        return limit is not None and time.monotonic() - self.started >= limit
+        return limit is not None and self.elapsed_seconds >= limit
 
     @property
     def is_empty(self) -> bool:

@@ -37,15 +37,12 @@ class _Choice:
 
 
 class OrientedSearch:
-    """Lower and lower plans of the blocks of one space, until there is no lower one.
-
-    Relations come with their room: how far a child can be from the start of its parent.
-    """
+    """Lower and lower plans of the blocks of one space, until there is no lower one."""
 
     def __init__(
         self,
         conflicts: Conflicts,
-        relations: Sequence[tuple[Relation, int]],
+        relations: Sequence[Relation],
         loads: Sequence[Load],
         lower: int,
         limit: int | None = None,
@@ -77,15 +74,16 @@ class OrientedSearch:
             self.nodes += 1
             self._step()
 
-    def _add_relations(self, relations: Sequence[tuple[Relation, int]]) -> None:
+    def _add_relations(self, relations: Sequence[Relation]) -> None:
         number = {block.id: position for position, block in enumerate(self.blocks)}
-        for relation, room in relations:
+        for relation in relations:
             if isinstance(relation, SameStart):
                 a, b = number[relation.a], number[relation.b]
                 self._edges[a].append((b, 0))
                 self._edges[b].append((a, 0))
             if isinstance(relation, Inside):
                 child, parent = number[relation.child], number[relation.parent]
+                room = self.blocks[parent].size - self.blocks[child].size
                 least, most = (0, room) if relation.offset is None else (relation.offset,) * 2
                 self._edges[parent].append((child, least))
                 self._edges[child].append((parent, -most))

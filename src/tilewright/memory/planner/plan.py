@@ -1,9 +1,8 @@
 """The answer: where every block goes, how high each space gets, and how good that is.
 
-Heights count whole granules: what is left of the last step that all alignments have in common is of
-no use to anybody. `optimal` is said only of a space whose height equals a height nobody can get
-below, found by adding up what must lie side by side or by an exhausted search. Otherwise `gap`
-tells how much could be gained at the most.
+A height is where the topmost block ends, in units of its space. `optimal` is said only of a space
+whose height equals a height nobody can get below, found by adding up what must lie side by side or
+by an exhausted search. Otherwise `gap` tells how much could be gained at the most.
 """
 
 from __future__ import annotations
@@ -21,13 +20,17 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True)
 class SpacePlan:
-    """One space. `nodes` are decisions of the exact search; 0 where it was not needed."""
+    """One space. `nodes` are decisions of the exact search; 0 where it was not needed.
+
+    `nodes_to_best` is how many of them had been taken when the plan was found.
+    """
 
     space: Space
     height: int
     lower_bound: int
     method: str
     nodes: int = 0
+    nodes_to_best: int = 0
 
     @property
     def optimal(self) -> bool:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tilewright.memory import planner_check
-from tilewright.memory.planner.bound import loads_of, lower_bound, rounded_up
+from tilewright.memory.planner.bound import loads_of, lower_bound
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of
 from tilewright.memory.planner.cover import Cover, cover_of, ties
 from tilewright.memory.planner.decompose import parts_of
-from tilewright.memory.planner.effort import MAX, Effort, Meter, compile_time
-from tilewright.memory.planner.grid import granule, grid_of
+from tilewright.memory.planner.effort import MAX, Effort, Meter, compile_time, core_seconds, halved
+from tilewright.memory.planner.grid import grid_of
 from tilewright.memory.planner.oriented import OrientedSearch
 from tilewright.memory.planner.plan import Plan, SpacePlan
 from tilewright.memory.planner.problem import Block, Problem, ProblemError, Relation, Space
@@ -26,6 +26,8 @@ from tilewright.memory.planner.search import PartSearch
 
 _NODES_A_LOOK = 64
 _NODES_FOR_A_FIRST_PLAN = 200_000
+_COST_OF_ORDERS = 4
+"""What a node of the search by orders costs, in nodes of the kernel."""
 
 
 class PlannerFault(RuntimeError):
@@ -40,6 +42,7 @@ class _Outcome:
     lower: int
     method: str
     nodes: int
+    nodes_to_best: int = 0
 
 
 def plan_problem(problem: Problem, effort: Effort | str = "default") -> Plan:
@@ -55,9 +58,17 @@ def plan_problem(problem: Problem, effort: Effort | str = "default") -> Plan:
         outcome = _plan_space(space, blocks, _relations_of(problem, blocks), effort, problem)
         found = dict(zip((block.id for block in blocks), outcome.offsets, strict=True))
         offsets.update(found)
-        size = granule(blocks)
-        height = max((found[b.id] + rounded_up(b.size, size) for b in blocks), default=0)
-        spaces.append(SpacePlan(space, height, outcome.lower, outcome.method, outcome.nodes))
+        height = max((found[block.id] + block.size for block in blocks), default=0)
+        spaces.append(
+            SpacePlan(
+                space,
+                height,
+                outcome.lower,
+                outcome.method,
+                outcome.nodes,
+                outcome.nodes_to_best,
+            )
+        )
     plan = Plan(problem, offsets, tuple(spaces))
     _verify(plan)
     return plan
@@ -90,31 +101,42 @@ def _plan_space(
 ) -> _Outcome:
     if not blocks:
         return _Outcome((), 0, "nothing to place", 0)
+    started = core_seconds()
     grid = grid_of(blocks, relations)
-    if grid is None:
-        raise ProblemError(f"no plan exists for: {'; '.join(map(str, relations))}")
     conflicts = conflicts_of(grid.blocks, grid.relations)
     _refuse_fixed_overlaps(conflicts, grid.step)
-    meter = Meter(_effort(effort, conflicts, len(problem.spaces)))
+    budget = _Budget(effort, len(problem.spaces), started)
     capacity = None if space.capacity is None else space.capacity // grid.step
     if ties(relations):
-        entries = [*zip(grid.relations, grid.rooms, strict=True)]
-        outcome = _plan_tied(conflicts, entries, meter, capacity)
+        outcome = _plan_tied(conflicts, grid.relations, budget, capacity)
     else:
-        outcome = _plan_free(conflicts, meter, capacity)
+        outcome = _plan_free(conflicts, Meter(budget.of(conflicts), started=started), capacity)
     offsets = tuple(offset * grid.step for offset in outcome.offsets)
     return replace(outcome, offsets=offsets, lower=outcome.lower * grid.step)
 
 
-def _effort(effort: Effort | str, conflicts: Conflicts, spaces: int) -> Effort:
-    if isinstance(effort, Effort):
-        seconds = effort.seconds
-        return effort if seconds is None else replace(effort, seconds=seconds / spaces)
-    if effort == "max":
-        return MAX
-    if effort != "default":
-        raise ValueError(f"unknown effort '{effort}'; known: default, max, or an Effort")
-    return compile_time(sum(len(clique) for clique in conflicts.cliques))
+@dataclass(frozen=True)
+class _Budget:
+    """What was asked for, and what that means for the search of some blocks."""
+
+    effort: Effort | str
+    spaces: int
+    started: float
+
+    def of(self, conflicts: Conflicts, cost: int = 1) -> Effort:
+        """Limits for these blocks; `cost` tells how much more than usual a node costs."""
+        if isinstance(self.effort, Effort):
+            seconds = self.effort.seconds
+            share = None if seconds is None else seconds / self.spaces
+            return replace(self.effort, seconds=share)
+        if self.effort == "max":
+            return MAX
+        if self.effort != "default":
+            raise ValueError(f"unknown effort '{self.effort}'; known: default, max, or an Effort")
+        # A clique is checked once for each alignment among its members.
+        alignments = len({block.align for block in conflicts.blocks})
+        work = alignments * sum(len(clique) for clique in conflicts.cliques)
+        return compile_time(cost * work)
 
 
 def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
@@ -131,37 +153,39 @@ def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
 def _plan_free(conflicts: Conflicts, meter: Meter, capacity: int | None) -> _Outcome:
     """Blocks whose places do not depend on each other, but for not overlapping."""
     offsets = [block.fixed or 0 for block in conflicts.blocks]
+    least = _top(offsets, conflicts)
     searches = [PartSearch(part, meter) for part in parts_of(conflicts)]
     if not searches:
-        return _Outcome(tuple(offsets), max(offsets), "nothing to place", 0)
+        return _Outcome(tuple(offsets), least, "nothing to place", 0)
     while True:
         worst = max(searches, key=lambda search: search.best.height)
         others = [search.lower for search in searches if search is not worst]
-        enough = max([0, *others])
+        enough = max([least, *others])
         if worst.is_proved or worst.best.height <= enough or meter.is_empty:
             break
         worst.improve(meter, enough, capacity)
     for search in searches:
         for number, offset in zip(search.part.numbers, search.best.offsets, strict=True):
             offsets[number] = offset
-    lower = max(max(search.lower for search in searches), *offsets)
-    height = max(o + b.size for o, b in zip(offsets, conflicts.blocks, strict=True))
-    return _Outcome(tuple(offsets), min(lower, height), worst.best.method, meter.spent)
+    lower = max([least, *(search.lower for search in searches)])
+    return _Outcome(
+        tuple(offsets), lower, worst.best.method, meter.spent, max(s.best_at for s in searches)
+    )
 
 
 def _plan_tied(
-    conflicts: Conflicts,
-    relations: Sequence[tuple[Relation, int]],
-    meter: Meter,
-    capacity: int | None,
+    conflicts: Conflicts, relations: Sequence[Relation], budget: _Budget, capacity: int | None
 ) -> _Outcome:
     """Blocks tied to each other: as bodies first, block by block where that may be lower."""
     loads = loads_of(conflicts.blocks, conflicts.cliques)
     lower = lower_bound(conflicts.blocks, loads)
     cover = cover_of(conflicts, relations)
-    best = None if cover is None else _plan_cover(cover, conflicts, meter, capacity, lower)
-    if best is not None and _height(best, conflicts) <= best.lower:
+    best = None if cover is None else _plan_cover(cover, conflicts, budget, capacity, lower)
+    is_final = cover is not None and cover.is_exact
+    if best is not None and (is_final or _height(best, conflicts) <= best.lower):
         return best
+    spent = best.nodes if best is not None and isinstance(budget.effort, Effort) else 0
+    meter = Meter(budget.of(conflicts, _COST_OF_ORDERS), spent, budget.started)
     limit = None if best is None else _height(best, conflicts) - 1
     search = OrientedSearch(conflicts, relations, loads, lower, limit)
     while not search.is_exhausted and not meter.is_empty:
@@ -171,25 +195,32 @@ def _plan_tied(
     if best is None and search.best is None:
         search.run(_NODES_FOR_A_FIRST_PLAN)
     if search.best is not None:
-        best = _Outcome(search.best, lower, "search of orders", meter.spent)
+        best = _Outcome(search.best, lower, "search of orders", meter.spent, meter.spent)
     if best is None:
         many = "exists" if search.is_exhausted else "was found in time"
-        raise ProblemError(f"no plan {many} for: {'; '.join(str(r) for r, _ in relations)}")
+        raise ProblemError(f"no plan {many} for: {'; '.join(map(str, relations))}")
     if search.is_exhausted:
         return replace(best, lower=_height(best, conflicts), nodes=meter.spent)
     return replace(best, nodes=meter.spent)
 
 
 def _plan_cover(
-    cover: Cover, conflicts: Conflicts, meter: Meter, capacity: int | None, lower: int
+    cover: Cover, conflicts: Conflicts, budget: _Budget, capacity: int | None, lower: int
 ) -> _Outcome:
+    """The bodies as blocks. Where they may have to come apart, half the effort is left for that."""
     bodies = conflicts_of([body.block for body in cover.bodies], cover.relations)
+    effort = budget.of(bodies)
+    meter = Meter(effort if cover.is_exact else halved(effort), started=budget.started)
     outcome = _plan_free(bodies, meter, capacity)
     offsets = tuple(cover.spread(outcome.offsets, len(conflicts.blocks)))
     if cover.is_exact:
         lower = max(lower, outcome.lower)
-    return _Outcome(offsets, lower, f"bodies, {outcome.method}", outcome.nodes)
+    return replace(outcome, offsets=offsets, lower=lower, method=f"bodies, {outcome.method}")
 
 
 def _height(outcome: _Outcome, conflicts: Conflicts) -> int:
-    return max(o + b.size for o, b in zip(outcome.offsets, conflicts.blocks, strict=True))
+    return _top(outcome.offsets, conflicts)
+
+
+def _top(offsets: Sequence[int], conflicts: Conflicts) -> int:
+    return max(o + b.size for o, b in zip(offsets, conflicts.blocks, strict=True))

@@ -9,7 +9,8 @@ loads that broke most often come first.
 Which limit: the lower bound, as it is often met, or the capacity of the space as long as no plan
 fits it. Between rounds an easier limit, halfway to the best plan so far, brings that one down, so
 that there is something to show whenever the search is stopped. A limit that is shown to be out of
-reach becomes the lower bound.
+reach becomes the lower bound. A few steps of a hill climb over orders come between the rounds too:
+they cost little, and make the easier limits easier to choose.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tilewright.memory.planner.accelerate import PYTHON, Engine
+from tilewright.memory.planner.climb import Climb
 from tilewright.memory.planner.decompose import Part
 from tilewright.memory.planner.effort import Meter
 from tilewright.memory.planner.greedy import Quick, best_quick, lifetime
-from tilewright.memory.planner.kernel import FOUND, GOING, NODES, NONE, State, Tables
+from tilewright.memory.planner.kernel import FOUND, GOING, NONE
+from tilewright.memory.planner.state import LIMIT, NODES, State, Tables
 from tilewright.memory.planner.tables import fresh_state, tables_of
 
 _FIRST_NODES = 200
 _FIRST_NODES_A_BLOCK = 2
 _OLDER_COUNTS = 0.5
+_TRIALS_A_ROUND = 24
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,15 @@ class Line:
     name: str
     tables: Tables
     state: State
+    engine: Engine = PYTHON
     is_over: bool = False
+
+    def run(self, engine: Engine, nodes: int) -> int:
+        """Go on for some nodes; the kernel's status."""
+        if engine is not self.engine:
+            self.engine = engine
+            self.tables, self.state = engine.tables(self.tables), engine.state(self.state)
+        return engine.run(self.tables, self.state, nodes)
 
 
 @dataclass
@@ -71,12 +84,15 @@ class PartSearch:
 
     def __init__(self, part: Part, meter: Meter) -> None:
         self.part = part
-        self.best: Quick = best_quick(part, lambda: meter.is_late)
+        self._quick = best_quick(part, lambda: meter.is_late)
+        self.best: Quick = self._quick
+        self.best_at = 0
         self.lower = part.bound
         self.nodes = 0
         self._campaigns: dict[int, Campaign] = {}
         self._tables: Tables | None = None
         self._measures: Measures | None = None
+        self._climb: Climb | None = None
 
     @property
     def is_proved(self) -> bool:
@@ -90,6 +106,19 @@ class PartSearch:
             if self._campaign(wanted).rounds:
                 self._round((wanted + self.best.height) // 2, meter, is_short=True)
             self._round(self._wanted(enough, capacity), meter)
+            self._climb_on(meter, enough)
+
+    def _climb_on(self, meter: Meter, enough: int) -> None:
+        """Some more trials of the hill climb, which started from the quick plan."""
+        climb = self._climb = self._climb or Climb(self.part, self._quick)
+        for _ in range(_TRIALS_A_ROUND):
+            if self.is_proved or self.best.height <= enough or meter.is_empty:
+                break
+            climb.trial()
+            meter.spent += climb.nodes_a_trial
+            if climb.best.height < self.best.height:
+                self.best, self.best_at = climb.best, meter.spent
+        self._drop_answered()
 
     def _wanted(self, enough: int, capacity: int | None) -> int:
         lowest = max(self.lower, enough)
@@ -114,7 +143,7 @@ class PartSearch:
         campaign.rounds += 1
         for number in range(count):
             if number == len(campaign.lines):
-                campaign.lines.append(self._line(campaign, meter))
+                campaign.lines.append(self._line(campaign))
             self._follow(campaign.lines[number], quota, meter)
             if meter.is_empty or not self.lower <= limit < self.best.height:
                 break
@@ -122,20 +151,19 @@ class PartSearch:
 
     def _follow(self, line: Line, quota: int, meter: Meter) -> None:
         """One line for some nodes, with looks at the effort in between."""
-        engine = meter.engine
         while quota > 0 and not line.is_over and not meter.is_empty:
+            engine = meter.engine
             before = int(line.state.at[NODES])
-            nodes = meter.grant(min(quota, engine.nodes_a_look))
-            status = engine.run(line.tables, line.state, nodes)
+            status = line.run(engine, meter.grant(min(quota, engine.nodes_a_look)))
             used = int(line.state.at[NODES]) - before
             quota -= used
             self.nodes += used
             meter.spent += used
             line.is_over = status != GOING
-            self._note(line, status)
+            self._note(line, status, meter)
 
-    def _note(self, line: Line, status: int) -> None:
-        limit = int(line.state.at[0])
+    def _note(self, line: Line, status: int, meter: Meter) -> None:
+        limit = int(line.state.at[LIMIT])
         if status == NONE:
             self.lower = max(self.lower, limit + 1)
         if status != FOUND:
@@ -144,13 +172,14 @@ class PartSearch:
         height = self.part.height(offsets)
         if height < self.best.height:
             self.best = Quick(offsets, height, f"exact search by {line.name}")
+            self.best_at = meter.spent
 
     def _drop_answered(self) -> None:
         for limit in [*self._campaigns]:
             if not self.lower <= limit < self.best.height:
                 del self._campaigns[limit]
 
-    def _line(self, campaign: Campaign, meter: Meter) -> Line:
+    def _line(self, campaign: Campaign) -> Line:
         """The next line of a campaign, before its first node."""
         tables = self._tables = self._tables or tables_of(self.part)
         measures = self._measures = self._measures or _measures(self.part)
@@ -167,8 +196,7 @@ class PartSearch:
         for position, block in enumerate(order):
             rank[block] = position
         state = fresh_state(self.part, tables, campaign.limit, 1 + campaign.rounds)
-        engine = meter.engine
-        return Line(name, engine.tables(tables._replace(rank=rank)), engine.state(state))
+        return Line(name, tables._replace(rank=rank), state)
 
     def _scores(self, campaign: Campaign) -> list[float]:
         """How often the loads of a block broke, on average, with later lines counting more."""

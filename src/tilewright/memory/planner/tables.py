@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from tilewright.memory.planner.bound import Load
 from tilewright.memory.planner.decompose import Part
-from tilewright.memory.planner.kernel import (
+from tilewright.memory.planner.ground import grounds
+from tilewright.memory.planner.state import (
     AGENDA,
     FIXED,
     LIMIT,
@@ -73,11 +74,12 @@ def fresh_state(part: Part, tables: Tables, limit: int, depth: int = 1) -> State
     words = -(-levels // WORD)
     trail = len(tables.near) + levels
     agenda = 2 * levels + count
-    floor = [*part.floors]
+    floor = grounds(part, limit)
     at = [0] * (MARK + 1)
     at[LIMIT], at[OPEN], at[AGENDA] = limit, 0, 1
     state = State(
         at=at,
+        ground=[*floor],
         floor=floor,
         reach=[*floor],
         postponed=[UNPLACED] * count,
