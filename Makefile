@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 
 LIT_TESTS ?= tests/lit
 FUZZ_TESTS ?= tests
-BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/addresses.py benchmarks/planner.py
+BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/addresses.py benchmarks/planner.py
 DEVICE_TESTS ?= tests/device
 DEVICE_PYTHON ?= $(BIN)/python
 PYTEST_ARGS ?=
@@ -48,7 +48,7 @@ pytest: $(STAMP) chromium ## tests written in Python
 chromium: ## the browser for one test, installed if that needs no questions
 	@scripts/install_chromium.sh
 
-bench: $(STAMP) ## times beside stock xDSL and Triton's interpreter, storage-alias lowering, address analysis, memory planning
+bench: $(STAMP) ## times beside stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done
 
 fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random trees

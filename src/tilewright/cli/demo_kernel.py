@@ -27,7 +27,7 @@ _TOLERANCE = 2e-3  # a few roundings of float16 at the size of the results
 def show(example: Path, say: Callable[[str], None]) -> bool:
     """Run the kernel in `example` and a broken copy; True if both end as they should."""
     text = example.read_text()
-    module = _load(text, example.name)
+    module = load(text, example.name)
     q, k, v = _inputs()
     start = time.perf_counter()
     result = module.attention(q, k, v, causal=True)
@@ -44,7 +44,7 @@ def show(example: Path, say: Callable[[str], None]) -> bool:
 
 
 def _show_broken(text: str, name: str, say: Callable[[str], None]) -> bool:
-    module = _load(text.replace(_MASK, "", 1), name)
+    module = load(text.replace(_MASK, "", 1), name)
     try:
         module.attention(*_inputs(), causal=True)
     except NumpyFault as fault:
@@ -60,7 +60,7 @@ def _inputs() -> tuple[Any, ...]:
     return tuple(rng.standard_normal((3, _HEADS, _CONTEXT, _HEAD)).astype(np.float16))
 
 
-def _load(text: str, name: str) -> ModuleType:
+def load(text: str, name: str) -> ModuleType:
     """A module from `text`; kernels read their own source through `linecache`."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     module = ModuleType(f"tilewright_demo_{name.removesuffix('.py')}")

@@ -20,6 +20,7 @@ from typing import Literal, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from tilewright.analysis.shared_buffers import has_tile_kernels, shared_memory_maps
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.dialects import make_context
@@ -194,6 +195,8 @@ def _maps(
         return None
     module = source.module
     target = line.target or target_of(module)
+    if has_tile_kernels(module):
+        return shared_memory_maps(module, target)
     if line.merge:
         return merged_maps(module, target, engine)
     settings = Unlimited(line.placement, line.infer_overlap, line.multi_overlap, target)

@@ -1,0 +1,105 @@
+"""The part of the demonstration in `T`: a kernel is run, split into roles, and then broken.
+
+`examples/tile/gemm_relu.py` is traced to the tile level and run with every access checked. Passes
+split it into a role that issues copies and one that computes; its memory is drawn, and under
+several orders of events it leaves the same bits. Then the wait in front of the product is taken
+out, and the run says which bytes had not arrived, and who was still writing them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.shared_buffers import shared_memory_maps
+from tilewright.dialects.nv import MBarrierWaitOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pipeline, parse_pipeline
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.text import print_module
+from tilewright.ir.traversal import walk
+from tilewright.memory import target_named
+from tilewright.passes import PASSES
+from tilewright.report import memory_text
+from tilewright.targets.numpy.api import Buffer, NumpyFault
+from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
+
+_M, _N, _K = 150, 136, 200
+_PASSES = "bind-target,canonicalize,cse,split-guards,specialize-warps,plan-pipeline,expand-pipeline"
+_SCHEDULES = 5
+_TOLERANCE = 5e-2  # roundings of float16 at the size of the results
+
+
+def show(example: Path, load: Callable[[str, str], ModuleType], say: Callable[[str], None]) -> bool:
+    """Run the kernel in `example`, its specialised form and a broken one; True if all end well."""
+    module = load(example.read_text(), example.name)
+    a, b = _inputs()
+    start = time.perf_counter()
+    result = module.matmul_relu(a, b)
+    elapsed = time.perf_counter() - start
+    exact = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
+    error = float(np.abs(result - exact).max())
+    (kernel,) = module.matmul_relu.cache.values()
+    traced: ModuleOp = kernel.prim_func.module
+    say("   the loop of the kernel at the tile level:")
+    for line in _loop(print_module(traced)):
+        say("   " + line)
+    say(f"   run in {elapsed * 1e3:.0f} ms; largest difference from float64: {error:.1e}")
+    split = traced.clone()
+    _run_passes(split)
+    say("")
+    say("   split into a producer and a consumer, its shared memory:")
+    for line in memory_text.render(shared_memory_maps(split, target_named("sm_90"))).splitlines():
+        say("   " + line)
+    same = np.array_equal(_launch(split, a, b, _SCHEDULES), result)
+    say(f"   {_SCHEDULES} orders of events: {'the same bits' if same else 'OTHER BITS'}")
+    say("")
+    say("   the same without the consumer's wait:")
+    return error < _TOLERANCE and same and _show_broken(split, a, b, say)
+
+
+def _inputs() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((_M, _K)).astype(np.float16)
+    return a, rng.standard_normal((_K, _N)).astype(np.float16)
+
+
+def _loop(text: str) -> list[str]:
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if "tile.pipeline" in line)
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    last = next(n for n in range(first, len(lines)) if lines[n] == " " * indent + "}")
+    return [line[indent:] for line in lines[first : last + 1]]
+
+
+def _run_passes(module: ModuleOp) -> None:
+    engine = DiagnosticEngine()
+    for each in Pipeline.build(parse_pipeline(_PASSES), PASSES).passes:
+        each.run(module, engine)
+        engine.raise_if_errors()
+
+
+def _launch(module: ModuleOp, a: Any, b: Any, schedules: int) -> Any:
+    c = np.full((_M, _N), np.nan, np.float16)
+    buffers = [Buffer("A", a), Buffer("B", b), Buffer("C", c, initialised=False)]
+    compile_tile_module(module).launch(buffers, TileOptions(schedules=schedules))
+    return c
+
+
+def _show_broken(module: ModuleOp, a: Any, b: Any, say: Callable[[str], None]) -> bool:
+    waits = [op for op in walk(module) if isinstance(op, MBarrierWaitOp)]
+    Rewriter().erase(waits[-1])
+    try:
+        _launch(module, a, b, _SCHEDULES)
+    except NumpyFault as fault:
+        for line in str(fault).splitlines():
+            say("   " + line)
+        return True
+    say("   nothing was noticed")
+    return False
