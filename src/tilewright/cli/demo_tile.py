@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.shared_buffers import shared_memory_maps
+from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline

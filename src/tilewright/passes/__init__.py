@@ -30,6 +30,7 @@ PASSES: PassRegistry = {
     "axis-info": _lazy("axis_info", "AxisInfoPass"),
     "pid-address": _lazy("pid_address", "PidAddress"),
     "bind-target": _lazy("tile.bind_target", "BindTarget"),
+    "normalize-indices": _lazy("tile.normalize_indices", "NormalizeIndices"),
     "wrap-scalar-fragment-access": _lazy(
         "tile.wrap_scalar_fragment_access", "WrapScalarFragmentAccess"
     ),

@@ -113,6 +113,22 @@ REFUSED = {
 }
 
 
+BOUND = """
+    memref.store %c0_i32, %cell[%c0] : memref<1xi32, #var>
+    %turns_i32 = memref.load %cell[%c0] : memref<1xi32, #var>
+    %turns = arith.index_cast %turns_i32 : i32 to index
+"""
+
+
+def test_the_producer_must_know_how_often_the_loop_runs() -> None:
+    before = "    %c0_i32 = arith.constant 4 : i32\n" + BOUND
+    kernel = module(LOAD_A + LOAD_B + GEMM, before=before, loop="0 to %turns num_stages(2)")
+    engine = DiagnosticEngine(minimum=Severity.REMARK)
+    SpecializeWarps().run(kernel, engine)
+    (found,) = engine.diagnostics
+    assert "how often the loop runs depends on values that only the consumers know" in found.message
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_remark_says_why_not(name: str) -> None:
     body, options, message = REFUSED[name]

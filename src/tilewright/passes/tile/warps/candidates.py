@@ -101,9 +101,11 @@ def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
             return f"the loop is inside of {name}"
-        if isinstance(around, IfOp) and not _can_compute(around.operands[0], kernel):
+        if not all(_can_compute(value, kernel) for value in around.operands):
             return "whether the loop runs depends on values that only the consumers know"
         around = around.parent_op()
+    if not all(_can_compute(value, kernel) for value in loop.operands):
+        return "how often the loop runs depends on values that only the consumers know"
     dependences = Dependences(loop)
     found: list[Issue] = []
     problem = "nothing in the loop copies global memory to shared memory"
