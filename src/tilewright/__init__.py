@@ -30,50 +30,77 @@ if TYPE_CHECKING:
     from tilewright.runtime.jit import jit as jit
     from tilewright.runtime.launch import reachable as reachable
     from tilewright.runtime.options import running as running
+    from tilewright.runtime.tile.autotune import AutoTuner as AutoTuner
+    from tilewright.runtime.tile.autotune import set_autotune_inputs as set_autotune_inputs
+    from tilewright.runtime.tile.bench import do_bench as do_bench
+    from tilewright.runtime.tile.jit import compile_tile as compile
+    from tilewright.runtime.tile.lower import lower as lower
+    from tilewright.runtime.tile.options import tile_running as tile_running
+    from tilewright.runtime.tile.pass_configs import PassConfigKey as PassConfigKey
+    from tilewright.runtime.tile.profiler import Profiler as Profiler
+    from tilewright.runtime.tile.supply import TensorSupplyType as TensorSupplyType
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
 __version__ = "0.1.0.dev0"
 
 _WHERE = {
+    "AutoTuner": "tilewright.runtime.tile.autotune",
     "CompileError": "tilewright.ir.diagnostics",
     "Config": "tilewright.runtime.config",
     "JITFunction": "tilewright.runtime.jit",
     "NumpyFault": "tilewright.targets.numpy.api",
+    "PassConfigKey": "tilewright.runtime.tile.pass_configs",
+    "Profiler": "tilewright.runtime.tile.profiler",
     "T": "tilewright.language",
     "TensorDescriptor": "tilewright.runtime.descriptors",
+    "TensorSupplyType": "tilewright.runtime.tile.supply",
     "aggregate": "tilewright.language.tl.aggregates",
     "analyze": "tilewright.runtime.addresses",
     "autotune": "tilewright.runtime.autotune",
     "cdiv": "tilewright.runtime.integers",
+    "compile": "tilewright.runtime.tile.jit:compile_tile",
     "constexpr_function": "tilewright.language.tl.constexpr",
+    "do_bench": "tilewright.runtime.tile.bench",
     "empty": "tilewright.runtime.fresh",
     "heuristics": "tilewright.runtime.heuristics",
     "jit": "tilewright.runtime.jit",
+    "lower": "tilewright.runtime.tile.lower",
     "next_power_of_2": "tilewright.runtime.integers",
     "reachable": "tilewright.runtime.launch",
     "running": "tilewright.runtime.options",
+    "set_autotune_inputs": "tilewright.runtime.tile.autotune",
+    "tile_running": "tilewright.runtime.tile.options",
     "tl": "tilewright.language",
 }
 
 __all__ = [
+    "AutoTuner",
     "CompileError",
     "Config",
     "JITFunction",
     "NumpyFault",
+    "PassConfigKey",
+    "Profiler",
     "T",
     "TensorDescriptor",
+    "TensorSupplyType",
     "__version__",
     "aggregate",
     "analyze",
     "autotune",
     "cdiv",
+    "compile",
     "constexpr_function",
+    "do_bench",
     "empty",
     "heuristics",
     "jit",
+    "lower",
     "next_power_of_2",
     "reachable",
     "running",
+    "set_autotune_inputs",
+    "tile_running",
     "tl",
 ]
 
@@ -84,7 +111,8 @@ def __getattr__(name: str) -> object:
     if name in ("T", "tl"):
         value: object = importlib.import_module(f"tilewright.language.{name}")
     else:
-        value = getattr(importlib.import_module(_WHERE[name]), name)
+        module, _, inside = _WHERE[name].partition(":")
+        value = getattr(importlib.import_module(module), inside or name)
     globals()[name] = value
     return value
 

@@ -20,9 +20,9 @@ from typing import Literal, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
+from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, pretty_all
 from tilewright.ir.passes import closest

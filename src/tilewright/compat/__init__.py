@@ -1,9 +1,10 @@
-"""Scripts written for Triton, run on Tilewright as they are.
+"""Scripts written for Triton or TileLang, run on Tilewright as they are.
 
     python -m tilewright.compat FILE [arguments]
 
 `install()` does the same for an interpreter that is already running: from then on, ``import
-triton`` gives modules made of Tilewright's functions, and torch's device ``cuda`` is the CPU.
+triton`` and ``import tilelang`` give modules made of Tilewright's functions, and torch's device
+``cuda`` is the CPU.
 """
 
 from tilewright.compat.finder import install

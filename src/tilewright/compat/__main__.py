@@ -1,4 +1,4 @@
-"""``python -m tilewright.compat FILE``: a script for Triton, run on the CPU without a change.
+"""``python -m tilewright.compat FILE``: a script for Triton or TileLang, run without a change.
 
 The script sees its own arguments, its own folder on the path and ``__name__ == "__main__"``; its
 exit code is the exit code.
@@ -21,8 +21,9 @@ _USAGE = f"""\
 usage: {_PROGRAM} FILE [arguments]
        {_PROGRAM} -m MODULE [arguments]
 
-Runs a script that imports triton on Tilewright: its kernels are compiled by Tilewright and run on
-the CPU, with every access checked. torch tensors stay in host memory, whatever device they ask for.
+Runs a script that imports triton or tilelang on Tilewright: its kernels are compiled by Tilewright
+and run on the CPU, with every access checked. torch tensors stay in host memory, whatever device
+they ask for.
 
 examples:
   {_PROGRAM} vector_add.py --size 1000

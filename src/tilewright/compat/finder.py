@@ -1,8 +1,9 @@
-"""``import triton`` without Triton: a hook that serves modules made of Tilewright's functions.
+"""``import triton`` without Triton: hooks that serve modules made of Tilewright's functions.
 
-It answers for ``triton`` and everything below it before any other finder is asked, so an installed
-Triton is never loaded. What is not offered is refused by name, in an ``import`` as well as in an
-attribute. A second hook waits for torch, which needs telling that ``cuda`` is the CPU.
+One answers for ``triton`` and everything below it before any other finder is asked, so an installed
+Triton is never loaded; others do the same for ``tilelang`` and the part of ``tvm`` that comes with
+it. What is not offered is refused by name, in an ``import`` as well as in an attribute. Another
+hook waits for torch, which needs telling that ``cuda`` is the CPU.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from typing import Any
 
 from typing_extensions import override
 
-from tilewright.compat.modules import MODULES, VERSION, Offer, children
-
-_ROOT = "triton"
+from tilewright.compat.modules import TRITON, Project
+from tilewright.compat.tilelang_modules import TILELANG, TVM
 
 
 class StandIn(ModuleType):
-    """A module of Triton, made of Tilewright's functions."""
+    """A module of another package, made of Tilewright's functions."""
 
-    def __init__(self, name: str, offer: Offer) -> None:
+    def __init__(self, name: str, project: Project) -> None:
         super().__init__(name, f"What Tilewright offers of {name}.")
-        self._offer = offer
-        if name == _ROOT:
-            self.__version__ = VERSION
+        self._project = project
+        self._offer = project.modules[name]
+        if name == project.name:
+            self.__version__ = project.version
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -47,12 +48,15 @@ class StandIn(ModuleType):
         if place is not None:
             module, _, attribute = place.partition(":")
             return getattr(importlib.import_module(module), attribute)
-        if f"{self.__name__}.{name}" in MODULES:
+        if f"{self.__name__}.{name}" in self._project.modules:
             return importlib.import_module(f"{self.__name__}.{name}")
         for mirror in self._mirrored():
             if name in public_names(mirror):
                 return getattr(mirror, name)
-        raise AttributeError(_refusal(f"{self.__name__}.{name}", name, dir(self)))
+            if "__getattr__" in vars(mirror):
+                # It makes names when they are asked for, and knows what to say of those it lacks.
+                return mirror.__getattr__(name)
+        raise AttributeError(_refusal(self._project, f"{self.__name__}.{name}", name, dir(self)))
 
     def _mirrored(self) -> list[ModuleType]:
         return [importlib.import_module(mirror) for mirror in self._offer.mirrors]
@@ -60,7 +64,7 @@ class StandIn(ModuleType):
     @override
     def __dir__(self) -> list[str]:
         mirrored = {name for mirror in self._mirrored() for name in public_names(mirror)}
-        return sorted({*self._offer.names, *children(self.__name__), *mirrored})
+        return sorted({*self._offer.names, *self._project.children(self.__name__), *mirrored})
 
 
 def public_names(module: ModuleType) -> set[str]:
@@ -78,31 +82,36 @@ def public_names(module: ModuleType) -> set[str]:
 _TYPING = ("collections.abc", "typing")
 
 
-def _refusal(what: str, name: str, known: Sequence[str]) -> str:
+def _refusal(project: Project, what: str, name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, 1, cutoff=0.8)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return f"Tilewright's stand-in for Triton {VERSION} does not offer {what}{hint}"
+    stand_in = f"Tilewright's stand-in for {project.title} {project.version}"
+    return f"{stand_in} does not offer {what}{hint}"
 
 
-class TritonFinder(MetaPathFinder, Loader):
-    """Finds and makes every module of `MODULES`, and refuses the rest of Triton."""
+class StandInFinder(MetaPathFinder, Loader):
+    """Finds and makes every module that is offered of a package, and refuses the rest of it."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
 
     @override
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != _ROOT and not fullname.startswith(f"{_ROOT}."):
+        if not self.project.has(fullname):
             return None
-        if fullname not in MODULES:
+        if fullname not in self.project.modules:
             # Without a name on the error, `from triton import x` shows this text and not its own.
             parent, _, name = fullname.rpartition(".")
-            raise ModuleNotFoundError(_refusal(fullname, name, dir(sys.modules[parent])))
+            known = dir(sys.modules[parent])
+            raise ModuleNotFoundError(_refusal(self.project, fullname, name, known))
         # All of them count as packages: only then does Python ask here for names they lack.
         return ModuleSpec(fullname, self, origin="tilewright.compat", is_package=True)
 
     @override
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return StandIn(spec.name, MODULES[spec.name])
+        return StandIn(spec.name, self.project)
 
     @override
     def exec_module(self, module: ModuleType) -> None:
@@ -153,15 +162,18 @@ def _adapt_torch(torch: ModuleType) -> None:
 
 
 def install() -> None:
-    """Serve Triton's modules from here on, and map torch's device ``cuda`` to the CPU."""
-    if any(isinstance(finder, TritonFinder) for finder in sys.meta_path):
+    """Serve Triton's and TileLang's modules from here on, and map torch's ``cuda`` to the CPU."""
+    if any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
         return
-    if _ROOT in sys.modules:
-        raise RuntimeError(
-            "Triton is already imported: call tilewright.compat.install() before the first "
-            "`import triton`, or run the script with `python -m tilewright.compat FILE`"
-        )
-    sys.meta_path.insert(0, TritonFinder())
+    projects = (TRITON, TILELANG, TVM)
+    for project in projects:
+        if project.name in sys.modules:
+            raise RuntimeError(
+                f"{project.title} is already imported: call tilewright.compat.install() before the "
+                f"first `import {project.name}`, or run the script with `python -m "
+                "tilewright.compat FILE`"
+            )
+    sys.meta_path[:0] = [StandInFinder(project) for project in projects]
     if "torch" in sys.modules:
         _adapt_torch(sys.modules["torch"])
     else:

@@ -1,8 +1,8 @@
 """Which modules and names of Triton there are, and what stands behind each of them.
 
-A row of `MODULES` is one module of Triton. Its `names` say where to find the object of Tilewright
-that takes the place of Triton's, as ``module:name``; modules in `mirrors` lend all their public
-names. Objects are fetched when they are asked for.
+A row of `MODULES` is one module of Triton; `tilelang_modules` has those of TileLang. Its `names`
+say where to find the object of Tilewright that takes the place of Triton's, as ``module:name``;
+modules in `mirrors` lend all their public names. Objects are fetched when they are asked for.
 """
 
 from __future__ import annotations
@@ -16,39 +16,41 @@ VERSION = "3.9.0"
 
 @dataclass(frozen=True)
 class Offer:
-    """What one module of Triton consists of here."""
+    """What one module consists of here."""
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     mirrors: tuple[str, ...] = ()
 
 
-def _from(module: str, names: str) -> dict[str, str]:
+def names_from(module: str, names: str) -> dict[str, str]:
+    """Names that are the same in `module`."""
     return {name: f"{module}:{name}" for name in names.split()}
 
 
-def _joined(*parts: Mapping[str, str]) -> dict[str, str]:
+def joined(*parts: Mapping[str, str]) -> dict[str, str]:
+    """All of `parts` in one."""
     return {name: place for part in parts for name, place in part.items()}
 
 
 _KERNELS = "tilewright.compat.kernels"
-_TUNING = _joined(
-    _from(_KERNELS, "Autotuner Heuristics autotune heuristics"),
-    _from("tilewright.runtime.config", "Config"),
+_TUNING = joined(
+    names_from(_KERNELS, "Autotuner Heuristics autotune heuristics"),
+    names_from("tilewright.runtime.config", "Config"),
 )
-_JIT = _joined(
-    _from(_KERNELS, "JITFunction KernelInterface jit"),
-    _from("tilewright.compat.arguments", "MockTensor reinterpret"),
-    _from("tilewright.language.tl.aggregates", "aggregate"),
-    _from("tilewright.language.tl.constexpr", "constexpr_function"),
+_JIT = joined(
+    names_from(_KERNELS, "JITFunction KernelInterface jit"),
+    names_from("tilewright.compat.arguments", "MockTensor reinterpret"),
+    names_from("tilewright.language.tl.aggregates", "aggregate"),
+    names_from("tilewright.language.tl.constexpr", "constexpr_function"),
 )
-_DRIVER = _from("tilewright.compat.driver", "driver")
-_RUN_ERRORS = _from("tilewright.compat.errors", "InterpreterError OutOfResources")
-_COMPILE_ERRORS = _from(
+_DRIVER = names_from("tilewright.compat.driver", "driver")
+_RUN_ERRORS = names_from("tilewright.compat.errors", "InterpreterError OutOfResources")
+_COMPILE_ERRORS = names_from(
     "tilewright.compat.errors",
     "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",
 )
-_COMPILED = _from(_KERNELS, "CompiledKernel")
-_TARGET = _from("tilewright.compat.driver", "GPUTarget")
+_COMPILED = names_from(_KERNELS, "CompiledKernel")
+_TARGET = names_from("tilewright.compat.driver", "GPUTarget")
 
 _TL = "tilewright.language.tl"
 _LANGUAGE = Offer(mirrors=(_TL,))
@@ -60,24 +62,24 @@ def _part(*names: str) -> Offer:
 
 MODULES: Mapping[str, Offer] = {
     "triton": Offer(
-        _joined(
+        joined(
             _TUNING,
             _JIT,
             _RUN_ERRORS,
-            _from("tilewright.compat.errors", "CompilationError TritonError"),
-            _from("tilewright.compat.driver", "set_allocator"),
-            _from("tilewright.runtime.integers", "cdiv next_power_of_2"),
+            names_from("tilewright.compat.errors", "CompilationError TritonError"),
+            names_from("tilewright.compat.driver", "set_allocator"),
+            names_from("tilewright.runtime.integers", "cdiv next_power_of_2"),
         )
     ),
-    "triton.backends": Offer(_from("tilewright.compat.driver", "backends")),
+    "triton.backends": Offer(names_from("tilewright.compat.driver", "backends")),
     "triton.backends.compiler": Offer(_TARGET),
-    "triton.compiler": Offer(_joined(_from(_KERNELS, "CompiledKernel"), _COMPILE_ERRORS)),
-    "triton.compiler.compiler": Offer(_joined(_COMPILED, _TARGET)),
+    "triton.compiler": Offer(joined(names_from(_KERNELS, "CompiledKernel"), _COMPILE_ERRORS)),
+    "triton.compiler.compiler": Offer(joined(_COMPILED, _TARGET)),
     "triton.compiler.errors": Offer(_COMPILE_ERRORS),
-    "triton.errors": Offer(_from("tilewright.compat.errors", "TritonError")),
+    "triton.errors": Offer(names_from("tilewright.compat.errors", "TritonError")),
     "triton.language": _LANGUAGE,
     "triton.language.core": Offer(
-        _from(
+        names_from(
             f"{_TL}.core",
             "CONSTEXPR_0 _aggregate _unwrap_if_constexpr extern extern_elementwise get_int_dtype",
         ),
@@ -92,35 +94,51 @@ MODULES: Mapping[str, Offer] = {
     "triton.language.math": _part("math"),
     "triton.language.random": _part("random"),
     "triton.language.standard": Offer(
-        _from(f"{_TL}.standard", "_get_int_dtype _is_power_of_two _log2"), mirrors=(_TL,)
+        names_from(f"{_TL}.standard", "_get_int_dtype _is_power_of_two _log2"), mirrors=(_TL,)
     ),
     "triton.language.target_info": _part("target_info"),
-    "triton.runtime": Offer(_joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
-    "triton.runtime.autotuner": Offer(_joined(_TUNING, _RUN_ERRORS)),
+    "triton.runtime": Offer(joined(_TUNING, _JIT, _DRIVER, _RUN_ERRORS)),
+    "triton.runtime.autotuner": Offer(joined(_TUNING, _RUN_ERRORS)),
     "triton.runtime.driver": Offer(
-        _from("tilewright.compat.driver", "active driver reset_active set_active")
+        names_from("tilewright.compat.driver", "active driver reset_active set_active")
     ),
     "triton.runtime.errors": Offer(
-        _joined(_RUN_ERRORS, _from("tilewright.compat.errors", "AutotunerError PTXASError"))
+        joined(_RUN_ERRORS, names_from("tilewright.compat.errors", "AutotunerError PTXASError"))
     ),
     "triton.runtime.jit": Offer(_JIT),
     "triton.testing": Offer(
-        _joined(
-            _from("tilewright.compat.testing", "assert_close do_bench do_bench_cudagraph"),
-            _from("tilewright.compat.benchmarks", "Benchmark Mark perf_report"),
+        joined(
+            names_from("tilewright.compat.testing", "assert_close do_bench do_bench_cudagraph"),
+            names_from("tilewright.compat.benchmarks", "Benchmark Mark perf_report"),
         )
     ),
     "triton.tools": Offer(),
     "triton.tools.tensor_descriptor": Offer(
-        _from("tilewright.compat.arguments", "TensorDescriptor")
+        names_from("tilewright.compat.arguments", "TensorDescriptor")
     ),
 }
 
 
-def children(module: str) -> Iterable[str]:
-    """The modules directly inside `module`, by their last name."""
-    prefix = f"{module}."
-    for name in MODULES:
-        rest = name.removeprefix(prefix)
-        if rest != name and "." not in rest:
-            yield rest
+@dataclass(frozen=True)
+class Project:
+    """A package that scripts import, and what is offered of it."""
+
+    name: str
+    title: str
+    version: str
+    modules: Mapping[str, Offer]
+
+    def has(self, module: str) -> bool:
+        """Whether `module` is this package or inside it."""
+        return module == self.name or module.startswith(f"{self.name}.")
+
+    def children(self, module: str) -> Iterable[str]:
+        """The modules directly inside `module`, by their last name."""
+        prefix = f"{module}."
+        for name in self.modules:
+            rest = name.removeprefix(prefix)
+            if rest != name and "." not in rest:
+                yield rest
+
+
+TRITON = Project("triton", "Triton", VERSION, MODULES)

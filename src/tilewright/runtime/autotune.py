@@ -211,19 +211,29 @@ def _key_part(value: object) -> object:
 
 
 def autotune(
-    configs: Sequence[Config],
-    key: Sequence[str],
+    configs: Any,
+    key: Sequence[str] | None = None,
     prune_configs_by: Mapping[str, Any] | None = None,
     reset_to_zero: Sequence[str] | None = None,
     restore_value: Sequence[str] | None = None,
     pre_hook: PreHook | None = None,
     post_hook: PreHook | None = None,
     do_bench: Benchmark | None = None,
-    **_: Any,
-) -> Callable[[Launchable], Autotuner]:
-    """Try `configs` once per combination of the arguments named in `key`."""
+    **others: Any,
+) -> Callable[[Any], Any]:
+    """Try `configs` once per combination of the arguments named in `key`.
 
-    def decorate(kernel: Launchable) -> Autotuner:
+    Kernels of `T` need no key; their configurations are dicts of keyword arguments, and the other
+    options are those of `runtime.tile.autotune`.
+    """
+
+    def decorate(kernel: Any) -> Any:
+        if not isinstance(kernel, Launchable):
+            from tilewright.runtime.tile.autotune import tile_autotune
+
+            return tile_autotune(configs, **others)(kernel)
+        if key is None:
+            raise TypeError(f"autotune needs key=[...], parameters of {kernel.name}")
         return Autotuner(
             kernel,
             configs,

@@ -167,22 +167,25 @@ class Batch:
 
     # Questions.
 
-    def value(self, poly: Poly) -> Array | None:
-        """[execution, lanes...]; None if a name in it stands for nothing the run has."""
+    def value(self, poly: Poly, *, spread: bool = True) -> Array | None:
+        """[execution, lanes...]; None if a name in it stands for nothing the run has.
+
+        Without `spread`, axes along which it is the same may have one element, or be missing.
+        """
         try:
             found = self._evaluator.value(poly)
         except KeyError as error:
             _refuse_placeholders(error)
             return None
-        return np.broadcast_to(found, (self.count, *self.shape))
+        return np.broadcast_to(found, (self.count, *self.shape)) if spread else found
 
-    def truth(self, formula: Formula) -> Array | None:
+    def truth(self, formula: Formula, *, spread: bool = True) -> Array | None:
         try:
             found = self._evaluator.truth(formula)
         except KeyError as error:
             _refuse_placeholders(error)
             return None
-        return np.broadcast_to(found, (self.count, *self.shape))
+        return np.broadcast_to(found, (self.count, *self.shape)) if spread else found
 
     # Symbols.
 

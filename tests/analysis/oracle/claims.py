@@ -203,7 +203,7 @@ def _guard(case: _Case) -> Iterator[str]:
     access = case.access
     if case.runs:
         for formula in (access.guard, *access.facts):
-            truth = case.batch.truth(formula)
+            truth = case.batch.truth(formula, spread=False)
             if truth is not None and bool((~truth & _known(case)).any()):
                 yield f"ran where {formula} does not hold"
     points = _points(case)
@@ -292,11 +292,11 @@ def _domain(case: _Case) -> Iterator[str]:
         return
     space = case.access.offset.space
     for bound in case.access.domain.bounds:
-        here = case.batch.value(space.of_atom(bound.symbol))
+        here = case.batch.value(space.of_atom(bound.symbol), spread=False)
         if here is None:
             continue
         for limit, sign in ((bound.lower, 1), (bound.upper, -1)):
-            end = None if limit is None else case.batch.value(limit)
+            end = None if limit is None else case.batch.value(limit, spread=False)
             if end is None:
                 continue
             wrong = (sign * (here - end) < 0) & _known(case)

@@ -256,3 +256,36 @@ def test_min_and_max_of_python_know_values_of_the_kernel():
 
     text = body(kernel)
     assert "arith.minsi" in text and "arith.constant 5 : i32" in text
+
+
+def test_a_number_that_a_float_cannot_hold():
+    def kernel(A: T.Tensor((8,), "float32")):
+        with T.Kernel(8):
+            A[0] = T.alloc_var("float16", init=1e5)
+
+    assert mistake(kernel) == (
+        "error[TW1010]: 100000.0 exceeds maximum of float16, which is 65504.0"
+    )
+
+
+def test_flags_of_a_row():
+    def kernel(A: T.Tensor((8, 4, 16), "bool"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(8) as bx:
+            if T.any_of(A[bx, 1, :]):
+                B[bx] = 1
+            if T.all_of(B[0] > 1, bx < 4):
+                B[bx] = 2
+
+    text = body(kernel)
+    assert "tile.reduce any" in text
+    assert text.index("tile.copy") < text.index("tile.reduce")  # a row of global memory
+
+
+def test_types_known_by_their_bits_are_not_converted():
+    def kernel(A: T.Tensor((8,), "float4_e2m1fn"), B: T.Tensor((8,), "float16")):
+        with T.Kernel(8):
+            T.copy(A, B)
+
+    assert mistake(kernel).startswith(
+        "error[TW1010]: cannot convert float4_e2m1fn to float16 by value"
+    )

@@ -61,3 +61,26 @@ def test_what_is_no_layout():
             T.annotate_layout({A: 3})
 
     assert "the layout of A must be T.Layout, T.Fragment or a function" in mistake(kernel)
+
+
+def test_a_fragment_with_replicas_by_one_function():
+    fragment = T.Fragment((4,), forward_fn=lambda i, rep: (i * 2 + rep, 0), replicate=2)
+    data = fragment.attribute().data
+    assert [data.evaluate(3, replica=replica)[0] for replica in (0, 1)] == [6, 7]
+
+
+def test_two_layouts_of_one_shape_are_read_back_as_two():
+    def kernel(A: T.Tensor((8,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((8, 8), "float32")
+            b = T.alloc_shared((8, 8), "float32")
+            c = T.alloc_shared((8, 8), "float32")
+            T.annotate_layout({a: lambda i, j: [j, i], b: lambda i, j: [i, j ^ i]})
+            T.annotate_layout({c: lambda i, j: [j, i]})
+            T.clear(a)
+            T.clear(b)
+            T.clear(c)
+
+    text = body(kernel)  # read back by `body`
+    assert text.count("(j, i)>") == 2
+    assert text.count("(i, j xor i)>") == 1

@@ -287,3 +287,46 @@ def test_a_macro_changes_only_what_it_gets_by_reference():
         "%A",
         "%A",
     ]
+
+
+def test_parameters_declared_in_the_body():
+    def kernel(A, n: T.int32):
+        A: T.Tensor((8, 4), "float32")
+        B = T.empty((8,), "float16")
+        with T.Kernel(8) as (bx,):
+            B[bx] = A[bx, 0] + n
+        return B
+
+    found = T.prim_func(kernel)
+    assert [(param.name, param.is_output) for param in found.params] == [
+        ("A", False),
+        ("n", False),
+        ("B", True),
+    ]
+    assert found.returned == (2,)
+
+
+def test_a_size_inside_of_a_product_is_solved():
+    n = T.dynamic("n")
+
+    def kernel(A: T.Tensor((4 * (n + 1),), "int32")):
+        with T.Kernel(n) as bx:
+            A[bx] = n
+
+    text = module_text(kernel)
+    assert [op for op in ops(text)[:6] if op != "arith.constant"] == [
+        *("memref.dim", "arith.floordivsi", "arith.subi"),
+    ]
+
+
+def test_settings_of_a_function():
+    def kernel(A: T.Tensor((8,), "int32")):
+        T.annotate_pass_configs({"tl.enable_fast_math": True})
+        T.annotate_compile_flags(["-O3"])
+        with T.Kernel(1):
+            A[0] = 0
+
+    assert T.prim_func(kernel).attrs == {
+        "pass_configs": {"tl.enable_fast_math": True},
+        "compile_flags": ["-O3"],
+    }

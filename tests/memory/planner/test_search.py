@@ -144,9 +144,10 @@ def test_compiled_and_plain_visit_the_same_nodes():
             arrays = fast.state(state)
             changed = fresh_state(part, tables, limit, 3)
             status = fast.run(fast.tables(tables), arrays, ENOUGH)
-            assert run(tables, changed, 3) in (GOING, status)
+            first = run(tables, changed, 3)
             moved = fast.state(changed)
-            assert fast.run(fast.tables(tables), moved, ENOUGH) == status
+            rest = fast.run(fast.tables(tables), moved, ENOUGH) if first == GOING else first
+            assert rest == status
             assert run(tables, state, ENOUGH) == status
             assert [*arrays.at] == [*moved.at] == state.at
             assert [*arrays.offset] == [*moved.offset] == state.offset

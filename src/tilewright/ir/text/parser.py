@@ -60,9 +60,10 @@ _ALIAS_DEFINITION = re.compile(r"^([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 # `<...>` with up to three levels of angle brackets inside, no strings and no arrows: what types
 # and layouts look like. Anything else is simply not memoised.
 def _nested_angles(levels: int) -> str:
+    plain = r'[^<>"-]++|-(?!>)'
     if levels == 0:
-        return r'[^<>"]*+'
-    return rf'(?:[^<>"]++|<{_nested_angles(levels - 1)}>)*+'
+        return f"(?:{plain})*+"
+    return f"(?:{plain}|<{_nested_angles(levels - 1)}>)*+"
 
 
 _ANGLE_BODY = re.compile(rf"<{_nested_angles(3)}>")

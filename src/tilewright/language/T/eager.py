@@ -250,9 +250,7 @@ class Eager:
 
     def _constants_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(
-            (name, _frozen(value))
-            for name, value in arguments.items()
-            if not isinstance(value, Undeclared) and not _is_tensor(value)
+            (name, _frozen(value)) for name, value in arguments.items() if not _is_tensor(value)
         )
 
 
@@ -327,6 +325,8 @@ def _given(size: Size, known: Mapping[str, int]) -> str:
 
 
 def _is_tensor(value: Any) -> bool:
+    if isinstance(value, Undeclared):
+        return True
     is_array = hasattr(value, "shape") and hasattr(value, "dtype")
     return is_array and not isinstance(value, Number)
 

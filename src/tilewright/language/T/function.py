@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cached_property
+from types import CodeType
 from typing import Any, ClassVar
 
 from tilewright.frontend.builder import is_tracing
@@ -12,12 +14,17 @@ from tilewright.frontend.control import Control
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.function import KernelFunction
 from tilewright.frontend.imperative import ImperativeStatements
-from tilewright.frontend.rewriter import Statements
+from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
 from tilewright.frontend.source import read_source
 from tilewright.language.T.buffers import Cell, Element
 from tilewright.language.T.control import TileControl
 from tilewright.language.T.session import OUTSIDE
 from tilewright.language.T.vocabulary import TILE
+
+
+_MOST = 256
+_rewritten: dict[CodeType, Rewritten] = {}
+"""The last functions that were rewritten, by their code."""
 
 
 class TileFunction(KernelFunction):
@@ -31,7 +38,23 @@ class TileFunction(KernelFunction):
 
     def syntax(self) -> ast.FunctionDef:
         """The function as it is written."""
-        return read_source(self.fn).tree
+        return self._source.tree
+
+    @cached_property
+    def rewritten(self) -> Rewritten:
+        """What is executed to trace the function.
+
+        A factory that is called again defines its functions anew, of the same code: they share it.
+        """
+        code = self.fn.__code__
+        found = _rewritten.get(code)
+        if found is None:
+            if len(_rewritten) >= _MOST:
+                _rewritten.pop(next(iter(_rewritten)))
+            found = _rewritten[code] = rewrite(
+                read_source(self.fn), library=self.is_library, statements=self.statements
+            )
+        return found
 
 
 class Macro(TileFunction):

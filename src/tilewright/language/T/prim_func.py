@@ -293,6 +293,10 @@ def prim_func(function: Callable[..., Any] | None = None, **options: Any) -> Any
         return prim_func
     traced = TileFunction(function)
     fn = traced.fn
+    if _declares_in_body(traced):
+        from tilewright.language.T.eager import trace_declared
+
+        return trace_declared(fn)
     here = inspect.currentframe()
     caller = None if here is None else here.f_back
     try:
@@ -315,11 +319,17 @@ def prim_func(function: Callable[..., Any] | None = None, **options: Any) -> Any
 def _declares_in_body(function: TileFunction) -> bool:
     """Whether parameters or outputs are declared by statements, as in an eager kernel."""
     names = {each.name for each in function.params}
-    for node in ast.walk(function.syntax()):
-        if isinstance(node, ast.AnnAssign) and node.value is None:
-            if isinstance(node.target, ast.Name) and node.target.id in names:
-                return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "empty" and isinstance(node.func.value, ast.Name):
-                return node.func.value.id == "T"
-    return False
+    return any(_declares(statement, names) for statement in function.syntax().body)
+
+
+def _declares(statement: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement of the function itself, or of an ``if`` in it, is a declaration."""
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name), value=None):
+            return name in names
+        case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id="T"), attr="empty"))):
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return any(_declares(inner, names) for inner in (*body, *orelse))
+        case _:
+            return False

@@ -13,7 +13,14 @@ from typing import Any, cast
 
 from tilewright.dialects import arith, math
 from tilewright.dialects.nv import Dp4aOp
-from tilewright.dialects.tile import ReduceOp, ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.dialects.tile import (
+    CopyOp,
+    ReduceOp,
+    ShuffleOp,
+    Space,
+    VoteOp,
+    WarpReduceOp,
+)
 from tilewright.frontend.builder import is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
@@ -297,6 +304,10 @@ def _of_buffer(word: str, value: Buffer | BufferRegion) -> Expr:
             code=BAD_ARGUMENT,
         )
     axis = long[0] if long else len(sizes) - 1
+    if region.buffer.space is Space.GLOBAL:  # reductions work on tiles of the block
+        row = allocated(f"{word}_of", (sizes[axis],), region.dtype, "local.fragment")
+        effect(CopyOp(region.operand(), row.handle))
+        region, axis = row.whole(), 0
     effect(ReduceOp(region.operand(), target.buffer.handle, word, axis))
     return Expr(condition(target.value()), boolean)
 

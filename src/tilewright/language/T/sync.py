@@ -221,9 +221,12 @@ def device_assert(cond: Any, msg: str = "") -> None:
     effect(AssertOp(condition(cond), str(msg)))
 
 
-def print(obj: Any, msg: str = "", *more: Any) -> None:
+def print(obj: Any = None, msg: str = "", *more: Any) -> None:
     """Print a value, or a buffer element by element, when the kernel runs."""
     kernel("T.print")
+    if obj is None:
+        effect(PrintOp(str(msg)))
+        return
     if isinstance(obj, str):
         values: Sequence[Any] = (msg, *more) if msg != "" else more
         effect(PrintOp(obj, [_printed(value) for value in values]))

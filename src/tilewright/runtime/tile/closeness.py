@@ -38,8 +38,8 @@ def assert_close(
         greatest = float(np.nanmax(np.abs(found - wanted)))
     raise AssertionError(
         f"{base_name} and {ref_name} differ in {mismatched} of {agree.size} elements "
-        f"({mismatched / agree.size:.2%}, {max_mismatched_ratio:.2%} are allowed) with rtol={rtol:g}"
-        f", atol={atol:g}: the first at {list(first)} is {found[first]:g} instead of "
+        f"({mismatched / agree.size:.2%}, {max_mismatched_ratio:.2%} are allowed) with "
+        f"rtol={rtol:g}, atol={atol:g}: the first at {list(first)} is {found[first]:g} instead of "
         f"{wanted[first]:g}, the greatest difference is {greatest:g}"
     )
 
@@ -47,5 +47,5 @@ def assert_close(
 def _comparable(value: Any) -> NumpyArray:
     """`value` as floats that hold all of its values, or nearly so for 64-bit integers."""
     array = host_array(value).array if is_array(value) else np.asarray(value)
-    small = array.dtype.kind == "V" or array.dtype in (np.float16, np.float32)
+    small = array.dtype.kind == "V" or (array.dtype.kind == "f" and array.itemsize <= 4)
     return array.astype(np.float32 if small else np.float64)

@@ -69,8 +69,7 @@ def check_arguments(
         )
     call = _Call(kernel, untouched)
     values = [
-        _value(call, param, argument)
-        for param, argument in zip(expected, arguments, strict=True)
+        _value(call, param, argument) for param, argument in zip(expected, arguments, strict=True)
     ]
     return Checked(tuple(values), call.sizes)
 

@@ -9,6 +9,7 @@ kernel; that one is called with tensors.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
@@ -45,7 +46,16 @@ class TileJIT:
     @functools.cached_property
     def _eager(self) -> Eager | None:
         is_own = not _EAGER_NAMES.isdisjoint(self.function.__code__.co_names)
+        if is_own and self.out_idx is not None:
+            raise ValueError(
+                f"out_idx is for functions that return a @T.prim_func; {self.function.__name__} is "
+                "a kernel itself: declare its outputs with T.empty and return them"
+            )
         return Eager(self.function) if is_own else None
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
 
     @property
     def is_eager(self) -> bool:
@@ -64,24 +74,60 @@ class TileJIT:
         return kernel(*passed)
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
-        """The kernel for these arguments, not run."""
+        """The kernel for these arguments, not run.
+
+        Instead of tensors, an eager kernel may be told sizes: ``add.compile(M=1024, block=128)``
+        for what it calls ``T.const("M")``.
+        """
         eager = self._eager
         if eager is not None:
-            return self._specialised(eager, eager.bind(args, kwargs))
+            arguments, sizes = self._told(eager, args, kwargs)
+            return self._specialised(eager, arguments, sizes)
         key = (_frozen(args), _frozen(kwargs))
         kernel = self.cache.get(key)
         if kernel is None:
             kernel = self.cache[key] = self._made(self.function(*args, **kwargs))
         return kernel
 
-    def _specialised(self, eager: Eager, arguments: Mapping[str, Any]) -> CompiledTileKernel:
+    def _told(
+        self, eager: Eager, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """Arguments by parameter, and sizes by the names that the kernel has for them."""
+        known = self.signature.parameters
+        sizes = {name: value for name, value in kwargs.items() if name not in known}
+        if not sizes:
+            return eager.bind(args, kwargs), {}
+        given = self.signature.bind_partial(
+            *args, **{name: value for name, value in kwargs.items() if name in known}
+        ).arguments
+        absent = {
+            name: _Absent()
+            for name, parameter in known.items()
+            if name not in given and parameter.default is inspect.Parameter.empty
+        }
+        return eager.bind((), {**given, **absent}), sizes
+
+    def _specialised(
+        self, eager: Eager, arguments: Mapping[str, Any], sizes: Mapping[str, int] | None = None
+    ) -> CompiledTileKernel:
         survey = eager.survey(arguments)
+        symbols = [*survey.symbols, *(name for param in survey.params for name in param.symbols)]
+        for name in sizes or {}:
+            if name not in symbols:
+                raise TypeError(
+                    f"{eager.name} has neither a parameter nor a size {name!r}; its parameters are "
+                    f"{', '.join(self.signature.parameters)}, its sizes "
+                    f"{', '.join(dict.fromkeys(symbols)) or 'are all fixed'}"
+                )
         shapes = {
             param.name: tuple(getattr(arguments[param.name], "shape", ()))
             for param in survey.params
-            if param.kind == "tensor"
+            if param.kind == "tensor" and not isinstance(arguments[param.name], _Absent)
         }
-        known = eager.unify(survey, shapes)
+        for name, value in arguments.items():
+            if isinstance(value, _Absent) and name not in {param.name for param in survey.params}:
+                raise TypeError(f"{eager.name} needs a value for {name}: it is no tensor")
+        known = eager.unify(survey, shapes, sizes)
         key = eager.key(arguments, known)
         kernel = self.cache.get(key)
         if kernel is None:
@@ -162,10 +208,17 @@ def compile_tile(
     compile_flags: object = None,
 ) -> CompiledTileKernel:
     """Compile one traced function."""
-    if not isinstance(func, PrimFunc):
+    if not isinstance(func, PrimFunc):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
     checked_configs(pass_configs)
     return CompiledTileKernel(func, out_idx, target=checked_target(target))
+
+
+class _Absent:
+    """Takes the place of a tensor in a kernel that is compiled without one."""
+
+    shape = ()
+    dtype = None
 
 
 def _frozen(value: Any) -> Any:

@@ -81,9 +81,7 @@ class CompiledTileKernel:
     # -- running -----------------------------------------------------------------------------
 
     def __call__(self, *arguments: Any) -> Any:
-        checked = check_arguments(
-            self.name, self.params, arguments, self.inputs, self.untouched
-        )
+        checked = check_arguments(self.name, self.params, arguments, self.inputs, self.untouched)
         like = example_of(arguments)
         given = iter(checked.values)
         outputs: list[Any] = []

@@ -1,8 +1,8 @@
 """Timing a kernel, and comparing it with a reference, with inputs that are made for it.
 
-    profiler = kernel.get_profiler(tw.TensorSupplyType.Normal)
-    profiler.assert_allclose(lambda a, b: a @ b, rtol=1e-2, atol=1e-2)
-    print(profiler.do_bench(), "ms")
+profiler = kernel.get_profiler(tw.TensorSupplyType.Normal)
+profiler.assert_allclose(lambda a, b: a @ b, rtol=1e-2, atol=1e-2)
+print(profiler.do_bench(), "ms")
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ class Profiler:
         passed = [copied(value) for value in inputs]
         with tile_running(seed=seed):
             results = _as_list(self.kernel(*passed))
-        named = [(param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)]
+        named = [
+            (param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)
+        ]
         named += [(f"result {number}", value) for number, value in enumerate(results)]
         return [(name, host_array(value).array.tobytes()) for name, value in named]
 

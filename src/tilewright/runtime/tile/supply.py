@@ -108,9 +108,7 @@ def _ones(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> NumpyArray:
     return np.ones(shape)
 
 
-_VALUES: Mapping[
-    TensorSupplyType, Callable[[np.random.Generator, Shape, "Dtype"], NumpyArray]
-] = {
+_VALUES: Mapping[TensorSupplyType, Callable[[np.random.Generator, Shape, Dtype], NumpyArray]] = {
     TensorSupplyType.Integer: _integers,
     TensorSupplyType.Uniform: _uniform,
     TensorSupplyType.Normal: _normal,

@@ -137,3 +137,23 @@ def test_races_are_found_exactly(case: Any, reads: bool) -> None:
         assert is_race
         return
     assert not is_race
+
+
+def test_only_touched_elements_are_remembered() -> None:
+    """A tile of a large tensor: notes about all of it would take half a gigabyte an array."""
+    data = np.zeros((1 << 13, 1 << 13), np.int8)
+    buffer = TileBuffer("b", data, "global")
+    lanes = Lanes((4, 4))
+    lanes.watch()
+    i, j = lanes.indices
+    store(lanes, buffer, np.int8(1), (i * np.int64(2000), j), 0)
+    store(lanes, buffer, np.int8(1), (i * np.int64(2000), j), 0)
+    assert lanes.races is not None
+    (log,) = lanes.races._logs.values()
+    assert len(log.elements) == 16
+    try:
+        store(lanes, buffer, np.int8(2), (i * np.int64(2000), j[:, ::-1]), 1)
+    except Problem as problem:
+        assert "iteration (0, 0) writes b[0, 3], which iteration (0, 3) writes" in problem.message
+    else:
+        raise AssertionError("not found")

@@ -253,6 +253,7 @@ def test_nothing_copied_is_reported_at_once_and_parts_later() -> None:
     with pytest.raises(TileFault, match=r"read of uninitialised s\[0\]"):
         run(text("", ""), b)
     run(text("", ""), b, checked=False)
+    run(text("", ""), b, check_uninitialised=False)
 
 
 def test_arguments_are_checked() -> None:
@@ -318,3 +319,20 @@ def test_view_of_an_array_with_gaps() -> None:
     assert np.array_equal(b, a[:, :4].reshape(-1))
     with pytest.raises(TileFault, match="pass a contiguous array for A"):
         run(text, a[:, :4], b)
+
+
+def test_other_checks_go_on_without_that_of_uninitialised_reads() -> None:
+    text = block(
+        "%A: memref<4xf32, #global>",
+        """
+    %c4 = arith.constant 4 : index
+    %s = tile.alloc "s" : memref<4xf32, #shared>
+    %k = arith.addi %bx, %c4 : index
+    %x = memref.load %s[%bx] : memref<4xf32, #shared>
+    memref.store %x, %A[%bx] : memref<4xf32, #global>
+    %y = memref.load %s[%k] : memref<4xf32, #shared>
+    memref.store %y, %A[%bx] : memref<4xf32, #global>
+""",
+    )
+    with pytest.raises(TileFault, match="read out of bounds"):
+        run(text, np.zeros(4, np.float32), check_uninitialised=False)

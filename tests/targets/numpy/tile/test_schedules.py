@@ -565,3 +565,27 @@ def test_roles_count_in_variables_of_their_own() -> None:
     a = np.zeros(6, np.int32)
     run(text, a, schedules=16)
     assert a.tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def _without_each(text: str) -> list[tuple[str, str]]:
+    """The kernel without one of the ops that order events, for each of them."""
+    lines = text.splitlines()
+    return [
+        (line.strip(), "\n".join([*lines[:number], *lines[number + 1 :]]))
+        for number, line in enumerate(lines)
+        if line.strip().startswith("nv.")
+    ]
+
+
+@pytest.mark.parametrize("text", [WARP_SPECIALISED, PIPELINED, TENSOR_CORE])
+def test_nothing_that_orders_events_can_be_left_out(text: str) -> None:
+    mutants = _without_each(text)
+    assert len(mutants) >= 2
+    for removed, mutant in mutants:
+        a, b, c = _inputs()
+        try:
+            run(mutant, a, b, c, schedules=4)
+        except TileFault as fault:
+            assert fault.kind in ("deadlock", "not arrived", "uninitialised", "barrier", "schedule")
+            continue
+        raise AssertionError(f"not found out: {removed}")

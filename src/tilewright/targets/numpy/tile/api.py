@@ -54,6 +54,8 @@ class TileOptions:
 
     checked: bool = True
     """Report uninitialised reads, indices out of bounds, races and bytes that have not arrived."""
+    check_uninitialised: bool = True
+    """Among these, report reads of elements nobody wrote; not for kernels that mask them later."""
     schedules: int = 1
     """How many orders of events to try where there is more than one."""
     seed: int = 0

@@ -182,8 +182,10 @@ class TileKernel:
             progress=options.progress,
             arena_bytes=self.arena_bytes,
         )
+        tracks = options.checked and options.check_uninitialised
+        launch.runtime.check_uninitialised = tracks
         values = [
-            self._value(parameter, argument, options)
+            self._value(parameter, argument, tracks)
             for parameter, argument in zip(self.parameters, arguments, strict=True)
         ]
         try:
@@ -195,9 +197,9 @@ class TileKernel:
         finally:
             report.programs += launch.blocks
 
-    def _value(self, parameter: TileParameter, argument: Argument, options: TileOptions) -> Any:
+    def _value(self, parameter: TileParameter, argument: Argument, tracks: bool) -> Any:
         if parameter.is_buffer:
-            return _buffer(parameter, argument, options.checked)
+            return _buffer(parameter, argument, tracks)
         if isinstance(argument, Buffer) or argument is None:
             raise TypeError(f"{self.name}: {parameter.name} is a number")
         return _scalar(cast("Any", argument), parameter)
@@ -207,7 +209,7 @@ def _to_stdout(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def _buffer(parameter: TileParameter, argument: Argument, checked: bool) -> TileBuffer:
+def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileBuffer:
     type = cast("BufferType", parameter.type)
     dtype = parameter.scalar.dtype
     if argument is None:
@@ -226,7 +228,7 @@ def _buffer(parameter: TileParameter, argument: Argument, checked: bool) -> Tile
             raise TypeError(f"{parameter.name} holds {dtype}, got {array.dtype}")
         array = array.view(dtype)
     shadow = None
-    if checked and not argument.initialised:
+    if tracks and not argument.initialised:
         shadow = Filled(np.zeros(array.shape, np.bool_))
     return TileBuffer(
         argument.name,

@@ -45,6 +45,7 @@ class Runtime(Control):
     ) -> None:
         super().__init__()
         self.checked = checked
+        self.check_uninitialised = checked
         self.output = output
         self._state = BlockState((0, 0, 0))
         self.cluster: tuple[int, ...] = (1, 1, 1)
@@ -100,7 +101,7 @@ class Runtime(Control):
         if dtype.kind == "b":
             raw[:] = 0
         data = raw.view(dtype).reshape(extents)
-        shadow = Filled(np.zeros(extents, np.bool_)) if self.checked else None
+        shadow = Filled(np.zeros(extents, np.bool_)) if self.check_uninitialised else None
         return TileBuffer(name, data, space, shadow, place, is_unsigned=unsigned, safe=safe)
 
     def workspace(
@@ -129,7 +130,7 @@ class Runtime(Control):
         arenas = self.state.arenas
         found = arenas.get(arena)
         if found is None:
-            found = arenas[arena] = Arena(self._arena_bytes, self.checked)
+            found = arenas[arena] = Arena(self._arena_bytes, self.check_uninitialised)
             found.bytes[:] = _POISON
         extents = tuple(int(extent) for extent in shape)
         buffer = in_arena(found, name, extents, np.dtype(scalar), offset_bytes, space, place)

@@ -2,8 +2,8 @@
 
 Iterations have no order: if two of them write different values to one element, or one reads what
 another writes, the result is a matter of chance. For each buffer that such a loop writes (and
-whose accesses could not be shown to keep to themselves when the code was written) the first
-iteration that wrote an element is remembered, and the first two that read it.
+whose accesses could not be shown to keep to themselves when the code was written) the iteration
+that wrote an element is remembered, and two that read it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import numpy as np
 
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.problems import Note, Problem, index_text
+
+_position: Callable[[Any, Any], Any] = np.searchsorted
+"""`np.searchsorted`, whose type says nothing about arrays of unknown type."""
 
 
 class _Log:
@@ -36,20 +39,20 @@ class _Log:
 
     def entries(self, elements: Any) -> Any:
         """Where elements are noted; those that are new get an entry."""
-        found = np.searchsorted(self.elements, elements)
+        found = _position(self.elements, elements)
         known = np.zeros(len(elements), np.bool_)
         inside = found < len(self.elements)
         known[inside] = self.elements[found[inside]] == elements[inside]
         if known.all():
             return found
         grown = np.union1d(self.elements, elements)
-        place = np.searchsorted(grown, self.elements)
+        place = _position(grown, self.elements)
         for name in ("writer", "write_place", "reader", "read_place", "other"):
             wider = np.full(len(grown), -1, np.int64)
             wider[place] = getattr(self, name)
             setattr(self, name, wider)
         self.elements = grown
-        return np.searchsorted(grown, elements)
+        return _position(grown, elements)
 
 
 class Races:

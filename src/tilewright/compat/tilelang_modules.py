@@ -1,0 +1,102 @@
+"""Which modules and names of TileLang there are, and of the part of TVM that scripts use with it.
+
+Read like `modules`: a row is one module, its names say where the object of Tilewright is that takes
+the place of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.compat.modules import Offer, Project, joined, names_from
+
+_T = "tilewright.language.T"
+_TILE = "tilewright.runtime.tile"
+_OURS = "tilewright.compat.tilelang"
+_TESTING = "tilewright.compat.tilelang_testing"
+_TVM = "tilewright.compat.tvm"
+
+_BENCH = names_from(_OURS, "do_bench")
+_PROFILER = names_from(f"{_TILE}.profiler", "Profiler")
+_SUPPLY = names_from(f"{_TILE}.supply", "TensorSupplyType get_tensor_supply")
+_CLOSE = names_from(_OURS, "torch_assert_close")
+_TUNING = joined(
+    names_from(f"{_TILE}.autotune", "AutoTuner get_autotune_inputs set_autotune_inputs"),
+    {"autotune": f"{_TILE}.autotune:tile_autotune"},
+)
+_JIT = {
+    "JITImpl": f"{_TILE}.jit:TileJIT",
+    "JITKernel": f"{_TILE}.kernel:CompiledTileKernel",
+    "compile": f"{_TILE}.jit:compile_tile",
+    "par_compile": f"{_OURS}:par_compile",
+}
+_INTEGERS = names_from("tilewright.runtime.integers", "cdiv next_power_of_2")
+_PASSES = names_from(f"{_TILE}.pass_configs", "PassConfigKey")
+_LAYOUTS = names_from(f"{_T}.layouts", "Fragment Layout make_linear_layout make_swizzled_layout")
+_DTYPE = {"DataType": f"{_T}.dtypes:dtype"}
+_POLICY = names_from(f"{_T}.tile_ops", "GemmWarpPolicy")
+_CALLBACKS = names_from(
+    _OURS,
+    "register_c_postproc register_cuda_postproc register_cuda_postproc_callback "
+    "register_hip_postproc register_hip_postproc_callback",
+)
+_ARCH = names_from(_OURS, "CDNA CUDA driver")
+_LOWER = names_from(f"{_TILE}.lower", "lower")
+
+_TILELANG_MODULES: Mapping[str, Offer] = {
+    "tilelang": Offer(
+        joined(
+            _JIT,
+            _PROFILER,
+            _INTEGERS,
+            _PASSES,
+            _DTYPE,
+            _LOWER,
+            _CALLBACKS,
+            {
+                "Fragment": f"{_T}.layouts:Fragment",
+                "Layout": f"{_T}.layouts:Layout",
+                "TensorSupplyType": f"{_TILE}.supply:TensorSupplyType",
+                "autotune": _TUNING["autotune"],
+                "jit": f"{_TILE}.jit:tile_jit",
+                "tvm": f"{_OURS}:tvm",
+            },
+            names_from(_OURS, "disable_cache enable_cache is_cache_enabled set_log_level"),
+        )
+    ),
+    "tilelang.autotuner": Offer(_TUNING),
+    "tilelang.carver": Offer(),
+    "tilelang.carver.arch": Offer(_ARCH),
+    "tilelang.carver.arch.driver": Offer(names_from(_OURS, "get_num_sms")),
+    "tilelang.carver.roller": Offer(),
+    "tilelang.carver.roller.rasterization": Offer(names_from(_OURS, "NoRasterization")),
+    "tilelang.carver.template": Offer(names_from(_OURS, "MatmulTemplate")),
+    "tilelang.engine": Offer(joined(_LOWER, _CALLBACKS)),
+    "tilelang.engine.callback": Offer(_CALLBACKS),
+    "tilelang.language": Offer(mirrors=(_T,)),
+    "tilelang.language.dtypes": Offer(mirrors=(f"{_T}.dtypes",)),
+    "tilelang.language.fp8": Offer(
+        names_from(_OURS, "determine_fp8_type determine_torch_fp8_type")
+    ),
+    "tilelang.layout": Offer(_LAYOUTS),
+    "tilelang.math": Offer(_INTEGERS),
+    "tilelang.profiler": Offer(joined(_BENCH, _PROFILER, _SUPPLY, _CLOSE)),
+    "tilelang.profiler.bench": Offer(_BENCH),
+    "tilelang.testing": Offer(joined(_CLOSE), mirrors=(_TESTING,)),
+    "tilelang.tileop": Offer(_POLICY),
+    "tilelang.tileop.base": Offer(_POLICY),
+    "tilelang.transform": Offer(joined(_PASSES, names_from(_OURS, "simplify_prim_func"))),
+    "tilelang.utils": Offer(_SUPPLY),
+    "tilelang.utils.tensor": Offer(joined(_SUPPLY, _CLOSE)),
+}
+
+_TVM_MODULES: Mapping[str, Offer] = {
+    "tvm": Offer(_DTYPE),
+    "tvm.target": Offer(names_from(_TVM, "Target")),
+    "tvm.tirx": Offer(
+        names_from(_TVM, "Cast Max Min PrimExpr PrimFunc Select Var const reinterpret")
+    ),
+}
+
+TILELANG = Project("tilelang", "TileLang", "0.1.13", _TILELANG_MODULES)
+TVM = Project("tvm", "TVM", "0.1.13 (of TileLang)", _TVM_MODULES)

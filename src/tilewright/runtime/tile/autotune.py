@@ -1,0 +1,373 @@
+"""Choosing among configurations of a `T` kernel.
+
+    @tw.autotune(configs=[{"block": 64}, {"block": 128}])
+    @tw.jit
+    def kernel(A, block=64): ...
+
+A configuration is a dict of keyword arguments. Times of the CPU say nothing about a GPU, so the
+first configuration that compiles, and agrees with `ref_prog` where there is one, is taken;
+``TILEWRIGHT_AUTOTUNE=time`` measures them all, and takes the fastest. With ``TILEWRIGHT_CACHE_DIR``
+set, what was measured is remembered there.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.arrays import is_array
+from tilewright.runtime.tile.jit import TileJIT, compile_tile
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.supply import TensorSupplyType
+from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+
+Config = Mapping[str, Any]
+Configs = Sequence[Config] | Callable[..., Sequence[Config]]
+
+_inputs: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs for tuning", default=None)
+
+
+@contextmanager
+def set_autotune_inputs(*tensors: Any) -> Generator[None]:
+    """Tune with these tensors inside the ``with``; one list of them will do as well."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(cast("Sequence[Any]", tensors[0]))
+    before = _inputs.set(tensors)
+    try:
+        yield
+    finally:
+        _inputs.reset(before)
+
+
+def get_autotune_inputs() -> list[Any] | None:
+    """The tensors that are set at the moment."""
+    tensors = _inputs.get()
+    return None if tensors is None else list(tensors)
+
+
+@dataclass(frozen=True)
+class ProfileArgs:
+    """How configurations are compared and measured."""
+
+    warmup: float = 25
+    rep: float = 100
+    timeout: float = 100
+    backend: str = "event"
+    supply_type: TensorSupplyType = TensorSupplyType.Auto
+    ref_prog: Callable[..., Any] | None = None
+    supply_prog: Callable[..., Any] | None = None
+    rtol: float = 1e-2
+    atol: float = 1e-2
+    max_mismatched_ratio: float = 0.01
+    skip_check: bool = False
+    manual_check_prog: Callable[..., Any] | None = None
+    cache_input_tensors: bool = False
+    early_stop: bool = False
+    early_stop_factor: float = 2.0
+
+
+@dataclass(frozen=True)
+class AutotuneResult:
+    """The configuration that was chosen, and its kernel."""
+
+    kernel: CompiledTileKernel
+    config: Config | None = None
+
+    @property
+    def latency(self) -> float | None:
+        """Milliseconds, where they were measured."""
+        return self.kernel.latency
+
+    @property
+    def ref_latency(self) -> float | None:
+        return self.kernel.ref_latency
+
+    @property
+    def func(self) -> PrimFunc:
+        return self.kernel.prim_func
+
+    @property
+    def libcode(self) -> str:
+        return self.kernel.get_kernel_source()
+
+
+class AutoTuner:
+    """The class form: a factory, its configurations, how to compile and how to measure."""
+
+    def __init__(self, fn: Callable[..., Any], configs: Configs) -> None:
+        self.fn = fn
+        self.configs = configs
+        self.profile_args = ProfileArgs()
+        self._compile_args: dict[str, Any] = {}
+
+    @classmethod
+    def from_kernel(cls, kernel: Callable[..., Any], configs: Configs) -> AutoTuner:
+        """A tuner of a function that takes a configuration and returns a ``@T.prim_func``."""
+        return cls(kernel, configs)
+
+    def set_compile_args(self, **options: Any) -> AutoTuner:
+        """Options of `tw.compile`: `out_idx`, `target`, `pass_configs` and the like."""
+        known = inspect.signature(compile_tile).parameters
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise TypeError(f"compile has no option {unknown[0]!r}")
+        self._compile_args = options
+        return self
+
+    def set_profile_args(self, **options: Any) -> AutoTuner:
+        """Fields of `ProfileArgs`."""
+        self.profile_args = replace(self.profile_args, **options)
+        return self
+
+    def run(
+        self, warmup: float = 25, rep: float = 100, timeout: float = 100, **_: Any
+    ) -> AutotuneResult:
+        """Choose a configuration."""
+        profile = replace(self.profile_args, warmup=warmup, rep=rep, timeout=timeout)
+        configs = _listed(self.configs, (), {})
+        _check_keys(configs, inspect.signature(self.fn).parameters, _name(self.fn))
+        return choose(_name(self.fn), configs, self._compiled, profile, always_measure=True)
+
+    def _compiled(self, config: Config) -> CompiledTileKernel:
+        made = self.fn(**{name: value for name, value in config.items() if name != _PASSES})
+        options = dict(self._compile_args)
+        if config.get(_PASSES):
+            options[_PASSES] = {**(options.get(_PASSES) or {}), **config[_PASSES]}
+        return made if isinstance(made, CompiledTileKernel) else compile_tile(made, **options)
+
+
+class TunedTileJIT:
+    """A kernel, or a factory of one, whose configuration is chosen per set of arguments."""
+
+    def __init__(
+        self,
+        inner: TileJIT,
+        configs: Configs,
+        profile: ProfileArgs,
+        do_not_specialize: Sequence[str] = (),
+    ) -> None:
+        self.inner = inner
+        self.configs = configs
+        self.profile = profile
+        self.do_not_specialize = tuple(do_not_specialize)
+        self.cache: dict[Any, AutotuneResult] = {}
+        functools.update_wrapper(self, inner.function)
+
+    @property
+    def is_eager(self) -> bool:
+        return self.inner.is_eager
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run an eager kernel, or return the kernel of a factory, as tuned."""
+        result = self.tune(*args, **kwargs)
+        if not self.is_eager:
+            return result.kernel
+        chosen = _without_passes(result.config or {})
+        bound = self.inner.signature.bind_partial(*args, **{**kwargs, **chosen})
+        bound.apply_defaults()
+        return result.kernel(*(bound.arguments[param.name] for param in result.kernel.inputs))
+
+    def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
+        """The tuned kernel, not run."""
+        return self.tune(*args, **kwargs).kernel
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        return self.compile(*args, **kwargs).prim_func
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def tune(self, *args: Any, **kwargs: Any) -> AutotuneResult:
+        """The choice for these arguments.
+
+        Where the call sets something that the configurations set, it has chosen already.
+        """
+        configs = _listed(self.configs, args, kwargs)
+        name = self.inner.function.__name__
+        _check_keys(configs, self.inner.signature.parameters, name)
+        given = self.inner.signature.bind_partial(
+            *args, **{key: value for key, value in kwargs.items() if self._is_parameter(key)}
+        ).arguments
+        key = self._key({**kwargs, **given})
+        found = self.cache.get(key)
+        if found is None:
+            if any(each in given for each in configs[0]):
+                found = AutotuneResult(self.inner.compile(*args, **kwargs))
+            else:
+                found = choose(
+                    name,
+                    configs,
+                    functools.partial(self._compiled, args, kwargs),
+                    self.profile,
+                    key,
+                )
+            self.cache[key] = found
+        return found
+
+    def _is_parameter(self, name: str) -> bool:
+        return name in self.inner.signature.parameters
+
+    def _key(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(
+            (name, _identity(value))
+            for name, value in sorted(given.items())
+            if name not in self.do_not_specialize
+        )
+
+    def _compiled(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config
+    ) -> CompiledTileKernel:
+        return self.inner.compile(*args, **{**kwargs, **_without_passes(config)})
+
+    def __repr__(self) -> str:
+        return f"TunedTileJIT({self.inner!r})"
+
+
+def tile_autotune(
+    configs: Configs, do_not_specialize: Sequence[str] | None = None, **profile: Any
+) -> Callable[[TileJIT], TunedTileJIT]:
+    """Choose among `configs`; the other options are those of `ProfileArgs`."""
+    settings = ProfileArgs(**profile)
+
+    def decorate(kernel: TileJIT) -> TunedTileJIT:
+        if not isinstance(kernel, TileJIT):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"autotune is written above @jit, and takes what that makes, not {kernel!r}"
+            )
+        return TunedTileJIT(kernel, configs, settings, do_not_specialize or ())
+
+    return decorate
+
+
+_PASSES = "pass_configs"
+"""A key of configurations that is no argument of the function."""
+
+
+def _without_passes(config: Config) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name != _PASSES}
+
+
+def _listed(configs: Configs, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Config]:
+    found = list(configs(*args, **kwargs) if callable(configs) else configs)
+    if not found:
+        raise ValueError("autotune has no configurations to choose from")
+    return found
+
+
+def _check_keys(configs: Sequence[Config], parameters: Mapping[str, Any], name: str) -> None:
+    for config in configs:
+        unknown = [key for key in config if key not in parameters and key != _PASSES]
+        if unknown:
+            raise ValueError(
+                f"a configuration sets {unknown[0]!r}, which is no parameter of {name}; it has "
+                + ", ".join(parameters)
+            )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", repr(function))
+
+
+def _identity(value: Any) -> Any:
+    """What of an argument a choice depends on."""
+    if is_array(value):
+        return (str(value.dtype), tuple(value.shape))
+    if isinstance(value, (list, tuple)):
+        return tuple(_identity(each) for each in cast("Sequence[Any]", value))
+    return str(value)
+
+
+def choose(
+    name: str,
+    configs: Sequence[Config],
+    compiled: Callable[[Config], CompiledTileKernel],
+    profile: ProfileArgs,
+    arguments: object = (),
+    *,
+    always_measure: bool = False,
+) -> AutotuneResult:
+    """The best of `configs`, or the first that works where times do not count."""
+    timed = os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
+    failures: list[tuple[Config, Exception]] = []
+    best: AutotuneResult | None = None
+    for config in configs:
+        try:
+            kernel = compiled(config)
+            found = AutotuneResult(kernel, config)
+            key = key_of(kernel, config, arguments) if timed else None
+            if (known := recall(key)) is not None:
+                kernel.latency, kernel.ref_latency = known
+            else:
+                _check(kernel, profile)
+                if timed or always_measure:
+                    least = None if best is None else best.latency
+                    _measure(kernel, profile, least)
+                    remember(key, kernel)
+        except Exception as error:  # whatever is wrong with it, the next one may do
+            failures.append((config, error))
+            continue
+        kernel.config = config
+        if not timed:
+            return found
+        if best is None or (found.latency or 0.0) < (best.latency or 0.0):
+            best = found
+    if best is not None:
+        return best
+    first = failures[0][1]
+    others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
+    first.add_note(
+        f"none of the {len(failures)} configurations of {name} works; the above is for "
+        f"{failures[0][0]}" + (f", then:\n{others}" if others else "")
+    )
+    raise first
+
+
+def _headline(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _inputs_for(kernel: CompiledTileKernel, profile: ProfileArgs) -> list[Any]:
+    given = get_autotune_inputs()
+    if given is not None:
+        return given
+    if profile.supply_prog is not None:
+        return list(profile.supply_prog(kernel.inputs))
+    return kernel.get_profiler(profile.supply_type).inputs()
+
+
+def _check(kernel: CompiledTileKernel, profile: ProfileArgs) -> None:
+    if profile.skip_check or profile.ref_prog is None:
+        return
+    profiler = kernel.get_profiler(profile.supply_type)
+    inputs = _inputs_for(kernel, profile)
+    if profile.manual_check_prog is not None:
+        profiler.manual_assert_close(profile.ref_prog, inputs, profile.manual_check_prog)
+    else:
+        profiler.assert_allclose(
+            profile.ref_prog, inputs, profile.atol, profile.rtol, profile.max_mismatched_ratio
+        )
+
+
+def _measure(kernel: CompiledTileKernel, profile: ProfileArgs, least: float | None) -> None:
+    """Note how long the kernel and its reference take."""
+    profiler = kernel.get_profiler(profile.supply_type)
+    inputs = _inputs_for(kernel, profile)
+    limit = least * profile.early_stop_factor if profile.early_stop and least else None
+    kernel.latency = profiler.do_bench(
+        warmup=profile.warmup,
+        rep=profile.rep,
+        input_tensors=inputs,
+        backend=profile.backend,
+        early_stop_baseline=limit,
+    )
+    if profile.ref_prog is not None:
+        kernel.ref_latency = profiler.do_bench(
+            profile.ref_prog, warmup=profile.warmup, rep=profile.rep, input_tensors=inputs
+        )

@@ -1,0 +1,37 @@
+"""`lower`: what becomes of a traced function before it runs, for tools that look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.runtime.tile.targets import checked_target
+from tilewright.targets.numpy.tile import compile_tile_module
+
+if TYPE_CHECKING:
+    from tilewright.language.T.prim_func import Param, PrimFunc
+
+
+@dataclass(frozen=True)
+class CompiledArtifact:
+    """The parts of a compiled function.
+
+    Target numpy runs launches and kernels as one program, so both modules are that one.
+    """
+
+    host_mod: ModuleOp
+    device_mod: ModuleOp
+    params: tuple[Param, ...]
+    kernel_source: str
+    target: str
+
+
+def lower(func_or_mod: PrimFunc | ModuleOp, target: object = "auto") -> CompiledArtifact:
+    """Compile a traced function, or a module, up to the program that would run."""
+    is_module = isinstance(func_or_mod, ModuleOp)
+    module = (func_or_mod if is_module else func_or_mod.module).clone()
+    params = () if is_module else func_or_mod.params
+    source = compile_tile_module(module.clone()).source
+    return CompiledArtifact(module, module, params, source, checked_target(target))
