@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilewright.ir.diagnostics import CompileError as CompileError
     from tilewright.language import T as T
     from tilewright.language import tl as tl
+    from tilewright.language import tlx as tlx
     from tilewright.language.tl.aggregates import aggregate as aggregate
     from tilewright.language.tl.constexpr import constexpr_function as constexpr_function
     from tilewright.runtime.addresses import analyze as analyze
@@ -71,6 +72,7 @@ _WHERE = {
     "set_autotune_inputs": "tilewright.runtime.tile.autotune",
     "tile_running": "tilewright.runtime.tile.options",
     "tl": "tilewright.language",
+    "tlx": "tilewright.language",
 }
 
 __all__ = [
@@ -102,13 +104,14 @@ __all__ = [
     "set_autotune_inputs",
     "tile_running",
     "tl",
+    "tlx",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in _WHERE:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
-    if name in ("T", "tl"):
+    if name in ("T", "tl", "tlx"):
         value: object = importlib.import_module(f"tilewright.language.{name}")
     else:
         module, _, inside = _WHERE[name].partition(":")

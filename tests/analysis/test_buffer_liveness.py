@@ -229,6 +229,19 @@ def test_a_computed_barrier_is_known_within_a_turn_only():
     assert not can_share(both(BARS + loop(late) + put("b") + get("b")))
 
 
+def test_a_copy_is_not_over_because_the_same_op_copies_again():
+    """The first turn's copy, to another element, is waited for behind the loop."""
+    views = "%e = ttg.memdesc_index %r[%i] : !ring -> !buf\n"
+    views += "%me = ttg.memdesc_index %m[%i] : !bars -> !bar\n"
+    some = "%is = arith.cmpi eq, %i, %c1 : i32\nscf.if %is {\n"
+    some += WAIT.format("me") + put("b") + get("b") + "}\n"
+    turns = views + LOAD.format("e", "me", "true") + some
+    loop = f"scf.for %i = %c0 to %c2 step %c1 : i32 {{\n{turns}}}\n"
+    assert not can_share(RING + B + BARS + loop + WAIT.format("m0"))
+    each = turns.replace(some, WAIT.format("me") + put("b") + get("b"))
+    assert can_share(RING + B + BARS + loop.replace(turns, each))
+
+
 def test_invalidating_all_barriers_ends_what_they_report():
     index = "%mi = ttg.memdesc_index %m[%i] : !bars -> !bar\n"
     start = both(BARS + loop(index + LOAD.format("a", "mi", "true")))
@@ -256,6 +269,31 @@ def test_tcgen05_reads_until_its_barrier_or_a_later_commit():
     commit = MMA.format("", "") + "ttng.tc_gen5_commit %m1 : !bar\n"
     assert not can_share(start + commit + WAIT.format("m0") + put("b") + get("b"), 100)
     assert can_share(start + commit + WAIT.format("m1") + put("b") + get("b"), 100)
+
+
+def test_a_wait_for_a_phase_that_is_over_ends_nothing():
+    start = A + B + LHS + TMEM + BAR + put("a")
+    multiply = MMA.format(", %m[%true]", ", !bar")
+    wait = "ttng.wait_barrier %m, %{0} : !bar\n"
+    use = put("b") + get("b")
+    twice = start + multiply + wait.format("c0") + multiply
+    assert can_share(twice + wait.format("c1") + use, 100)
+    assert not can_share(twice + wait.format("c0") + use + wait.format("c1"), 100)
+    arrive = start + "ttng.arrive_barrier %m, 1 : !bar\n" + multiply
+    assert can_share(arrive + wait.format("c1") + use, 100)
+    assert not can_share(arrive + wait.format("c0") + use + wait.format("c1"), 100)
+    # The phase before the first counts as over: waiting for it passes, and changes nothing.
+    early = start + wait.format("c1") + multiply
+    assert can_share(early + wait.format("c0") + use, 100)
+
+
+def test_a_parity_that_is_not_known_is_believed():
+    start = A + B + LHS + TMEM + BAR + put("a")
+    multiply = MMA.format(", %m[%true]", ", !bar")
+    turns = multiply + "ttng.wait_barrier %m, %q : !bar\n" + put("b") + get("b")
+    turns += "%flip = arith.xori %q, %c1 : i32\nscf.yield %flip : i32\n"
+    loop = "%last = scf.for %i = %c0 to %n step %c1 iter_args(%q = %c0) -> (i32) : i32 {\n"
+    assert can_share(start.replace(put("a"), "") + loop + put("a") + turns + "}\n", 100)
 
 
 def test_a_call_may_do_anything():
@@ -339,3 +377,57 @@ def test_threads_wait_for_their_own_groups_only():
     inside = specialized("", wait + put("b") + get("b"))
     assert not can_share(both(main + inside))
     assert can_share(both(main + wait + inside))
+
+
+# -- waits of one partition for work of another ----------------------------------------------------
+
+
+ACCUMULATOR = "!ttg.memdesc<128x64xf32, #tm, #ttng.tensor_memory, mutable>"
+LEFT = "!ttg.memdesc<128x64xf16, #s, #smem, mutable>"
+
+
+def products(*, parity: int, before: str = "", inside: str = "", after: str = "") -> str:
+    """A partition multiplies in a ring, another waits for each turn; then `b` is used."""
+    held = f"%pl: {LEFT}, %pa: !buf, %po: {ACCUMULATOR}, %pm: !bars, %pn: i32"
+    numbers = "%z = arith.constant 0 : i32\n%one = arith.constant 1 : i32\n"
+    numbers += "%three = arith.constant 3 : i32\n%yes = arith.constant true\n"
+    numbers += f"%first = arith.constant {parity} : i32\n"
+    element = "%e = arith.remsi %i, %three : i32\n%pe = ttg.memdesc_index %pm[%e] : !bars -> !bar\n"
+    turns = "scf.for %i = %z to %pn step %one : i32 {\n" + element
+    multiply = "ttng.tc_gen5_mma %pl, %pa, %po, %yes, %yes, %pe[%yes] {is_async} : "
+    multiply += f"{LEFT}, !buf, {ACCUMULATOR}, !bar\n"
+    wait = "%round = arith.divsi %i, %three : i32\n%half = arith.andi %round, %one : i32\n"
+    wait += "%phase = arith.xori %half, %first : i32\nttng.wait_barrier %pe, %phase : !bar\n"
+    return f"""
+{A}{B}{LHS}{TMEM}{BARS}{put("a")}{before}
+ttg.warp_specialize(%l, %a, %o, %m, %n)
+default {{
+ttg.warp_yield
+}}
+partition0({held}) num_warps(4) {{
+{numbers}{turns}{multiply}}}
+{inside}ttg.warp_return
+}}
+partition1({held}) num_warps(4) {{
+{numbers}{turns}{wait}}}
+ttg.warp_return
+}} : ({LEFT}, !buf, {ACCUMULATOR}, !bars, i32) -> ()
+{after}{put("b")}{get("b")}"""
+
+
+def test_partitions_that_wait_for_every_phase_leave_nothing_open():
+    assert can_share(products(parity=0), 100)
+
+
+def test_waits_for_empty_slots_miss_the_last_turns():
+    """The first waits pass at once, so nobody waits for the products of the last three turns."""
+    assert not can_share(products(parity=1), 100)
+
+
+def test_a_phase_that_was_over_before_shifts_all_waits():
+    arrive = "ttng.arrive_barrier %{0}, 1 : !bar\n"
+    early = "".join(arrive.format(name) for name in ("m0", "m1", "m2"))
+    assert not can_share(products(parity=0, before=early), 100)
+    view = "%pz = ttg.memdesc_index %pm[%z] : !bars -> !bar\n"
+    assert not can_share(products(parity=0, inside=view + arrive.format("pz")), 100)
+    assert can_share(products(parity=0, after=early), 100)

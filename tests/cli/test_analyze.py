@@ -190,6 +190,7 @@ def test_help(capsys):
         (["--arg", f"n_elements={'9' * 5000}"], "write NAME=VALUE"),
         (["--buffer", "n_elements=4"], "no pointer 'n_elements' to give a size"),
         (["--buffer", "x_ptr=-4"], "write NAME=BYTES, for instance x_ptr=4096"),
+        (["--check", ","], "--check: name a check, for instance 'bounds,race', or all"),
         (["--check", "races"], "there is no check 'races'; there are coalesce, vector, bounds"),
         (["--noalias", "--may-alias", "x_ptr,y_ptr"], "contradict each other"),
         (["--may-alias", "x_ptr"], "name two arguments"),

@@ -8,6 +8,7 @@ import pytest
 
 from tilewright.cli import main
 from tilewright.compat.modules import MODULES
+from tilewright.compat.tilelang_modules import TILELANG, TVM
 
 PAGE = (Path(__file__).parents[2] / "docs" / "running-kernels.md").read_text()
 VECTOR_ADD = Path(__file__).parents[1] / "corpus" / "ttir" / "vector_add.ttir"
@@ -25,7 +26,7 @@ def test_flags_of_the_page_exist(command, capsys):
     assert main.run([command, "--help"]) == 0
     known = set(re.findall(r"--[a-z]+", capsys.readouterr().out))
     shown = set(re.findall(r"^\| `(--[a-z]+)", PAGE, re.M))
-    assert len(shown) == 10
+    assert len(shown) == 11
     assert shown - known == set()
 
 
@@ -53,3 +54,15 @@ def test_modules_of_the_page_are_offered():
     names = re.findall(r"`(triton[a-z._]*)`", PAGE)
     assert {"triton", "triton.language", "triton.tools.tensor_descriptor"} <= set(names)
     assert [name for name in names if name not in MODULES] == []
+
+
+def test_modules_of_tilelang_are_offered():
+    rows = re.findall(r"^\| (`(?:tilelang|tvm)[^|]*) \|([^|]*)\|$", PAGE, re.M)
+    assert len(rows) == 8
+    offered = {**TILELANG.modules, **TVM.modules}
+    modules = [name for cell, _ in rows for name in re.findall(r"`((?:tilelang|tvm)[\w.]*)`", cell)]
+    assert [name for name in modules if name not in offered] == []
+    known = {name for offer in offered.values() for name in offer.names}
+    known |= {"tvm", "tirx", "T", "set_random_seed", "main", "process_func"}
+    words = [word for _, cell in rows for word in re.findall(r"`(\w+)`", cell)]
+    assert [word for word in words if word not in known] == []

@@ -111,3 +111,36 @@ def test_what_cannot_hold():
         tw.analyze(add, (x, y, out, 1000), check=["fast"], BLOCK=128)
     with pytest.raises(AnalysisError, match="0 programs along axis 0"):
         tw.analyze(add, (x, y, out, 1000), (0,), BLOCK=128)
+
+
+@tw.jit
+def shift(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets + 1, mask=offsets + 1 < n, other=0)
+    tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+
+def races(x: np.ndarray, out: np.ndarray) -> list[str]:
+    report = tw.analyze(shift, (x, out, 1000), (8,), check=["race"], BLOCK=128)
+    return [str(finding) for finding in report.findings]
+
+
+def test_arrays_that_lie_over_each_other_are_seen():
+    x = np.zeros(2000, np.float32)
+    apart = [
+        "race: proved (presburger): different programs do not meet in %3 (store): no common byte"
+    ]
+    assert races(x[:1000], x[1000:]) == apart
+    in_place, store = races(x[:1000], x[:1000])
+    assert in_place.startswith("race: refuted (presburger): %x_17 (load) and %3 (store) of ")
+    assert "program 0, lane 127 and program 1, lane 0" in in_place
+    assert [store] == apart
+    shifted, *_ = races(x[:1000], x[4:1004])
+    assert shifted.startswith("race: unknown")
+    assert shifted.endswith("%x_ptr and %out_ptr may overlap anyhow")
+
+
+def test_an_array_that_runs_backwards_lies_where_its_elements_are():
+    x = np.zeros(2000, np.float32)
+    backwards, *_ = races(x[999::-1], x[500:1500])
+    assert backwards.startswith("race: unknown")

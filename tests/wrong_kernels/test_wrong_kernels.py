@@ -1,6 +1,6 @@
-"""What authors of kernels get wrong, and what they are told: one file in `cases` per mistake.
+"""What authors of kernels get wrong, and what they are told: one file per mistake.
 
-A case has three names: `wrong`, `fixed`, and `launch`, which runs either of them and returns the
+Kernels of `tl` are in `cases`, those of `T` in `tile_cases`. A case has three names: `wrong`, `fixed`, and `launch`, which runs either of them and returns the
 result with what it should be. The message of `wrong` must equal the text file beside the case, with
 paths shortened to names. `fixed` is what the message advises, and must give the right values.
 
@@ -20,8 +20,8 @@ import pytest
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.numpy.api import NumpyFault
 
-FOLDER = Path(__file__).parent / "cases"
-CASES = sorted(FOLDER.glob("*.py"))
+FOLDERS = tuple(Path(__file__).parent / name for name in ("cases", "tile_cases"))
+CASES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 ERRORS = (
     CompileError,
     NumpyFault,
@@ -35,7 +35,9 @@ HEADER = re.compile(
     r"(?P<file>\w+\.py):(?P<line>\d+):(?P<column>\d+): (?:error|warning)\[TW\d{4}\]: \S"
 )
 
-each_case = pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+each_case = pytest.mark.parametrize(
+    "path", CASES, ids=lambda path: path.stem if path.parent == FOLDERS[0] else f"T-{path.stem}"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +49,9 @@ def _usual_options(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def load(path: Path) -> ModuleType:
     """A fresh module, so that no case sees a kernel that another test has compiled."""
-    spec = importlib.util.spec_from_file_location(f"wrong_kernels_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(
+        f"wrong_kernels_{path.parent.stem}_{path.stem}", path
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -59,7 +63,7 @@ def message(path: Path) -> str:
     case = load(path)
     with pytest.raises(ERRORS) as caught:
         case.launch(case.wrong)
-    return str(caught.value).replace(f"{FOLDER}{os.sep}", "") + "\n"
+    return str(caught.value).replace(f"{path.parent}{os.sep}", "") + "\n"
 
 
 @each_case
@@ -104,8 +108,10 @@ def test_fixed_variant_works(path: Path):
 
 
 def test_there_are_enough_cases_and_no_stray_texts():
-    assert len(CASES) >= 30
-    assert {path.stem for path in CASES} == {path.stem for path in FOLDER.glob("*.txt")}
+    for folder in FOLDERS:
+        names = {path.stem for path in CASES if path.parent == folder}
+        assert len(names) >= 30
+        assert names == {path.stem for path in folder.glob("*.txt")}
 
 
 def test_every_case_says_what_is_wrong():

@@ -256,7 +256,7 @@ def _fits(ctx: Context, poly: Poly, type: Attribute) -> bool:
 Rule = Callable[..., Poly | None]
 
 
-def _unsigned(rule: Callable[..., Poly]) -> Rule:
+def _unsigned(rule: Rule) -> Rule:
     """A rule for numbers without sign, which holds for those that are not negative anyway."""
 
     def checked(ctx: Context, *operands: Poly) -> Poly | None:
@@ -265,7 +265,7 @@ def _unsigned(rule: Callable[..., Poly]) -> Rule:
     return checked
 
 
-def _shifted(rule: Callable[..., Poly]) -> Rule:
+def _shifted(rule: Rule) -> Rule:
     def checked(ctx: Context, value: Poly, amount: Poly) -> Poly | None:
         known = amount.constant
         return rule(ctx, value, amount) if known is not None and 0 <= known < 63 else None
@@ -273,16 +273,36 @@ def _shifted(rule: Callable[..., Poly]) -> Rule:
     return checked
 
 
+def _sum(ctx: Context, one: Poly, other: Poly) -> Poly:
+    return ctx.limited(one + other)
+
+
+def _difference(ctx: Context, one: Poly, other: Poly) -> Poly:
+    return ctx.limited(one - other)
+
+
+def _product(ctx: Context, one: Poly, other: Poly) -> Poly:
+    return ctx.limited(one * other)
+
+
+def _rounded_up(ctx: Context, dividend: Poly, divisor: Poly) -> Poly | None:
+    return ctx.ceil_div(dividend, divisor) if ctx.is_positive(divisor) else None
+
+
+def _same(ctx: Context, value: Poly) -> Poly:
+    return value
+
+
 _RULES: dict[str, Rule] = {
-    "arith.addi": lambda ctx, a, b: ctx.limited(a + b),
-    "arith.subi": lambda ctx, a, b: ctx.limited(a - b),
-    "arith.muli": lambda ctx, a, b: ctx.limited(a * b),
+    "arith.addi": _sum,
+    "arith.subi": _difference,
+    "arith.muli": _product,
     "arith.floordivsi": Context.fdiv,
     "arith.divsi": Context.tdiv,
     "arith.remsi": Context.trem,
     "arith.divui": _unsigned(Context.fdiv),
     "arith.remui": _unsigned(Context.mod),
-    "arith.ceildivsi": lambda ctx, a, b: ctx.ceil_div(a, b) if ctx.is_positive(b) else None,
+    "arith.ceildivsi": _rounded_up,
     "arith.ceildivui": _unsigned(Context.ceil_div),
     "arith.minsi": Context.minimum,
     "arith.maxsi": Context.maximum,
@@ -293,12 +313,12 @@ _RULES: dict[str, Rule] = {
     "arith.xori": Context.bit_xor,
     "arith.shli": _shifted(Context.shl),
     "arith.shrsi": _shifted(Context.shr),
-    "arith.shrui": _shifted(_unsigned(Context.shr)),  # pyright: ignore[reportArgumentType]
-    "arith.index_cast": lambda ctx, a: a,
-    "arith.index_castui": _unsigned(lambda ctx, a: a),
-    "arith.extsi": lambda ctx, a: a,
-    "arith.extui": _unsigned(lambda ctx, a: a),
-    "arith.trunci": lambda ctx, a: a,
+    "arith.shrui": _shifted(_unsigned(Context.shr)),
+    "arith.index_cast": _same,
+    "arith.index_castui": _unsigned(_same),
+    "arith.extsi": _same,
+    "arith.extui": _unsigned(_same),
+    "arith.trunci": _same,
 }
 
 _IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")

@@ -10,12 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Check, Settings, run_checks
 from tilewright.cli.analyze_inputs import Input, check_pointers, read_text, run_script
-from tilewright.cli.analyze_options import Options, UsageError, parse
+from tilewright.cli.analyze_options import Options, UsageError, joined, parse
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
 from tilewright.report import address_html, address_json, address_text
 from tilewright.report.address_document import Document
@@ -35,7 +36,8 @@ run, and every kernel it launches is analysed with its real grid, arguments and 
   --function NAME        this function, or only launches of this kernel
   --check LIST           look for mistakes: {checks}; or all
   --assume CONDITION     something that holds, for instance 'M % 128 == 0'
-  --noalias              pointer arguments point to memory of their own (the default)
+  --noalias              pointer arguments point to memory of their own (the default; a
+                         script's arrays are looked at)
   --may-alias A,B        these arguments may point into the same memory
   --strict-overflow      call unknown what might leave its integer type
   --timeout SECONDS      for every question to a solver
@@ -120,15 +122,17 @@ def _document(each: Input, options: Options, checks: Sequence[Check], program: s
     for note in report.notes:
         sys.stderr.write(f"{program}: {note}\n")
     return Document(
-        report, run_checks(report, checks, _settings(options)), each.launch, each.source
+        report, run_checks(report, checks, _settings(options, each)), each.launch, each.source
     )
 
 
-def _settings(options: Options) -> Settings:
-    aliases = tuple(tuple(sorted(names)) for names in options.aliases)
-    if options.timeout is None:
-        return Settings(may_alias=aliases)
-    return Settings(timeout=options.timeout, may_alias=aliases)
+def _settings(options: Options, each: Input) -> Settings:
+    settings = Settings() if options.timeout is None else Settings(timeout=options.timeout)
+    if "noalias" in options.switches:
+        return settings
+    groups = [*options.aliases, *map(frozenset, each.aliases.overlapping)]
+    aliases = tuple(tuple(sorted(names)) for names in joined(groups))
+    return replace(settings, may_alias=aliases, same_start=each.aliases.same_start)
 
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -29,7 +29,13 @@ from tilewright.ir.text import parse_source
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.report.address_document import SourceText
-from tilewright.runtime.addresses import launch_facts, launch_text, named_module
+from tilewright.runtime.addresses import (
+    Aliases,
+    launch_aliases,
+    launch_facts,
+    launch_text,
+    named_module,
+)
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
@@ -48,6 +54,7 @@ class Input:
     launch: str = ""
     function: str | None = None
     source: SourceText | None = None
+    aliases: Aliases = field(default_factory=Aliases)
 
     def report(self) -> AddressReport:
         """Raises ``AnalysisError`` where the kernel or the facts make no sense."""
@@ -133,8 +140,9 @@ class _Launches:
             return  # No program runs, so nothing is accessed.
         module = named_module(compiled)
         facts = launch_facts(compiled, module, grid, values)
+        aliases = launch_aliases(compiled, module, values)
         # The kernel keeps its specialisations, so that an identity stays taken.
-        key = (id(compiled), grid, *facts.args.items(), *facts.buffers.items())
+        key = (id(compiled), grid, *facts.args.items(), *facts.buffers.items(), aliases)
         if key in self._seen:
             return
         count = self._counts.get(compiled.name, 0)
@@ -146,7 +154,7 @@ class _Launches:
         title = launch_text(compiled, grid, values)
         kernel = compiled.kernel
         source = SourceText(kernel.file, kernel.first_line, kernel.source)
-        self.found.append(Input(module, facts, title, compiled.name, source))
+        self.found.append(Input(module, facts, title, compiled.name, source, aliases))
 
 
 @contextmanager

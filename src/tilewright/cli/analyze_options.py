@@ -110,9 +110,12 @@ def _apply(options: Options, argument: str, name: str, value: str) -> None:
         case "assume":
             options.assumptions.append(value)
         case "may-alias":
-            options.aliases = _joined([*options.aliases, _alias(value)])
+            options.aliases = joined([*options.aliases, _alias(value)])
         case "check":
-            options.checks.extend(word for word in re.split(r"[,\s]+", value) if word)
+            words = [word for word in re.split(r"[,\s]+", value) if word]
+            if not words:
+                raise UsageError("--check: name a check, for instance 'bounds,race', or all")
+            options.checks.extend(words)
         case _ if name in _WITH_VALUE:
             options.values[name] = value
         case _ if name in _SWITCHES and "=" not in argument:
@@ -163,7 +166,7 @@ def _alias(text: str) -> frozenset[str]:
     return names
 
 
-def _joined(groups: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def joined(groups: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Groups with a common member are one: what may alias a third may alias each other."""
     joined: list[frozenset[str]] = []
     for group in groups:

@@ -12,9 +12,11 @@ usage: {program} [flags] FILE.py [arguments of the script]
 
 Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: accesses out of
 bounds or misaligned, uses of values that were never written, two programs that write the same
-element. The text names the line, the program and the element. Every launch is checked; the last
-line says how many there were.
+element; in kernels of T also races inside T.Parallel, bytes that have not arrived, deadlocks. The
+text names the line, the program and the element. Every launch is checked; the last line says how
+many there were.
 
+  --schedules N                                         as in 'tilewright run' (4)
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 

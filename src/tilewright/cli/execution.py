@@ -21,11 +21,15 @@ from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, pretty_all
 from tilewright.ir.passes import closest
 from tilewright.runtime.options import current_run_options, running
+from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault
 
 _SWITCHES = ("stats", "traceback", "compat")
-_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "seed")
+_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed")
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
+_CHECKED_SCHEDULES = 4
+"""How many orders of events `check` tries in a kernel of `T` that leaves them open."""
+_FOREIGN = ("triton", "tilelang", "tvm")
 
 
 class UsageError(Exception):
@@ -143,7 +147,9 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
                 "check_uninitialised": True,
                 "debug": True,
             }
-        with running(**changes), logged(log):
+        schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
+        changes["schedules"] = schedules
+        with running(**changes), changed(schedules=schedules), logged(log):
             code = _run_script(line) if line.is_script else _run_text(line, log)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
@@ -184,7 +190,7 @@ def _run_script(line: _CommandLine) -> int:
 
 
 def _guarded_script(line: _CommandLine) -> None:
-    had_triton = "triton" in sys.modules
+    loaded = [name for name in _FOREIGN if name in sys.modules]
     try:
         run_file(line.file, line.script_arguments)
     except (CompileError, NumpyFault) as error:
@@ -196,9 +202,16 @@ def _guarded_script(line: _CommandLine) -> None:
         sys.stderr.writelines(f"{note}\n" for note in notes)
         raise SystemExit(1) from None
     except Exception as error:
-        imported = "triton" in sys.modules and not had_triton
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        imported = [
+            name
+            for name in _FOREIGN
+            if (name in sys.modules and name not in loaded) or name == missing
+        ]
         if "compat" not in line.switches and imported:
-            error.add_note("this script imports triton: --compat runs its kernels on Tilewright")
+            error.add_note(
+                f"this script imports {imported[0]}: --compat runs its kernels on Tilewright"
+            )
         raise
 
 

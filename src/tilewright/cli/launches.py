@@ -6,10 +6,15 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tilewright.ir.diagnostics import Diagnostic
 from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.tile.observers import observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tile import TileReport
 
 
 @dataclass
@@ -30,6 +35,13 @@ class KernelTotals:
         self.serial_programs += report.serial_programs
         self.seconds += report.seconds
         self.reasons.update(report.serial_reasons)
+
+    def add_tile(self, report: TileReport) -> None:
+        """A launch of a `T` kernel, whose blocks run one at a time."""
+        self.launches += 1
+        self.programs += report.programs
+        self.batches += report.programs
+        self.seconds += report.seconds
 
 
 @dataclass
@@ -54,6 +66,13 @@ class LaunchLog:
     def add(self, kernel: str, report: RunReport) -> None:
         self.kernels.setdefault(kernel, KernelTotals()).add(report)
         self.warnings.extend(report.warnings)
+
+    def tell(self, kernel: str, outcome: TileReport | NumpyFault) -> None:
+        """Take down a launch of a `T` kernel."""
+        if isinstance(outcome, NumpyFault):
+            self.failed(kernel, outcome)
+        else:
+            self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome)
 
     def failed(self, kernel: str, fault: NumpyFault) -> None:
         if self.fault is None:
@@ -122,6 +141,7 @@ def logged(log: LaunchLog) -> Generator[None]:
 
     CompiledKernel.launch = logging
     try:
-        yield
+        with observed_by(log.tell):
+            yield
     finally:
         CompiledKernel.launch = launch

@@ -14,6 +14,7 @@ Command: TypeAlias = Callable[[Sequence[str], str], int]
 
 _COMMANDS = {
     "opt": ("opt", "run passes over IR text"),
+    "passes": ("passes", "list the passes, or what a pipeline consists of"),
     "ops": ("ops", "list the ops that have a definition, or the ops of given files"),
     "run": ("run", "run a script with kernels, or a kernel as IR text, on this machine"),
     "check": ("check", "run it with every check on: bounds, races, unwritten values"),

@@ -24,7 +24,7 @@ from tilewright.ir.passes import (
     parse_pipeline,
 )
 from tilewright.ir.text import FLAVOURS, flavour_named
-from tilewright.passes import PASSES
+from tilewright.passes import PASSES, expanded
 
 _USAGE = """\
 usage: {program} [flags] [FILE]
@@ -193,7 +193,7 @@ def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
         if line.action is not None:
             sys.stdout.write(line.action(program))
             return 0
-        pipeline = Pipeline.build(line.passes, PASSES)
+        pipeline = Pipeline(expanded(Pipeline.build(line.passes, PASSES).passes))
     except (UsageError, PipelineError) as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1

@@ -18,7 +18,10 @@ NumPy target. IR text gets its arguments from the command line.
   --traceback           show Python's traceback with a fault
 
 Python files
-  --compat              take `import triton` for Tilewright, as python -m tilewright.compat does
+  --compat              take `import triton` and `import tilelang` for Tilewright, as
+                        python -m tilewright.compat does
+  --schedules N         run kernels with tasks or asynchronous parts N times, in different orders of
+                        events; all must give the same bits (1)
 
 IR text
   --arg NAME=SPEC       an argument; SPEC is one of

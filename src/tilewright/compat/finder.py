@@ -32,6 +32,7 @@ class StandIn(ModuleType):
         self._offer = project.modules[name]
         if name == project.name:
             self.__version__ = project.version
+            self.__file__ = __file__  # scripts print where the package is that they use
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

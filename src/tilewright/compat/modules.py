@@ -54,11 +54,28 @@ _TARGET = names_from("tilewright.compat.driver", "GPUTarget")
 
 _TL = "tilewright.language.tl"
 _LANGUAGE = Offer(mirrors=(_TL,))
+_TLX = "tilewright.language.tlx"
+_TLX_PRIVATE = "_alloc_clc_responses _clc_issue _clc_query _to_mxfp8_block"
+_TLX_LANGUAGE = Offer(names_from(_TLX, _TLX_PRIVATE), mirrors=(_TLX,))
+"""The parts of TLX are one here: each of its modules has all names."""
 
 
 def _part(*names: str) -> Offer:
     return Offer(mirrors=tuple(f"{_TL}.{name}" for name in names))
 
+
+_TLX_PARTS = (
+    "async_task_utils",
+    "barrier",
+    "dynamic_launch",
+    "mem_ops",
+    "mma_ops",
+    "mxfp8_utils",
+    "types",
+    "utility",
+    "warp_ops",
+    "warp_pipeline",
+)
 
 MODULES: Mapping[str, Offer] = {
     "triton": Offer(
@@ -69,6 +86,13 @@ MODULES: Mapping[str, Offer] = {
             names_from("tilewright.compat.errors", "CompilationError TritonError"),
             names_from("tilewright.compat.driver", "set_allocator"),
             names_from("tilewright.runtime.integers", "cdiv next_power_of_2"),
+        )
+    ),
+    "triton._internal_testing": Offer(
+        names_from(
+            "tilewright.compat.hardware",
+            "is_blackwell is_cuda is_hip is_hip_cdna3 is_hip_cdna4 is_hip_gfx1250 is_hopper "
+            "is_hopper_or_newer is_interpreter is_xpu",
         )
     ),
     "triton.backends": Offer(names_from("tilewright.compat.driver", "backends")),
@@ -91,6 +115,9 @@ MODULES: Mapping[str, Offer] = {
     "triton.language.extra.hip": _part("extra.hip"),
     "triton.language.extra.hip.libdevice": _part("extra.hip.libdevice"),
     "triton.language.extra.libdevice": _part("extra.libdevice"),
+    "triton.language.extra.tlx": _TLX_LANGUAGE,
+    **{f"triton.language.extra.tlx.{part}": _TLX_LANGUAGE for part in _TLX_PARTS},
+    "triton.language.extra.tlx.warp_spec": Offer(mirrors=(f"{_TLX}.warp_spec",)),
     "triton.language.math": _part("math"),
     "triton.language.random": _part("random"),
     "triton.language.standard": Offer(

@@ -80,6 +80,12 @@ def current() -> Builder:
     return builders[-1]
 
 
+def outermost() -> Builder:
+    """The builder of the whole trace: functions of their own have one each."""
+    current()
+    return _stack.builders[0]
+
+
 def is_tracing() -> bool:
     return bool(_stack.builders)
 

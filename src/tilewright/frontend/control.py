@@ -24,6 +24,7 @@ from tilewright.frontend.errors import (
 from tilewright.frontend.locations import Instruction
 from tilewright.frontend.logic import Logic, Word
 from tilewright.frontend.loops import RegionFor, RegionWhile, UnrolledFor
+from tilewright.frontend.regions import PlainWith, RegionWith, TracedRegion, With
 from tilewright.frontend.rewriter import Rewritten
 from tilewright.frontend.values import Undefined, Value, handles, parts_of
 from tilewright.frontend.vocabulary import StaticLoop, Vocabulary
@@ -50,6 +51,8 @@ class Control:
         """Variables with a value, in the order in which they first got one."""
         self.assignments: dict[str, Instruction] = {}
         """The instruction that last assigned a variable."""
+        self.reads: dict[str, Any] = {}
+        """Variables read inside the ``with`` being executed, and what they held at first."""
         self._declared: dict[str, Instruction] = {}
 
     @property
@@ -70,6 +73,11 @@ class Control:
             line = self.rewritten.assigned[name]
             message += f": the assignment in line {line} has not been executed"
         raise FrontendError(message, code=UNDEFINED)
+
+    def read(self, name: str, value: Any) -> Any:
+        """The value of a variable, inside a ``with``."""
+        self.reads.setdefault(name, value)
+        return self.load(name, value)
 
     def bind(self, name: str, value: object) -> object:
         """``name = value``."""
@@ -185,6 +193,11 @@ class Control:
 
     def while_(self, state: tuple[Any, ...], names: tuple[str, ...]) -> RegionWhile:
         return RegionWhile(self, names, state)
+
+    def with_(self, manager: Any, state: tuple[Any, ...], names: tuple[str, ...]) -> With:
+        if isinstance(manager, TracedRegion):
+            return RegionWith(self, manager, names, state)
+        return PlainWith(manager, state)
 
     def return_(self, value: object) -> None:
         """``return value``: the way being traced ends here."""

@@ -52,6 +52,8 @@ class Expressions:
         self.local = local
         self.definite = definite
         self.pending: set[str] = set()
+        self._in_with = 0
+        """How many ``with`` are around: a region has to know what its body reads."""
         self.refused: list[Refusal] = []
         self._counter = 0
         self._rules: Mapping[type[ast.expr], Callable[..., ast.expr]] = {
@@ -94,7 +96,11 @@ class Expressions:
     # -- leaves ------------------------------------------------------------------------------
 
     def _name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.local or node.id in self.definite:
+        if node.id not in self.local:
+            return node
+        if self._in_with:
+            return control(node, "read", constant(node, node.id), node)
+        if node.id in self.definite:
             return node
         return control(node, "load", constant(node, node.id), node)
 

@@ -33,6 +33,13 @@ tell the run-time (`control`) the name, and control flow asks it what to execute
                                     A
                                     $while1.leave((x, y))
                             x, y = $while1.state
+    with m as t: A          $with1 = $control.with_(m, (x, y), names)
+                            for $turn1 in $with1:        # once, or as often as a region says
+                                x, y = $with1.state
+                                with $with1.context() as t:
+                                    A
+                                $with1.leave((x, y))
+                            x, y = $with1.state
     return e                $control.return_(e), then out of what is around
 
 Names are those assigned inside. A variable that has no value yet holds an `Undefined`; where that
@@ -75,6 +82,7 @@ from tilewright.frontend.syntax import (
     evaluate,
     load,
     load_all,
+    store,
     store_all,
 )
 
@@ -147,7 +155,6 @@ class Statements(Expressions):
         super().__init__(frozenset((*parameters, *assigned)), set(parameters))
         self._assigned = [name for name in assigned if name not in self.definite]
         self._around: Around = "function"
-        self._in_with = 0
         self._statements: Mapping[type[ast.stmt], Callable[..., list[ast.stmt]]] = {
             ast.AnnAssign: self._annotated,
             ast.Assert: self._assert,
@@ -430,15 +437,33 @@ class Statements(Expressions):
                     ),
                 )
             ]
-        for item in node.items:
-            manager = item.context_expr
-            is_call = isinstance(manager, ast.Call)
-            item.context_expr = self.plain_call(manager) if is_call else self.expr(manager)
-        names = assigned_names(item.optional_vars for item in node.items if item.optional_vars)
-        self.definite |= set(names)
-        known = evaluate(node, control(node, "define", constant(node, names)))
-        node.body = [known, *self._block(node.body)]
-        return [node]
+        first, *others = node.items
+        body = [at(node, ast.With(others, node.body))] if others else node.body
+        manager = first.context_expr
+        is_call = isinstance(manager, ast.Call)
+        manager = self.plain_call(manager) if is_call else self.expr(manager)
+        targets = [] if first.optional_vars is None else [first.optional_vars]
+        name, names = self.fresh("with"), assigned_names([*targets, *body])
+        named = assigned_names(targets)
+        start = control(node, "with_", manager, load_all(node, names), constant(node, names))
+        before = set(self.definite)
+        self.definite |= set(named)
+        self._in_with += 1
+        known = evaluate(node, control(node, "define", constant(node, named)))
+        inner = [known, *self._block(body)]
+        self._in_with -= 1
+        # A region keeps to itself what it assigns; only what was certain before is so behind it.
+        self.definite = before
+        state = store_all(node, names, attribute(node, name, "state"))
+        entered = ast.withitem(call(node, name, "context"), first.optional_vars)
+        leave = evaluate(node, call(node, name, "leave", load_all(node, names)))
+        turn = store(node, self.fresh("turn"))
+        turns = [*state, at(node, ast.With([entered], inner)), leave]
+        return [
+            assign(node, name, start),
+            at(node, ast.For(target=turn, iter=load(node, name), body=turns, orelse=[])),
+            *copy.deepcopy(state),
+        ]
 
     def _return(self, node: ast.Return) -> list[ast.stmt]:
         value = constant(node, None) if node.value is None else self.expr(node.value)

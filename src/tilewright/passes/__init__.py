@@ -6,10 +6,10 @@ listing or parsing a pipeline loads only what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 
-from tilewright.ir.passes import PassClass, PassRegistry
+from tilewright.ir.passes import Pass, PassClass, PassRegistry
 
 
 def _lazy(module: str, name: str) -> Callable[[], PassClass]:
@@ -35,15 +35,32 @@ PASSES: PassRegistry = {
         "tile.wrap_scalar_fragment_access", "WrapScalarFragmentAccess"
     ),
     "inject-assumes": _lazy("tile.inject_assumes", "InjectAssumes"),
+    "check-parallel-races": _lazy("tile.check_parallel_races", "CheckParallelRaces"),
+    "check-buffer-init": _lazy("tile.check_buffer_init", "CheckBufferInit"),
+    "check-reducers": _lazy("tile.check_reducers", "CheckReducers"),
+    "plan-storage-alias": _lazy("tile.plan_storage_alias", "PlanStorageAlias"),
     "split-guards": _lazy("tile.split_guards", "SplitGuards"),
     "expand-explicit-unroll": _lazy("tile.expand_explicit_unroll", "ExpandExplicitUnroll"),
     "specialize-warps": _lazy("tile.specialize_warps", "SpecializeWarps"),
+    "check-barriers": _lazy("tile.check_barriers", "CheckBarriers"),
     "plan-pipeline": _lazy("tile.plan_pipeline", "PlanPipeline"),
+    "check-pipeline": _lazy("tile.check_pipeline", "CheckPipeline"),
     "expand-pipeline": _lazy("tile.expand_pipeline", "ExpandPipeline"),
+    "tile-front-half": _lazy("tile.front_half", "FrontHalf"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
 }
 
-__all__ = ["PASSES"]
+
+def expanded(passes: Iterable[Pass]) -> list[Pass]:
+    """A pipeline in which passes that consist of passes are replaced by those."""
+    result: list[Pass] = []
+    for each in passes:
+        parts: Callable[[], list[Pass]] | None = getattr(each, "passes", None)
+        result.extend([each] if parts is None else parts())
+    return result
+
+
+__all__ = ["PASSES", "expanded"]

@@ -10,8 +10,8 @@ facts for the analysis: integers are values, arrays are buffers of so many bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -74,15 +74,19 @@ def analyze(
     in_order = () if isinstance(args, Mapping) else tuple(args)
     if isinstance(kernel, Operation):
         root, facts = kernel, _given(by_name, in_order, grid)
+        aliases = Aliases()
     else:
         compiled = kernel.warmup(*in_order, **by_name)
         values = _values(compiled, in_order, by_name)
         sizes = None if grid is None else _sizes(kernel, compiled, grid, values)
         root = named_module(compiled)
         facts = launch_facts(compiled, root, sizes, values)
+        aliases = launch_aliases(compiled, root, values)
     facts = Facts(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
     report = analyze_ir(root, facts)
-    settings = Settings() if timeout is None else Settings(timeout=timeout)
+    settings = Settings(may_alias=aliases.overlapping, same_start=aliases.same_start)
+    if timeout is not None:
+        settings = replace(settings, timeout=timeout)
     return CheckedReport.of(report, run_checks(report, checks_named(check), settings))
 
 
@@ -158,6 +162,51 @@ def launch_facts(
     values: Sequence[object],
 ) -> Facts:
     """Grid, integers and sizes of buffers, by the names that arguments have in `module`."""
+    numbers: dict[str, int] = {}
+    buffers: dict[str, int] = {}
+    for name, value in _arguments(compiled, module, values):
+        if isinstance(value, int):
+            numbers[name] = int(value)
+        elif isinstance(value, _Memory) and value.count is not None:
+            buffers[name] = value.count
+    return Facts(grid, numbers, buffers)
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """Pointer arguments of a launch by name: groups in one piece of memory, and at one address."""
+
+    overlapping: tuple[tuple[str, ...], ...] = ()
+    same_start: tuple[tuple[str, ...], ...] = ()
+
+
+def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]) -> Aliases:
+    """Which arrays of a launch lie over each other, as those of a kernel that works in place."""
+    found = [
+        (name, value)
+        for name, value in _arguments(compiled, module, values)
+        if isinstance(value, _Memory) and value.low < value.high
+    ]
+    overlapping: list[list[str]] = []
+    starts: dict[int, list[str]] = {}
+    end = -1
+    for name, memory in sorted(found, key=lambda pair: pair[1].low):
+        if memory.low >= end:
+            overlapping.append([])
+        overlapping[-1].append(name)
+        end = max(end, memory.high)
+        starts.setdefault(memory.start, []).append(name)
+    return Aliases(_several(overlapping), _several(starts.values()))
+
+
+def _several(groups: Iterable[list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(sorted(group)) for group in groups if len(group) > 1)
+
+
+def _arguments(
+    compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]
+) -> Iterator[tuple[str, object]]:
+    """The arguments of the function by name, with what a launch hands over for each."""
     function = next(
         op for op in walk(module) if isinstance(op, FuncOp) and op.sym_name.data == compiled.name
     )
@@ -167,21 +216,22 @@ def launch_facts(
         for key, value in zip(compiled.keys, values, strict=True)
         for argument in _flat(key, value)
     ]
-    numbers: dict[str, int] = {}
-    buffers: dict[str, int] = {}
     for argument, value in zip(function.args, arguments, strict=True):
-        if isinstance(value, int):
-            numbers[names.of(argument)] = int(value)
-        elif isinstance(value, _Bytes):
-            buffers[names.of(argument)] = value.count
-    return Facts(grid, numbers, buffers)
+        yield names.of(argument), value
 
 
 @dataclass(frozen=True)
-class _Bytes:
-    """The size of an array."""
+class _Memory:
+    """Where an array is: its first element, and the bytes from `low` to `high`."""
 
-    count: int
+    start: int
+    low: int
+    high: int
+
+    @property
+    def count(self) -> int | None:
+        """Bytes from the first element on; None where elements lie before it."""
+        return None if self.low < self.start else self.high - self.start
 
 
 def _flat(key: Key, value: Any) -> Iterator[object]:
@@ -202,14 +252,15 @@ def _flat(key: Key, value: Any) -> Iterator[object]:
         yield value
 
 
-def _extent(array: NumpyArray) -> _Bytes | None:
-    """From the first element to the end of the last; None where elements lie before the first."""
+def _extent(array: NumpyArray) -> _Memory:
+    start = array.ctypes.data
     if not array.size:
-        return _Bytes(0)
-    if any(stride < 0 for stride in array.strides):
-        return None
-    steps = zip(array.shape, array.strides, strict=True)
-    return _Bytes(sum((extent - 1) * stride for extent, stride in steps) + array.itemsize)
+        return _Memory(start, start, start)
+    reach = [
+        (extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)
+    ]
+    below, above = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    return _Memory(start, start + below, start + above + array.itemsize)
 
 
 def launch_text(

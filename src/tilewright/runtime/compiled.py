@@ -72,7 +72,11 @@ class CompiledKernel:
         # Those who only want the IR need not load the target.
         from tilewright.targets.numpy.kernel import compile_module
 
-        return compile_module(self.module.clone())
+        return compile_module(
+            self.module.clone(),
+            num_warps=self.metadata.get("num_warps", 4),
+            cluster=self.metadata.get("ctas_per_cga"),
+        )
 
     def text(self, stage: str = "ttir", *, locations: bool = False) -> str:
         """The kernel after `stage`: ``ttir``, ``optimised`` or the ``numpy`` source."""

@@ -23,6 +23,8 @@ class Config:
     maxnreg: int | None = None
     pre_hook: PreHook | None = None
     ir_override: str | None = field(default=None, repr=False)
+    ctas_per_cga: tuple[int, ...] | None = None
+    """Programs that run together as a cluster, along each axis of the grid."""
 
     def options(self) -> dict[str, Any]:
         """The launch options of this configuration."""
@@ -33,6 +35,8 @@ class Config:
         }
         if self.maxnreg is not None:
             options["maxnreg"] = self.maxnreg
+        if self.ctas_per_cga is not None:
+            options["ctas_per_cga"] = tuple(self.ctas_per_cga)
         return options
 
     def all_kwargs(self) -> dict[str, Any]:

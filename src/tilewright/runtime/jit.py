@@ -35,7 +35,7 @@ from tilewright.runtime.mistakes import (
     two_values,
     unknown_keyword,
 )
-from tilewright.runtime.options import is_debugging
+from tilewright.runtime.options import current_target, is_debugging
 from tilewright.runtime.parameters import Parameter, parameters_of
 from tilewright.runtime.specialise import Key, key_of
 
@@ -44,6 +44,7 @@ _COMPILE_OPTIONS = {
     "num_warps": 4,
     "num_stages": 3,
     "num_ctas": 1,
+    "ctas_per_cga": None,
     "maxnreg": None,
     "debug": False,
     "sanitize_overflow": False,
@@ -102,7 +103,7 @@ class JITFunction(KernelFunction, Launchable):
                 raise bad_argument(error, self, parameter.name) from None
             keys.append(key)
             values.append(value)
-        identity = (*keys, *options.items())
+        identity = (*keys, *options.items(), current_target())
         compiled = self.cache.get(identity)
         if compiled is None or not compiled.is_current():
             compiled = self.cache[identity] = self._compile(keys, options)
@@ -123,6 +124,7 @@ class JITFunction(KernelFunction, Launchable):
             debug=bool(options["debug"]),
             sanitize_overflow=bool(options["sanitize_overflow"]),
             num_warps=options["num_warps"],
+            target=current_target(),
         )
         return compile_kernel(self, keys, settings, options)
 

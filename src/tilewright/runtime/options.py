@@ -10,12 +10,14 @@ from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import Any, cast
 
+from tilewright.language.tl.options import Target
 from tilewright.runtime.progress import progress_bar
 from tilewright.targets.numpy.api import Buffer, RunOptions
 
 # Per thread and per task: a ``with`` in one of them must not change launches of another.
 _current: ContextVar[RunOptions | None] = ContextVar("run options", default=None)
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
+_target: ContextVar[Target | None] = ContextVar("target", default=None)
 
 
 def _check_batch(batch: object, name: str) -> None:
@@ -36,31 +38,51 @@ def _from_environment() -> RunOptions:
 
 
 @contextmanager
-def running(*, debug: bool | None = None, **changes: Any) -> Generator[RunOptions]:
+def running(
+    *, debug: bool | None = None, target: str | None = None, **changes: Any
+) -> Generator[RunOptions]:
     """Run kernels inside the ``with`` with other options, for instance ``check_races=True``.
 
     `debug` compiles them with their ``tl.device_assert`` in force, as ``debug=True`` in each launch
-    would.
+    would. `target` is the GPU whose instructions they use, ``cuda:90`` or ``cuda:100``; they run on
+    the host all the same.
     """
     known = [each.name for each in fields(RunOptions)]
     unknown = [name for name in changes if name not in known]
     if unknown:
         raise TypeError(
-            f"running() has no option {unknown[0]!r}; there are debug, {', '.join(known)}"
+            f"running() has no option {unknown[0]!r}; there are debug, {', '.join(known)}, target"
         )
     options = replace(current_run_options(), **changes)
     _check_batch(options.batch, "batch")
     before = _current.set(options)
     before_debug = _debug.set(is_debugging() if debug is None else debug)
+    before_target = _target.set(_target.get() if target is None else _target_named(target))
     try:
         yield options
     finally:
+        _target.reset(before_target)
         _current.reset(before)
         _debug.reset(before_debug)
 
 
 def current_run_options() -> RunOptions:
     return _current.get() or _from_environment()
+
+
+def current_target() -> Target:
+    """The GPU that kernels are compiled for."""
+    return _target.get() or Target()
+
+
+def _target_named(text: str) -> Target:
+    backend, _, arch = text.partition(":")
+    number = arch.removeprefix("sm_").rstrip("af")
+    if backend == "cuda" and number.isdecimal():
+        return Target("cuda", int(number))
+    if backend == "hip" and arch:
+        return Target("hip", arch)
+    raise ValueError(f"target is {text!r}; it is like cuda:90, cuda:sm_100a or hip:gfx942")
 
 
 def is_debugging() -> bool:

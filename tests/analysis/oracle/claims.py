@@ -8,34 +8,20 @@ not asked about. ``coalesced = None``, ``stride = None`` and the like claim noth
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from tests.analysis.oracle.binding import AXES, Batch, Subject
-from tests.analysis.oracle.recording import Array, Path, Recording, Touch, When
+from tests.analysis.oracle.cases import Case, Refuted, first, known
+from tests.analysis.oracle.lane_claims import LANE_CHECKS
+from tests.analysis.oracle.recording import Array, Path, Recording, When
 from tilewright.analysis.affine import Poly
 from tilewright.analysis.pid_address import Access, AssumptionKind, Pattern
 
-SECTOR_BYTES = 32
-_MAX_SORTED = 1 << 17
-"""Addresses of one access that are sorted to find runs."""
 _MAX_POINTS = 4096
 """Points of a domain that are compared with what ran."""
-
-
-@dataclass(frozen=True)
-class Refuted:
-    """A claim that a run contradicts."""
-
-    claim: str
-    subject: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.claim} of {self.subject}: {self.what}"
 
 
 def broken_assumptions(subject: Subject, recording: Recording) -> frozenset[int]:
@@ -67,7 +53,7 @@ def access_claims(
         return
     path = subject.paths[access.call]
     touches = recording.touches.get((access.operation, path), [])
-    case = _Case(subject, recording, access, path, touches)
+    case = Case(subject, recording, access, path, touches)
     for check in _CHECKS:
         try:
             for what in check(case):
@@ -76,75 +62,10 @@ def access_claims(
             yield Refuted("divisor", access.name, str(error))
 
 
-class _Case:
-    """One access in one run."""
-
-    def __init__(
-        self,
-        subject: Subject,
-        recording: Recording,
-        access: Access,
-        path: Path,
-        touches: Sequence[Touch],
-    ) -> None:
-        self.subject = subject
-        self.recording = recording
-        self.access = access
-        self.path = path
-        self.touches = touches
-        self.whens = [touch.when for touch in touches]
-        self.counters = [loop.counter.name for loop in access.loops]
-        shape = access.shape
-        self.addresses = (
-            np.stack([touch.addresses for touch in touches])
-            if touches
-            else np.zeros((0, *shape), dtype=np.int64)
-        )
-        self.mask = (
-            np.stack([touch.mask for touch in touches])
-            if touches
-            else np.zeros((0, *shape), dtype=bool)
-        )
-        self.batch = Batch(subject, recording, self.whens, self.counters, shape)
-
-    @property
-    def runs(self) -> bool:
-        return bool(self.touches) and len(self.counters) == len(self.whens[0].counters)
-
-    def some(self) -> list[tuple[int, Array]]:
-        """Executions to sort addresses of: all of small tensors, some of large ones."""
-        lanes = max(1, int(np.prod(self.access.shape)))
-        step = max(1, -(-len(self.touches) * lanes // _MAX_SORTED))
-        return [(at, self.addresses[at]) for at in range(0, len(self.touches), step)]
-
-    def base(self) -> Array | None:
-        """The address of the base in each execution; None where it has none."""
-        name, launch = self.access.base, self.recording.launch
-        if name.startswith("%"):
-            return np.asarray(launch.addresses[name[1:]])
-        if name[1:] in self.subject.values:
-            value, path = self.subject.values[name[1:]]
-            history = self.recording.values.get((value, path), {})
-            found = [
-                history.get(When(w.program, w.counters[: _depth(history)])) for w in self.whens
-            ]
-            if all(one is not None and one.ndim == 0 for one in found):
-                column = np.asarray(found, dtype=np.int64)
-                return column.reshape((-1, *([1] * len(self.access.shape))))
-            return None
-        if name[1:].removeprefix("%") in launch.args:
-            return np.asarray(launch.args[name[1:].removeprefix("%")])
-        return None
-
-
-def _depth(history: Mapping[When, Array]) -> int:
-    return len(next(iter(history)).counters) if history else 0
-
-
 # Structure.
 
 
-def _shape(case: _Case) -> Iterator[str]:
+def _shape(case: Case) -> Iterator[str]:
     """Element size, shape, loops around."""
     access = case.access
     if not case.touches:
@@ -162,7 +83,7 @@ def _shape(case: _Case) -> Iterator[str]:
 # Formulas.
 
 
-def _offset(case: _Case) -> Iterator[str]:
+def _offset(case: Case) -> Iterator[str]:
     """``base + offset`` is the address, for every lane of every execution."""
     if not case.runs:
         return
@@ -170,41 +91,30 @@ def _offset(case: _Case) -> Iterator[str]:
     offset = case.batch.value(case.access.offset)
     if base is None or offset is None:
         return
-    wrong = (base + offset != case.addresses) & _known(case)
+    wrong = (base + offset != case.addresses) & known(case)
     if bool(wrong.any()):
-        yield _first(case, wrong, base + offset, case.addresses)
+        yield first(case, wrong, base + offset, case.addresses)
 
 
-def _known(case: _Case) -> Array:
-    return (~case.batch.missing).reshape((-1, *([1] * len(case.access.shape))))
-
-
-def _first(case: _Case, wrong: Array, claimed: Array, found: Array) -> str:
-    at = tuple(int(i) for i in np.argwhere(wrong)[0])
-    claimed = np.broadcast_to(claimed, wrong.shape)
-    found = np.broadcast_to(found, wrong.shape)
-    return f"{case.whens[at[0]]}, lanes {at[1:]}: claimed {claimed[at]}, found {found[at]}"
-
-
-def _mask(case: _Case) -> Iterator[str]:
+def _mask(case: Case) -> Iterator[str]:
     access = case.access
     if not case.runs or access.mask is None:
         return
     truth = case.batch.truth(access.mask)
     if truth is None:
         return
-    wrong = (truth != case.mask) & _known(case)
+    wrong = (truth != case.mask) & known(case)
     if bool(wrong.any()):
-        yield _first(case, wrong, truth, case.mask)
+        yield first(case, wrong, truth, case.mask)
 
 
-def _guard(case: _Case) -> Iterator[str]:
+def _guard(case: Case) -> Iterator[str]:
     """Where an access ran, its guard and facts hold; and where they hold, it ran."""
     access = case.access
     if case.runs:
         for formula in (access.guard, *access.facts):
             truth = case.batch.truth(formula, spread=False)
-            if truth is not None and bool((~truth & _known(case)).any()):
+            if truth is not None and bool((~truth & known(case)).any()):
                 yield f"ran where {formula} does not hold"
     points = _points(case)
     if points is None or not points:
@@ -223,7 +133,7 @@ def _guard(case: _Case) -> Iterator[str]:
             return
 
 
-def _points(case: _Case) -> list[When] | None:
+def _points(case: Case) -> list[When] | None:
     """The points of the domain: programs, and iterations by the claimed numbers of turns."""
     points = [When(program, ()) for program in case.recording.programs]
     most = max((max(w.counters, default=0) for w in case.whens), default=0)
@@ -248,7 +158,7 @@ def _points(case: _Case) -> list[When] | None:
     return points
 
 
-def _turns(case: _Case) -> Iterator[str]:
+def _turns(case: Case) -> Iterator[str]:
     """The claimed number of turns of each loop around, whenever the loop was entered."""
     op = case.access.operation
     loops = [
@@ -286,7 +196,7 @@ def _loop_ops(path: Path, op: object) -> Iterator[tuple[object, Path]]:
             yield loop, path[:depth]
 
 
-def _domain(case: _Case) -> Iterator[str]:
+def _domain(case: Case) -> Iterator[str]:
     """Symbols stay inside their bounds wherever the access runs."""
     if not case.runs:
         return
@@ -299,12 +209,12 @@ def _domain(case: _Case) -> Iterator[str]:
             end = None if limit is None else case.batch.value(limit, spread=False)
             if end is None:
                 continue
-            wrong = (sign * (here - end) < 0) & _known(case)
+            wrong = (sign * (here - end) < 0) & known(case)
             if bool(wrong.any()):
-                yield f"{bound.symbol.name} " + _first(case, wrong, end, here)
+                yield f"{bound.symbol.name} " + first(case, wrong, end, here)
 
 
-def _box(case: _Case) -> Iterator[str]:
+def _box(case: Case) -> Iterator[str]:
     """Shape, strides and place of a block, as the descriptor has them."""
     box = case.access.box
     if box is None or not case.runs:
@@ -338,7 +248,7 @@ def _box(case: _Case) -> Iterator[str]:
 # Dependence on programs and iterations.
 
 
-def _same_but(case: _Case, key: Callable[[When], object]) -> list[list[int]]:
+def _same_but(case: Case, key: Callable[[When], object]) -> list[list[int]]:
     groups: dict[object, list[int]] = defaultdict(list)
     for at, when in enumerate(case.whens):
         groups[key(when)].append(at)
@@ -346,7 +256,7 @@ def _same_but(case: _Case, key: Callable[[When], object]) -> list[list[int]]:
 
 
 def _steps(
-    case: _Case, groups: Sequence[Sequence[int]], along: Callable[[When], int], stride: Poly | None
+    case: Case, groups: Sequence[Sequence[int]], along: Callable[[When], int], stride: Poly | None
 ) -> Iterator[str]:
     """Addresses of a group differ by `stride` (None: not at all) times what they lie apart."""
     claimed = None if stride is None else case.batch.value(stride)
@@ -368,7 +278,7 @@ def _steps(
                 return
 
 
-def _pid_strides(case: _Case) -> Iterator[str]:
+def _pid_strides(case: Case) -> Iterator[str]:
     """Strides of affine axes, and independence of axes that are not named."""
     if not case.runs:
         return
@@ -386,7 +296,7 @@ def _pid_strides(case: _Case) -> Iterator[str]:
             yield f"axis {axis}: {what}"
 
 
-def _pattern(case: _Case) -> Iterator[str]:
+def _pattern(case: Case) -> Iterator[str]:
     """The class says what the strides say."""
     access = case.access
     known = None not in access.pid_strides.values()
@@ -401,7 +311,7 @@ def _pattern(case: _Case) -> Iterator[str]:
         yield f"{access.pattern} with strides {access.pid_strides}"
 
 
-def _guard_axes(case: _Case) -> Iterator[str]:
+def _guard_axes(case: Case) -> Iterator[str]:
     """Whether an access runs does not depend on axes that the guard does not name."""
     ran = set(case.whens)
     loop_axes = _axes_of_trips(case)
@@ -418,7 +328,7 @@ def _guard_axes(case: _Case) -> Iterator[str]:
                     return
 
 
-def _axes_of_trips(case: _Case) -> set[int]:
+def _axes_of_trips(case: Case) -> set[int]:
     """Axes that bounds of loops depend on, which are not the guard's matter."""
     axes: set[int] = set()
     for loop in case.access.loops:
@@ -428,7 +338,7 @@ def _axes_of_trips(case: _Case) -> set[int]:
     return axes
 
 
-def _loop_strides(case: _Case) -> Iterator[str]:
+def _loop_strides(case: Case) -> Iterator[str]:
     if not case.runs:
         return
     for place, item in enumerate(case.access.loop_strides):
@@ -441,7 +351,7 @@ def _loop_strides(case: _Case) -> Iterator[str]:
             yield f"{item.loop.name}: {what}"
 
 
-def _virtual(case: _Case) -> Iterator[str]:
+def _virtual(case: Case) -> Iterator[str]:
     """In one iteration, addresses differ by what the coordinates make of it."""
     virtual = case.access.virtual
     if virtual is None or not case.runs:
@@ -469,135 +379,7 @@ def _virtual(case: _Case) -> Iterator[str]:
                 return
 
 
-# Lanes.
-
-
-def _groups_along(array: Array, dim: int, size: int) -> Array:
-    """[..., group, lane in group] along a dimension of lanes (axis 0 is the execution)."""
-    moved = np.moveaxis(array, dim + 1, -1)
-    return moved.reshape((*moved.shape[:-1], moved.shape[-1] // size, size))
-
-
-def _lane_strides(case: _Case) -> Iterator[str]:
-    if not case.runs:
-        return
-    for dim, stride in enumerate(case.access.lane_strides):
-        claimed = None if stride is None else case.batch.value(stride)
-        if claimed is None or case.access.shape[dim] == 1:
-            continue
-        steps = np.diff(case.addresses, axis=dim + 1)
-        wanted = np.take(claimed, range(case.access.shape[dim] - 1), axis=dim + 1)
-        if np.any((steps != wanted) & _known(case)):
-            yield f"dimension {dim}: claimed {stride}, found {np.unique(steps)[:4]}"
-
-
-def _contiguity(case: _Case) -> Iterator[str]:
-    access = case.access
-    if not case.runs:
-        return
-    for dim, size in enumerate(access.contiguity):
-        if access.shape[dim] % size:
-            yield f"dimension {dim}: groups of {size} in {access.shape[dim]} lanes"
-            continue
-        groups = _groups_along(case.addresses, dim, size)
-        if np.any(np.diff(groups, axis=-1) != access.elem_bytes):
-            yield f"dimension {dim}: groups of {size} that do not rise by one element"
-    wanted = sorted(range(len(access.shape)), key=lambda d: (-access.contiguity[d], -d))
-    if list(access.order) != wanted:
-        yield f"order {access.order} for contiguity {access.contiguity}"
-
-
-def _block_size(case: _Case) -> Iterator[str]:
-    if not case.runs:
-        return
-    size = case.access.elem_bytes
-    for at, addresses in case.some():
-        shortest = min(byte_runs(addresses, size))
-        if shortest < case.access.block_size * size:
-            yield f"{case.whens[at]}: claimed {case.access.block_size}, a run of {shortest} bytes"
-            return
-
-
-def byte_runs(addresses: Array, size: int) -> list[int]:
-    """Lengths in bytes of the maximal runs of bytes that elements at `addresses` cover."""
-    starts = np.unique(addresses)
-    breaks = np.flatnonzero(np.diff(starts) > size) + 1
-    firsts, lasts = np.r_[0, breaks], np.r_[breaks, starts.size] - 1
-    return [int(n) for n in starts[lasts] - starts[firsts] + size]
-
-
-def _coalesced(case: _Case) -> Iterator[str]:
-    """Sectors touched against sectors needed, every run taken as starting on a sector.
-
-    Rows that overlap in part (a row stride that is shorter than the row) need what they would need
-    apart: the claim is about rows, and strides are arguments.
-    """
-    if case.access.coalesced is None or not case.runs:
-        return
-    size = case.access.elem_bytes
-    for at, addresses in case.some():
-        runs = byte_runs(addresses, size)
-        sectors = sum(-(-run // SECTOR_BYTES) for run in runs)
-        needed = -(-sum(runs) // SECTOR_BYTES)
-        _, times = np.unique(addresses, return_counts=True)
-        if case.access.coalesced and np.any(times != times[0]):
-            needed = max(needed, min(sectors, -(-addresses.size * size // SECTOR_BYTES)))
-        if (sectors == needed) != case.access.coalesced:
-            claimed = case.access.coalesced
-            yield f"{case.whens[at]}: claimed {claimed}, {sectors} sectors, {needed} needed"
-            return
-
-
-def _align_bytes(case: _Case) -> Iterator[str]:
-    access = case.access
-    if access.align_bytes is None or not case.runs:
-        return
-    firsts = case.addresses
-    if access.order:
-        fast = access.order[0]
-        if access.shape[fast] % access.contiguity[fast]:
-            return
-        firsts = _groups_along(case.addresses, fast, access.contiguity[fast])[..., 0]
-    if np.any(firsts % access.align_bytes):
-        yield f"claimed {access.align_bytes}, found {np.unique(firsts % access.align_bytes)[:4]}"
-
-
-def _mask_constancy(case: _Case) -> Iterator[str]:
-    access = case.access
-    if not case.runs or not access.order:
-        return
-    fast, size = access.order[0], access.mask_constancy
-    if access.shape[fast] % size:
-        yield f"groups of {size} in {access.shape[fast]} lanes"
-        return
-    groups = _groups_along(case.mask, fast, size)
-    if np.any(groups != groups[..., :1]):
-        yield f"the mask changes inside groups of {size}"
-
-
-def _vector_bits(case: _Case) -> Iterator[str]:
-    access = case.access
-    if access.vector_bits is None or not case.runs:
-        return
-    size = access.elem_bytes
-    lanes = access.vector_bits // (8 * size)
-    if lanes == 1:
-        return
-    fast = access.order[0]
-    if lanes * size > 16 or access.shape[fast] % lanes:
-        yield f"{lanes} lanes of {size} bytes"
-        return
-    groups = _groups_along(case.addresses, fast, lanes)
-    if np.any(np.diff(groups, axis=-1) != size):
-        yield f"groups of {lanes} that are not contiguous"
-    if np.any(groups[..., 0] % (lanes * size)):
-        yield f"groups of {lanes} that are not aligned"
-    chosen = _groups_along(case.mask, fast, lanes)
-    if np.any(chosen != chosen[..., :1]):
-        yield f"the mask changes inside groups of {lanes}"
-
-
-_CHECKS: tuple[Callable[[_Case], Iterator[str]], ...] = (
+_CHECKS: tuple[Callable[[Case], Iterator[str]], ...] = (
     _shape,
     _offset,
     _mask,
@@ -610,13 +392,5 @@ _CHECKS: tuple[Callable[[_Case], Iterator[str]], ...] = (
     _guard_axes,
     _loop_strides,
     _virtual,
-    _lane_strides,
-    _contiguity,
-    _block_size,
-    _coalesced,
-    _align_bytes,
-    _mask_constancy,
-    _vector_bits,
+    *LANE_CHECKS,
 )
-
-CLAIMS = tuple(check.__name__.strip("_") for check in _CHECKS)

@@ -16,7 +16,8 @@ from xdsl.ir import Operation
 
 from tests.analysis.oracle.arithmetic import UndefinedBehaviour
 from tests.analysis.oracle.binding import Subject
-from tests.analysis.oracle.claims import Refuted, broken_assumptions
+from tests.analysis.oracle.cases import Refuted
+from tests.analysis.oracle.claims import broken_assumptions
 from tests.analysis.oracle.interpreter import run
 from tests.analysis.oracle.recording import Launch, Program, Recording, Touch, When
 from tests.analysis.oracle.witnessed import first_meeting, owners

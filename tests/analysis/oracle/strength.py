@@ -94,6 +94,8 @@ def _place(line: ValueInfo) -> tuple[object, ...]:
 
 
 def is_weaker_axis(info: AxisInfo, known: AxisInfo) -> bool:
+    if info.rank != known.rank:
+        return False
     pairs = (
         (info.contiguity, known.contiguity),
         (info.divisibility, known.divisibility),
@@ -258,12 +260,17 @@ def _stride(mine: Poly | None, known: Poly | None) -> bool:
 def _bound(mine: Bound, known: Iterable[Bound]) -> bool:
     for other in known:
         if other.symbol.name == mine.symbol.name:
-            return _limit(mine.lower, other.lower) and _limit(mine.upper, other.upper)
+            return _limit(mine.lower, other.lower, 1) and _limit(mine.upper, other.upper, -1)
     return True
 
 
-def _limit(mine: Poly | None, known: Poly | None) -> bool:
-    return mine is None or (known is not None and _formula(mine, known))
+def _limit(mine: Poly | None, known: Poly | None, sign: int) -> bool:
+    """Whether a bound says no more; `sign` is 1 for lower bounds, -1 for upper ones."""
+    if mine is None or known is None:
+        return mine is None
+    if mine.constant is not None and known.constant is not None:
+        return sign * mine.constant <= sign * known.constant
+    return _formula(mine, known)
 
 
 def _line(mine: ValueInfo, known: ValueInfo) -> bool:

@@ -115,3 +115,23 @@ def test_axis_facts_count_in_powers_of_two() -> None:
     facts = axis_facts(module)
     [value] = [op.results[0] for op in module.walk() if op.name == "arith.andi"]
     assert facts[value].divisibility == (4,)
+
+
+def test_a_block_behind_an_unsolved_loop_keeps_its_extents_and_its_mask() -> None:
+    text = kernel("""
+      %one = arith.constant 1 : i64
+      %rows = arith.extsi %n : i32 to i64
+      %zs = arith.constant dense<0.0> : tensor<4x16xf32>
+      %b = tt.make_tensor_ptr %p, [%rows, %rows], [%rows, %one], [%c0, %c0]
+        {order = array<i32: 1, 0>} : <tensor<4x16xf32>>
+      %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %b, %s = %m)
+          -> (!tt.ptr<tensor<4x16xf32>>, i32) : i32 {
+        %a = arith.andi %s, %c4 : i32
+        %t = arith.xori %a, %pid : i32
+        %y = tt.advance %x, [%t, %c4] : <tensor<4x16xf32>>
+        scf.yield %y, %t : !tt.ptr<tensor<4x16xf32>>, i32
+      }
+      tt.store %r#0, %zs {boundaryCheck = array<i32: 0>} : !tt.ptr<tensor<4x16xf32>>""")
+    access = only_access(text)
+    assert (access.shape, access.elem_bytes, access.base) == ((4, 16), 4, "?")
+    assert access.masked and access.coalesced is None

@@ -12,7 +12,11 @@ import pytest
 
 from tests.analysis.oracle.corpus import FIXTURE_NAMES, fixture_trial
 from tests.analysis.oracle.hunt import Fate, Outcome, Probe, counted, hunt, probes, table
-from tests.analysis.oracle.kernels import random_kernel, seeds_with_rare_constructs
+from tests.analysis.oracle.kernels import (
+    random_kernel,
+    seeds_with_rare_constructs,
+    signed_divisions,
+)
 from tests.analysis.oracle.mutants import Mutant, all_mutants, applied
 from tests.analysis.oracle.trials import Trial
 
@@ -40,6 +44,7 @@ def few_probes() -> tuple[Probe, ...]:
 def all_probes() -> tuple[Probe, ...]:
     seeds = seeds_with_rare_constructs(4, range(KERNELS, 400))
     trials = [Trial.of(random_kernel(seed)) for seed in (*range(KERNELS), *seeds)]
+    trials.append(Trial.of(signed_divisions()))
     trials += [fixture_trial(name) for name in FIXTURE_NAMES if name not in LARGE]
     return tuple(probes(trials))
 
@@ -72,10 +77,10 @@ def test_the_unchanged_analysis_changes_no_report() -> None:
 
 
 def test_a_mutant_is_undone() -> None:
-    mutant = named(*SAMPLE[0])
+    mutant, among = named(*SAMPLE[0]), few_probes()
     with applied(mutant):
-        assert any(probe.judge()[0] is not Fate.UNCHANGED for probe in few_probes())
-    for probe in few_probes():
+        assert any(probe.judge()[0] is not Fate.UNCHANGED for probe in among)
+    for probe in among:
         assert probe.judge() == (Fate.UNCHANGED, "")
 
 

@@ -19,12 +19,8 @@ from xdsl.ir import Operation
 
 from tests.analysis.oracle.arithmetic import UndefinedBehaviour
 from tests.analysis.oracle.binding import Subject, examine
-from tests.analysis.oracle.claims import (
-    Refuted,
-    access_claims,
-    broken_assumptions,
-    unreported,
-)
+from tests.analysis.oracle.cases import Refuted
+from tests.analysis.oracle.claims import access_claims, broken_assumptions, unreported
 from tests.analysis.oracle.finding_claims import finding_claims
 from tests.analysis.oracle.interpreter import run
 from tests.analysis.oracle.kernels import Kernel

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from tests.analysis.oracle.binding import Batch, Subject, loop_counters, op_of
-from tests.analysis.oracle.claims import Refuted
+from tests.analysis.oracle.cases import Refuted
 from tests.analysis.oracle.operations import element_size, width_of
 from tests.analysis.oracle.recording import Array, Recording, When
 from tilewright.analysis.axis_info import AxisFacts, AxisInfo
@@ -142,6 +142,9 @@ def _axis(info: AxisInfo, value: SSAValue, found: Array) -> Iterator[str]:
     # Rising past the end of a type is rising all the same; 64 bits are not reached.
     modulus = 1 << min(width_of(value.type), 62)
     found = found.astype(np.int64)
+    if info.rank != found.ndim - 1:
+        yield f"{info.rank} dimensions, found {found.ndim - 1}"
+        return
     for dim in range(info.rank):
         extent = found.shape[dim + 1]
         size, divisor, same = info.contiguity[dim], info.divisibility[dim], info.constancy[dim]

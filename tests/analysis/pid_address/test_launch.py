@@ -120,6 +120,7 @@ def test_conditions_are_used() -> None:
         (Facts(grid=(1, 70000)), "the grid has 70000 programs along axis 1; it needs 1 to 65535"),
         (Facts(assumptions=("n >",)), "the condition 'n >' cannot be read"),
         (Facts(assumptions=("n + 1",)), "the condition 'n + 1' is no comparison"),
+        (Facts(assumptions=("n % 0 == 0",)), "the condition 'n % 0 == 0' divides by zero"),
         (
             Facts(assumptions=("n / 2 == 1",)),
             "the condition 'n / 2 == 1' has an operation that is not + - * // %",

@@ -22,6 +22,7 @@ from tests.fuzz.tile.values import is_float
 FORMS = ("static", "static", "dynamic", "eager")
 INPUT_DTYPES = ("float16", "float16", "float32", "bfloat16", "int8", "uint8", "int32", "int16")
 EXTENTS = (4, 4, 8, 8, 16, 5, 12, 1)
+ALIGNED = (8, 16)
 SMALL = 4
 """Magnitude of inputs."""
 
@@ -61,7 +62,10 @@ class Generator:
         self.rng = random.Random(seed)
         self.text = Text()
         self.form = self.rng.choice(FORMS)
-        self.extents = [self.rng.choice(EXTENTS) for _ in range(3)]
+        self.is_aligned = self.rng.random() < 0.6
+        """Whether rows are multiples of 16 bytes, as bulk copies want them."""
+        extents = ALIGNED if self.is_aligned else EXTENTS
+        self.extents = [self.rng.choice(extents) for _ in range(3)]
         if max(self.extents) == 1:
             self.extents[0] = 8
         rank = self.rng.choice((1, 2, 2, 2, 3))
@@ -72,6 +76,7 @@ class Generator:
     def case(self) -> Case:
         tensors = self._tensors()
         body = Statements(self.rng, self.text, tensors, self.extents, self.blocks, self.grid)
+        body.is_aligned = self.is_aligned
         scope = Scope(
             indices=[
                 Index(name, 0, count) for name, count in zip(self.blocks, self.grid, strict=True)
@@ -94,6 +99,9 @@ class Generator:
             if rank == 3:
                 shape = (rng.randint(1, 4), *shape[1:])
             dtype = rng.choice(INPUT_DTYPES)
+            if self.is_aligned:
+                shape = (*shape[:-1], rng.choice((16, 32, 48)))
+                dtype = rng.choice(("float16", "float16", "float32", "bfloat16", "int32"))
             found.append(Memory(f"A{number}", "global", shape, dtype, SMALL, writable=False))
         for number in range(rng.randint(1, 2)):
             found.append(self._result(f"O{number}"))

@@ -33,3 +33,10 @@ class Text:
         yield
         self._tile_depth -= tile is not None
         self._numpy_depth -= numpy is not None
+
+    @contextmanager
+    def block_of_tile(self) -> Iterator[None]:
+        """A body in the kernel only: NumPy works on whole arrays."""
+        self._tile_depth += 1
+        yield
+        self._tile_depth -= 1

@@ -115,7 +115,6 @@ def test_every_kind_of_allocation():
             T.alloc_barrier([128, 1])
             T.alloc_barrier(arrive_count=64)
             T.alloc_cluster_barrier([2])
-            T.alloc_tmem((128, 64), "float32")
             T.alloc_reducer((16,), "float32", op="max", replication="all")
 
     text = body(kernel)
@@ -128,7 +127,6 @@ def test_every_kind_of_allocation():
         "init [128, 1] : memref<2x!nv.mbarrier, #barrier>",
         "init [64] : memref<1x!nv.mbarrier, #barrier>",
         "init [2] : memref<1x!nv.mbarrier, #cluster_barrier>",
-        "memref<128x64xf32, #tmem>",
         "tile.reducer.alloc",
     ):
         assert piece in text

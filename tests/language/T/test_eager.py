@@ -145,7 +145,7 @@ def test_a_size_that_cannot_be_solved():
     ("shape", "message"),
     [
         ((4, 4, 4), "kernel.A has 3 dimensions (4, 4, 4), but it is declared with 2: (M, M)"),
-        ((4, 5), "kernel.A has size 5 in dimension 1, but 4 = M with M = 4 is expected"),
+        ((4, 5), "kernel.A has size 5 in dimension 1, but 4 = M is expected"),
     ],
 )
 def test_shapes_that_contradict_the_declaration(shape, message):
@@ -251,3 +251,34 @@ def test_a_tensor_is_declared_before_it_is_asked():
 
     with pytest.raises(CompileError, match=r"A\.shape is asked for before A is declared"):
         Eager(kernel).trace(tensor(4))
+
+
+def test_a_forgotten_const():
+    def kernel(A):
+        A: T.Tensor((M, 4), "float32")  # noqa: F821 - the mistake
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError) as caught:
+        Eager(kernel).trace(tensor(4, 4))
+    shown = str(caught.value)
+    assert "error[TW1002]: M is not defined" in shown
+    assert 'declared first, for example M = T.const("M")' in shown
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda A: A[0], "A is read before A is declared: write A: T.Tensor(shape, dtype) first"),
+        (lambda A: A.dtype, "A.dtype is asked for before A is declared"),
+        (T.clear, "must be a buffer, a slice or an element of one, got A, which is not declared"),
+    ],
+)
+def test_a_forgotten_declaration(use, message):
+    def kernel(A):
+        with T.Kernel(1):
+            use(A)
+
+    with pytest.raises(CompileError) as caught:
+        Eager(kernel).trace(tensor(4))
+    assert message in str(caught.value)

@@ -28,7 +28,8 @@ def test_as_many_variables_as_extents():
                 A[i, j] = 0
 
     assert mistake(kernel) == (
-        "error[TW1026]: T.Parallel has 1 extent, but the loop has 2 variables: i, j"
+        "error[TW1026]: T.Parallel has 1 extent, but the loop has 2 variables: i, j. Write one for "
+        "each extent"
     )
 
 

@@ -160,7 +160,11 @@ def test_reductions_and_scans():
     ("dim", "message"),
     [
         (2, "dim 2 is outside of x, which has 2 dimensions: use -2 to 1"),
-        (0, "x (16, 32) without dimension 0 is (32,), but rows is (16,)"),
+        (
+            0,
+            "x (16, 32) without dimension 0 is (32,), but rows is (16,): reduce another dimension, "
+            "or make the destination fit",
+        ),
     ],
 )
 def test_a_reduction_that_does_not_fit(dim, message):

@@ -16,12 +16,11 @@ from tests.passes.tile.pipelines import (
     results,
     serial,
 )
-from tilewright.analysis.pipelining import versions_of
+from tilewright.analysis.pipelining import automatic, versions_of
 from tilewright.dialects.nv import CpAsyncWaitOp
 from tilewright.dialects.tile import AsyncCopyOp, PipelineOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile import expand_pipeline
 from tilewright.targets.numpy import NumpyFault
 
 GUARDED = (
@@ -108,7 +107,39 @@ def test_a_version_less_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_less(*arguments: Any) -> dict[Any, int]:
         return {buffer: count - 1 for buffer, count in versions_of(*arguments).items()}
 
-    monkeypatch.setattr(expand_pipeline, "versions_of", one_less)
+    monkeypatch.setattr(automatic, "versions_of", one_less)
     kernel = expanded(module(BODIES["gemm"], loop="0 to 9 num_stages(3)"))
     with pytest.raises(NumpyFault, match="still writes it"):
         results(kernel, 9, schedules=20)
+
+
+def same(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_planned_loop_in_a_planned_loop() -> None:
+    """To the outer plan the inner loop is one statement; it used to be expanded first."""
+    inner = f"tile.pipeline %j = 0 to 3 num_stages(2) {{\n{LOAD_B}{GEMM}\n}}"
+    kernel = module(LOAD_A + inner, loop="0 to %n num_stages(2)")
+    for turns in range(5):
+        wanted = results(serial(kernel.clone()), turns)
+        same(results(expanded(kernel.clone()), turns, schedules=4), wanted)
+
+
+def test_two_planned_loops_with_the_same_buffers() -> None:
+    """Loops that are expanded already are no other users of a buffer; versions were lost."""
+    second = f"""
+    tile.pipeline %l = 0 to 4 num_stages(3) {{
+      %i = arith.muli %l, %c8 : index
+      {LOAD_B}{LOAD_A}{GEMM}
+    }}"""
+    kernel = module(LOAD_A + LOAD_B + GEMM, after=second, loop="0 to 5 num_stages(3)")
+    wanted = results(serial(kernel.clone()), 5)
+    same(results(expanded(kernel.clone()), 5, schedules=8), wanted)
+
+
+def test_a_copy_that_nobody_reads_is_not_left_running() -> None:
+    kernel = module(LOAD_A + LOAD_B + SCALE_A, loop="0 to 5 num_stages(2)")
+    wanted = results(serial(kernel.clone()), 5)
+    same(results(expanded(kernel.clone()), 5, schedules=8), wanted)

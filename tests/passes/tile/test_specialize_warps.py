@@ -140,3 +140,19 @@ def test_a_remark_says_why_not(name: str) -> None:
     assert found.message.startswith("warp specialisation not applied: ")
     assert message in found.message
     assert any(isinstance(op, PipelineOp) for op in walk(kernel))
+
+
+def test_the_producer_reads_the_bound_of_the_loop_itself() -> None:
+    """What the body computes in front of the loop becomes the consumers' own."""
+    bound = """
+    %id = memref.load %ids[%c3] : memref<?xi32, #global>
+    %hi = arith.index_cast %id : i32 to index
+"""
+    body = LOAD_A + LOAD_B + GEMM
+    split = specialised(module(body, before=bound, loop="0 to %hi num_stages(2)"))
+    plain = serial(module(body, before=bound, loop="0 to %hi num_stages(0)"))
+    for turns in range(4):
+        for found, wanted in zip(
+            results(split, turns, schedules=5), results(plain, turns), strict=True
+        ):
+            np.testing.assert_array_equal(found, wanted)

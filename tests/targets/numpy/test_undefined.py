@@ -210,3 +210,35 @@ def test_an_index_out_of_range_gives_nothing() -> None:
     assert out.tolist() == list(range(8))
     with pytest.raises(NumpyFault, match=r"an index is not in 0 … 7 here"):
         run(GATHER, (1,), x, out, 1)
+
+
+def test_values_of_a_branch_inside_a_branch() -> None:
+    """What says where they are defined is computed where they are."""
+    body = """%c3 = arith.constant 3 : i32
+  %c9 = arith.constant 9 : i32
+  %c = arith.cmpi sgt, %n, %c3 : i32
+  %d = arith.cmpi sgt, %n, %c9 : i32
+  %six = arith.constant dense<6> : tensor<16xi32>
+  %m2 = arith.cmpi slt, %lane, %six : tensor<16xi32>
+  %w = scf.if %c -> (tensor<16xi32>) {
+    %other = tt.load %xq, %m2 : tensor<16x!tt.ptr<i32>>
+    %i = scf.if %d -> (tensor<16xi32>) {
+      %double = arith.addi %other, %other : tensor<16xi32>
+      scf.yield %double : tensor<16xi32>
+    } else {
+      scf.yield %other : tensor<16xi32>
+    }
+    %sum = arith.addi %v, %i : tensor<16xi32>
+    scf.yield %sum : tensor<16xi32>
+  } else {
+    scf.yield %v : tensor<16xi32>
+  }
+  %both = arith.andi %m, %m2 : tensor<16xi1>
+  tt.store %ptrs, %w, %both : tensor<16x!tt.ptr<i32>>"""
+    for count, factor in ((3, 1), (5, 2), (16, 3)):
+        x, out = arrays()
+        run(kernel(body), (1,), x, out, count)
+        assert out.tolist() == [lane * factor if lane < min(count, 6) else 0 for lane in range(16)]
+    with pytest.raises(NumpyFault, match="a stored value is undefined"):
+        x, out = arrays()
+        run(kernel(body.replace("%w, %both", "%w, %m")), (1,), x, out, 16)

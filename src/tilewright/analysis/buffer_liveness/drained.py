@@ -5,40 +5,59 @@ partition waits for it. Which element of the array is meant changes from turn to
 be counted: where every arming has a wait that runs as often (the same loops with the same bounds,
 under no condition), all that work has been waited for when both partitions are through::
 
-    partition0: for k in 0..K step 64 { wait full[i]; ... }
+    partition0: for k in 0..K step 64 { wait full[i], phase; ... }
     partition1: for k in 0..K step 64 { barrier_expect full[j]; copy -> full[j] }
+
+That holds if the first wait is for the first phase. The slots of a ring are handed back the
+other way round: the first turn finds them empty, its wait passes at once, and the phases of the
+last turns are waited for by nobody. So the first wait must be for parity 0, one partition must
+make all the waits, and nothing else may have moved the barrier on: no plain arrival, and no phase
+that was armed in front of the partitions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from tilewright.analysis.buffer_liveness.facts import (
     AllocationOp,
     Engine,
+    InvalBarrierOp,
     WaitBarrierOp,
+    barriers_of,
     engine_of,
     is_true,
     signals,
 )
 from tilewright.analysis.buffer_liveness.roots import BufferRoots, captured
+from tilewright.dialects.folding import fold
 from tilewright.dialects.scf import ForOp
+from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.ttg.warps import WarpSpecializeOp, WarpSpecializePartitionsOp
-from tilewright.dialects.ttng import BarrierExpectOp, TCGen5CommitOp
+from tilewright.dialects.ttng import BarrierExpectOp, InitBarrierOp, TCGen5CommitOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
 Turns = tuple[tuple[object, ...], ...]
 """The bounds of the loops around an op: equal ones make equally many turns."""
 
+_ARMED_COPIES = (
+    "ttng.async_tma_copy_global_to_local",
+    "ttng.async_tma_gather",
+    "ttng.async_bulk_copy_global_to_local",
+)
+
 
 def drained_barriers(op: WarpSpecializeOp, roots: BufferRoots) -> frozenset[AllocationOp]:
     """The arrays of barriers with as many waits as armings in the regions of `op`."""
     armed: dict[AllocationOp, Counter[Turns | None]] = {}
     waited: dict[AllocationOp, Counter[Turns | None]] = {}
+    waiting: dict[AllocationOp | None, Region] = {}
+    doubtful = _moved_elsewhere(op, roots)
     for each in walk(op):
         if isinstance(each, BarrierExpectOp):
             _count(armed, each, each.alloc, op, roots)
@@ -47,9 +66,93 @@ def drained_barriers(op: WarpSpecializeOp, roots: BufferRoots) -> frozenset[Allo
                 _count(armed, each, signal.barrier, op, roots)
         elif isinstance(each, WaitBarrierOp) and is_true(each.pred):
             _count(waited, each, each.alloc, op, roots)
+            region = _partition(each, op)
+            for root in roots.of(each.alloc):
+                if _first_value(each.phase) != 0 or waiting.setdefault(root, region) is not region:
+                    doubtful.add(root)
     return frozenset(
-        root for root, turns in armed.items() if None not in turns and waited.get(root) == turns
+        root
+        for root, turns in armed.items()
+        if None not in turns and waited.get(root) == turns and root not in doubtful
     )
+
+
+def _moved_elsewhere(op: WarpSpecializeOp, roots: BufferRoots) -> set[AllocationOp | None]:
+    """The arrays whose phases end by more than what is counted in the regions of `op`."""
+    found: set[AllocationOp | None] = set()
+    for each in _up_to(op):
+        if isinstance(each, InitBarrierOp | InvalBarrierOp | WaitBarrierOp):
+            continue
+        is_counted = op.is_ancestor(each) and _is_counted(each)
+        for barrier in barriers_of(each):
+            if not is_counted or roots.single(barrier) is None:
+                found |= roots.of(barrier)
+    return found
+
+
+def _up_to(op: WarpSpecializeOp) -> Iterator[Operation]:
+    """What may run before `op` is left: all of the function if something may lead back to it."""
+    outer = op.parent_op()
+    if isinstance(outer, FuncOp) and len(outer.regions[0].blocks) == 1:
+        for each in outer.regions[0].blocks[0].ops:
+            yield from walk(each)
+            if each is op:
+                return
+    while outer is not None and not isinstance(outer, FuncOp):
+        outer = outer.parent_op()
+    if outer is not None:
+        yield from walk(outer)
+
+
+def _is_counted(each: Operation) -> bool:
+    if isinstance(each, BarrierExpectOp | TCGen5CommitOp):
+        return True
+    # Copies add to the phase that their `barrier_expect` has armed.
+    return engine_of(each) is Engine.TENSOR_CORE or each.name in _ARMED_COPIES
+
+
+def _partition(each: Operation, op: WarpSpecializeOp) -> Region:
+    """The region of `op` that `each` is in."""
+    region = each.parent_region()
+    while region is not None:
+        holder = region.parent
+        if holder is op or isinstance(holder, WarpSpecializePartitionsOp):
+            return region
+        region = None if holder is None else holder.parent_region()
+    raise AssertionError("every op that `walk` finds in an op is in one of its regions")
+
+
+def _first_value(value: SSAValue) -> int | None:
+    """What `value` is when control gets to it for the first time, if that is a constant."""
+    known = _first_constant(value, {})
+    return known.value.data if isinstance(known, IntegerAttr) else None
+
+
+def _first_constant(value: SSAValue, known: dict[SSAValue, Attribute | None]) -> Attribute | None:
+    value = captured(value)
+    if value not in known:
+        known[value] = None
+        known[value] = _first_of(value, known)
+    return known[value]
+
+
+def _first_of(value: SSAValue, known: dict[SSAValue, Attribute | None]) -> Attribute | None:
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        loop = owner.parent_op()
+        if not isinstance(loop, ForOp) or not isinstance(value, BlockArgument):
+            return None
+        start = loop.lower_bound if value.index == 0 else loop.init_args[value.index - 1]
+        return _first_constant(start, known)
+    if (constant := constant_value(value)) is not None:
+        return constant
+    if not isinstance(value, OpResult) or owner.regions:
+        return None
+    results = fold(owner, [_first_constant(operand, known) for operand in owner.operands])
+    if not results:
+        return None
+    result = results[value.index]
+    return _first_constant(result, known) if isinstance(result, SSAValue) else result
 
 
 def _count(

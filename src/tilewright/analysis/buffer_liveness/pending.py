@@ -8,7 +8,8 @@ away what it has certainly waited for. Where ways meet, the less certain state w
 * Barriers: an item has for every array of barriers that will report it the elements that may be the
   one. A wait for an element takes it from the list; the item ends when a list is empty. Under the
   rules of mbarriers no second phase of a barrier may be in flight before the first was waited for,
-  so a wait after the start of the work is a wait for it. Invalidating a barrier says the same.
+  so a wait after the start of the work is a wait for it, unless its parity says that it is for an
+  earlier phase (``parity``). Invalidating a barrier says the same.
 * A later tcgen05 commit reports everything that was started before it.
 * Groups and commits are those of the threads at hand: no wait or commit in a partition concerns
   what others started, and none behind ``warp_specialize`` what its partitions did. Barriers do.
@@ -37,6 +38,7 @@ from tilewright.analysis.buffer_liveness.facts import (
     touches,
 )
 from tilewright.analysis.buffer_liveness.flow import Flow
+from tilewright.analysis.buffer_liveness.parity import Parities
 from tilewright.analysis.buffer_liveness.roots import BufferRoots, Slot, slot_of
 from tilewright.dialects.ttg.copies import AsyncCommitGroupOp, AsyncWaitOp
 from tilewright.dialects.ttg.memory import LocalDeallocOp
@@ -109,6 +111,7 @@ class PendingWork:
         self._flow = flow
         self._roots = roots
         self._drained = {op: drained_barriers(op, roots) for op in flow.specialized}
+        self._parities = Parities(flow, roots)
         self.before: list[State] = [{} for _ in flow.points]
         self._solve()
 
@@ -148,7 +151,8 @@ class PendingWork:
             return state
         if isinstance(point.op, WarpSpecializePartitionsOp):
             return {key: _abroad(item) for key, item in state.items()}
-        state = self._waited(point.op, state)
+        if not (isinstance(point.op, WaitBarrierOp) and self._parities.is_stale(number, point.op)):
+            state = self._waited(point.op, state)
         return self._started(point.op, state)
 
     def _joined(self, op: WarpSpecializeOp, state: State) -> State:
@@ -208,7 +212,14 @@ class PendingWork:
                 key: _told(item, slots) if _is_ours(item, Engine.TENSOR_CORE) else item
                 for key, item in state.items()
             }
-        return {**state, **{key: _told(item, slots) for key, item in fresh}}
+        after = dict(state)
+        for key, item in fresh:
+            # What the same op has started in an earlier turn of a loop is not over because it
+            # starts again.
+            earlier = state.get(key)
+            told = _told(item, slots)
+            after[key] = told if earlier is None else told.joined(earlier)
+        return after
 
     def _items(self, op: Operation, engine: Engine) -> Iterator[tuple[Key, Item]]:
         for touch in touches(op):

@@ -94,6 +94,9 @@ class _Reader:
                 apply = _OPERATIONS.get(type(operation))
                 if apply is None:
                     raise self._refuse("has an operation that is not + - * // %")
-                return self._ctx.limited(apply(self._ctx, self.poly(left), self.poly(right)))
+                divisor = self.poly(right)
+                if isinstance(operation, ast.FloorDiv | ast.Mod) and divisor.constant == 0:
+                    raise self._refuse("divides by zero")
+                return self._ctx.limited(apply(self._ctx, self.poly(left), divisor))
             case _:
                 raise self._refuse("has a part that is neither a name nor a whole number")

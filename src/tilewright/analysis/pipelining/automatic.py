@@ -12,8 +12,6 @@ A copy that cannot run ahead stays where it is; if none can, the loop stays seri
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
-
 from tilewright.analysis.pipelining.dependences import Dependences
 from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_plan, versions_of
 from tilewright.dialects.tile import CopyOp, Space
@@ -38,8 +36,8 @@ def plan_automatically(
         problem = check_plan(dependences, stage, order)
         if problem is None:
             goes_on = tuple(
-                has_async_copies and stage[n] == 0 and n in ahead and _can_go_on(op)
-                for n, op in enumerate(dependences.ops)
+                has_async_copies and n in ahead and _can_go_on(dependences, n, stage)
+                for n in range(len(dependences.ops))
             )
             versions = versions_of(dependences, stage, order)
             return PipelinePlan(dependences.ops, stage, order, goes_on, versions)
@@ -123,9 +121,18 @@ def _placed(dependences: Dependences, first: set[int]) -> list[int]:
     return result
 
 
-def _can_go_on(op: Operation) -> bool:
-    """Whether the hardware can do the copy by itself: bytes as they are."""
-    return isinstance(op, CopyOp) and element_type_of(op.src.type) == element_type_of(op.dst.type)
+def _can_go_on(dependences: Dependences, number: int, stage: tuple[int, ...]) -> bool:
+    """Whether the hardware can do the copy by itself, and somebody waits for it in time.
+
+    It copies bytes as they are. Whoever looks at them waits, in a later stage; what nobody looks at
+    would never be waited for.
+    """
+    op = dependences.ops[number]
+    if not isinstance(op, CopyOp) or element_type_of(op.src.type) != element_type_of(op.dst.type):
+        return False
+    buffers = {region.base for region in dependences.writes[number]}
+    users = {user for buffer in buffers for user in dependences.accessors(buffer)} - {number}
+    return bool(users) and all(stage[user] > stage[number] for user in users)
 
 
 def _without_culprit(dependences: Dependences, ahead: set[int], problem: Refusal) -> set[int]:

@@ -42,6 +42,11 @@ class Dependences:
     def touches(self, position: int) -> list[Region]:
         return [*self.reads[position], *self.writes[position]]
 
+    @property
+    def written(self) -> tuple[SSAValue, ...]:
+        """What the statements write, in the order in which a plan counts versions."""
+        return tuple(dict.fromkeys(region.base for each in self.writes for region in each))
+
     def accessors(self, buffer: SSAValue) -> list[int]:
         """The statements that touch `buffer`, in program order."""
         return [

@@ -50,14 +50,13 @@ class PipelinePlan:
         return max(self.stage, default=0)
 
     def attribute(self, dependences: Dependences) -> PipelinePlanAttr:
-        written = dict.fromkeys(region.base for each in dependences.writes for region in each)
         groups = tuple(0 if each else -1 for each in self.is_async)
         return PipelinePlanAttr(
             PlannedPipeline(
                 self.stage,
                 self.order,
                 groups if any(self.is_async) else (),
-                tuple(self.versions.get(buffer, 1) for buffer in written),
+                tuple(self.versions.get(buffer, 1) for buffer in dependences.written),
             )
         )
 
@@ -109,7 +108,7 @@ def check_plan(
         for second in range(first + 1, len(ops)):
             for buffer in dependences.conflicts(first, second):
                 if when[first] > when[second]:
-                    return _backwards(ops[first], ops[second], buffer)
+                    return _backwards((ops[first], ops[second]), when[first], when[second], buffer)
                 is_free = buffer is not None and buffer in dependences.renamable
                 if not is_free and _overtakes(when[second], when[first]):
                     return _overtaken(dependences, first, second, buffer)
@@ -127,12 +126,19 @@ def _overtakes(late: tuple[int, int], early: tuple[int, int]) -> bool:
     return (late[0], late[1]) > (early[0] + 1, early[1])
 
 
-def _backwards(first: Operation, second: Operation, buffer: SSAValue | None) -> Refusal:
+def _backwards(
+    ops: tuple[Operation, Operation],
+    first: tuple[int, int],
+    second: tuple[int, int],
+    buffer: SSAValue | None,
+) -> Refusal:
     return Refusal(
         "TW4042",
-        f"a statement cannot run before another that it depends on{_through(buffer)}: in a turn of "
-        "the loop, stages must not decrease from the one to the other, nor the order in a stage",
-        (first, second),
+        f"a statement cannot run before another that it depends on{_through(buffer)}: this one has "
+        f"stage {second[0]} and order {second[1]}, the other one stage {first[0]} and order "
+        f"{first[1]}. In a turn of the loop, stages must not decrease from the one to the other, "
+        "nor the order in a stage",
+        ops,
     )
 
 

@@ -32,6 +32,7 @@ from tilewright.dialects.tile import (
     ViewOp,
     buffer_type,
 )
+from tilewright.dialects.tile.aliasing import leaves_of
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.buffers import (
@@ -49,8 +50,8 @@ from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence, check_in
 from tilewright.language.T.session import kernel, trace
 from tilewright.language.T.symbols import Symbolic
 
-NO_TMEM = "TW1027"
-"""Hardware of another generation."""
+OTHER_HARDWARE = "TW1027"
+"""What no target of this compiler has."""
 
 
 def shape_of(word: str, shape: Any) -> tuple[Any, ...]:
@@ -190,14 +191,19 @@ def _barriers(word: str, arrive_count: Any, scope: str) -> Buffer:
 
 
 def alloc_tmem(shape: Any, dtype: object) -> Buffer:
-    """Tensor memory of Blackwell, two-dimensional."""
+    """Tensor memory of Blackwell, two-dimensional; no target of this compiler has it."""
     sizes = _fixed("alloc_tmem", shape)
     if len(sizes) != 2:
         raise FrontendError(
             f"T.alloc_tmem: tensor memory has two dimensions, got {shape_text(sizes)}",
             code=BAD_ARGUMENT,
         )
-    return allocated("alloc_tmem", sizes, dtype, "shared.tmem")
+    raise FrontendError(
+        f"T.alloc_tmem: tensor memory is part of GPUs of the Blackwell generation (sm_100), and "
+        f"kernels are compiled for Hopper (sm_90a): keep the {shape_text(sizes)} accumulator in "
+        f"registers, T.alloc_fragment({shape_text(sizes)}, {str(Dtype(dtype))!r})",
+        code=OTHER_HARDWARE,
+    )
 
 
 def alloc_descriptor(dtype: object = "uint64") -> Cell:
@@ -294,7 +300,27 @@ class StorageAliasSpec:
 
     def set_buffer_overlap(self, group: ReuseGroup) -> None:
         """Say how the buffers in these bytes lie to each other."""
+        self._check(group)
         current().insert(SetBufferOverlapOp(self.handle, group.handle))
+
+    def _check(self, group: ReuseGroup) -> None:
+        """Every buffer of the group is in these bytes, and in the group once."""
+        seen: set[SSAValue] = set()
+        for leaf in leaves_of(group.handle):
+            owner = leaf.owner
+            name = owner.buffer_name if isinstance(owner, AllocOp) else leaf.name_hint or "a buffer"
+            if not isinstance(owner, AllocOp) or owner.alias is not self.handle:
+                raise FrontendError(
+                    f"T.set_buffer_overlap: {name} does not lie in the bytes of this "
+                    "storage_alias_spec: allocate it with reuse=spec, or take it out of the group",
+                    code=BAD_ARGUMENT,
+                )
+            if leaf in seen:
+                raise FrontendError(
+                    f"T.set_buffer_overlap: {name} is in the group twice: a buffer has one place",
+                    code=BAD_ARGUMENT,
+                )
+            seen.add(leaf)
 
 
 class ReuseGroup:

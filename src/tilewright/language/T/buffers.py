@@ -160,10 +160,12 @@ class Buffer(Value):
             missing = self.ndim - (len(parts) - 1)
             parts = (*parts[:position], *[slice(None)] * missing, *parts[position + 1 :])
         if len(parts) != self.ndim:
+            letters = "ijklmn"[: self.ndim]
             raise FrontendError(
                 f"Buffer {self.name} is {self.ndim}-dimensional (shape={shape_text(self.shape)}), "
                 f"but {len(parts)} index(es) were provided",
                 code=ARITY,
+                notes=[(None, f"write one for each dimension: {self.name}[{', '.join(letters)}]")],
             )
         return parts
 
@@ -239,6 +241,12 @@ class Buffer(Value):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self._scope} {self.dtype}{shape_text(self.shape)}"
+
+
+def _used_as_number(self: Buffer | BufferRegion, *_: object) -> NoReturn:
+    """Arithmetic on a whole buffer: says what to write."""
+    self.as_scalar()
+    raise AssertionError("a buffer is no scalar")
 
 
 class BufferData:
@@ -419,3 +427,12 @@ def same_extent(one: Any, other: Any) -> bool:
 def static_shape(shape: Sequence[Any]) -> tuple[int, ...]:
     """A shape as a type has it: what is not a number is dynamic."""
     return tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in shape)
+
+
+for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+    for _class in (Buffer, BufferRegion):
+        setattr(_class, f"__{_operator}__", _used_as_number)
+        setattr(_class, f"__r{_operator}__", _used_as_number)
+for _operator in ("lt", "le", "gt", "ge", "neg", "abs", "invert"):
+    for _class in (Buffer, BufferRegion):
+        setattr(_class, f"__{_operator}__", _used_as_number)

@@ -25,6 +25,7 @@ from typing import Any, NoReturn, cast
 
 from xdsl.ir import Block
 
+from tilewright.frontend.callers import call_site
 from tilewright.frontend.errors import BAD_RETURN, FrontendError, compile_error
 from tilewright.language.T.annotations import NOT_EAGER, OutputAnnotation, TensorAnnotation
 from tilewright.language.T.buffers import Buffer, shape_text
@@ -74,6 +75,7 @@ class Eager:
         try:
             return self.function.bind(args, kwargs)
         except FrontendError as error:
+            error.position = error.position or call_site()
             raise compile_error(error) from None
 
     # -- phase 1 -----------------------------------------------------------------------------
@@ -191,7 +193,7 @@ class Eager:
             )
 
     def _mistake(self, message: str, code: str) -> Exception:
-        return compile_error(FrontendError(message, code=code))
+        return compile_error(FrontendError(message, call_site(), code=code))
 
     # -- phase 2 -----------------------------------------------------------------------------
 
@@ -319,7 +321,7 @@ def _size(size: Size, constants: Mapping[str, int]) -> Size:
 
 
 def _given(size: Size, known: Mapping[str, int]) -> str:
-    names = size.names if isinstance(size, Symbolic) else ()
+    names = size.names if isinstance(size, Symbolic) and not isinstance(size, Symbol) else ()
     shown = ", ".join(f"{name} = {known[name]}" for name in names if name in known)
     return f" with {shown}" if shown else ""
 
@@ -337,12 +339,24 @@ class Undeclared:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, attribute: str) -> NoReturn:
+    def _fail(self, what: str) -> NoReturn:
         raise FrontendError(
-            f"{self._name}.{attribute} is asked for before {self._name} is declared: write "
-            f"{self._name}: T.Tensor(shape, dtype) first, with sizes of T.const or T.dynamic",
+            f"{what} before {self._name} is declared: write {self._name}: T.Tensor(shape, dtype) "
+            "first, with sizes of T.const or T.dynamic",
             code=NOT_EAGER,
         )
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        self._fail(f"{self._name}.{attribute} is asked for")
+
+    def __getitem__(self, index: object) -> NoReturn:
+        self._fail(f"{self._name} is read")
+
+    def __setitem__(self, index: object, value: object) -> NoReturn:
+        self._fail(f"{self._name} is written")
+
+    def __repr__(self) -> str:
+        return f"{self._name}, which is not declared (write {self._name}: T.Tensor(...))"
 
 
 def _constants(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from tilewright.language.T.control import TileControl
 from tilewright.language.T.session import OUTSIDE
 from tilewright.language.T.vocabulary import TILE
 
-
 _MOST = 256
 _rewritten: dict[CodeType, Rewritten] = {}
 """The last functions that were rewritten, by their code."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
+import numpy as np
 from xdsl.ir import BlockArgument
 
 from tilewright.dialects.tile import AllocOp, FragmentAttr, FragmentMap, LayoutAttr, LayoutMap
@@ -164,7 +165,29 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
             raise FrontendError(
                 f"T.annotate_layout takes buffers, got {describe(key)}", code=BAD_ARGUMENT
             )
-        pin(buffer, layout_attribute(layout, buffer))
+        found = layout_attribute(layout, buffer)
+        _check_places(buffer, found)
+        pin(buffer, found)
+
+
+def _check_places(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:
+    """No two elements of an on-chip buffer may lie in one place."""
+    if not isinstance(layout, LayoutAttr) or not buffer.space.is_on_chip:
+        return
+    points = np.indices(layout.data.extents).reshape(len(layout.data.extents), -1)
+    places: Any = np.array(np.broadcast_arrays(*cast("Any", layout.data.evaluate)(*points)))
+    _, first, group = np.unique(places, axis=1, return_index=True, return_inverse=True)
+    twice = np.flatnonzero(first[group.reshape(-1)] != np.arange(points.shape[1]))
+    if not twice.size:
+        return
+    second = int(twice[0])
+    pair = points[:, int(first[group.reshape(-1)[second]])], points[:, second]
+    one, other, place = (shape_text([int(n) for n in each]) for each in (*pair, places[:, second]))
+    raise FrontendError(
+        f"T.annotate_layout: elements {one} and {other} of {buffer.name} both lie at {place}: give "
+        "every element a place of its own",
+        code=BAD_ARGUMENT,
+    )
 
 
 def pin(buffer: Buffer, layout: LayoutAttr | FragmentAttr) -> None:

@@ -76,7 +76,7 @@ def _checked(word: str, targets: Sequence[str], count: int) -> None:
     if len(targets) != count and not (count > 1 and len(targets) == 1):
         raise FrontendError(
             f"T.{word} has {count} extent{'s' if count > 1 else ''}, but the loop has "
-            f"{len(targets)} variables: {', '.join(targets)}",
+            f"{len(targets)} variables: {', '.join(targets)}. Write one for each extent",
             code=BAD_ARGUMENT,
         )
 

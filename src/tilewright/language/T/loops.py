@@ -46,8 +46,8 @@ def unroll(
     """A loop that becomes straight code, `explicit` by this compiler, else by the device's."""
     if explicit and unroll_factor is not None:
         raise FrontendError(
-            "T.unroll: explicit and unroll_factor exclude each other: an explicit unrolling is "
-            "complete",
+            f"T.unroll: explicit and unroll_factor exclude each other: an explicit unrolling is "
+            f"complete. Leave explicit=True or unroll_factor={unroll_factor} out",
             code=BAD_ARGUMENT,
         )
     attributes: dict[str, Attribute] = {**attributes_of(annotations), **mark("tile.unroll")}
@@ -117,6 +117,7 @@ def Pipelined(
         )
     if group:
         warn("T.Pipelined: group has no meaning any more and is left out")
+    _check_lists(stage, order)
     options: dict[str, Any] = {
         "num_stages": int(num_stages),
         "order": list(order) if order else None,
@@ -125,6 +126,32 @@ def Pipelined(
         "attributes": attributes_of(annotations),
     }
     return _Pipelined(start, stop, options)
+
+
+def _check_lists(stage: Sequence[int] | None, order: Sequence[int] | None) -> None:
+    """The author's schedule, as far as it can be wrong without its statements."""
+    if bool(stage) != bool(order):
+        there, missing = ("stage", "order") if stage else ("order", "stage")
+        raise FrontendError(
+            f"T.Pipelined: {there} is given without {missing}: a schedule has both, one entry for "
+            "each statement of the loop, or num_stages alone",
+            code=BAD_ARGUMENT,
+        )
+    if not stage or not order:
+        return
+    if len(stage) != len(order):
+        raise FrontendError(
+            f"T.Pipelined: stage has {len(stage)} entries and order has {len(order)}: both have "
+            "one for each statement of the loop",
+            code=BAD_ARGUMENT,
+        )
+    places = [place for place in order if place != -1]
+    if len(set(places)) < len(places):
+        raise FrontendError(
+            f"T.Pipelined: two statements cannot have the same place: order {list(order)} is no "
+            f"permutation of 0 to {len(order) - 1}",
+            code=BAD_ARGUMENT,
+        )
 
 
 def Persistent(

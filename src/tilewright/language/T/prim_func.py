@@ -227,9 +227,20 @@ def trace_into_module(
     except CompileError:
         raise
     except Exception as error:
+        is_eager = state is not None and state.is_eager
+        if isinstance(error, NameError) and is_eager and " is not defined: " not in str(error):
+            error.add_note(
+                "a size that comes with the arguments is declared first, for example "
+                f'{_first_word(error)} = T.const("{_first_word(error)}")'
+            )
         told = (FrontendError, TypeError, ValueError, NameError, NotImplementedError)
         known = isinstance(error, told) or raised_in_kernel(error)
         raise compile_error(error) from (None if known else error)
+
+
+def _first_word(error: NameError) -> str:
+    """The name that an error is about."""
+    return str(error).split(" ", 1)[0].strip("'")
 
 
 def _traced(

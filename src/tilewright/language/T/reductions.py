@@ -31,7 +31,8 @@ def _reduce(
     if not may_fit(rest, target.extents):
         raise FrontendError(
             f"T.{word}: {source.buffer.name} {shape_text(source.extents)} without dimension {axis} "
-            f"is {shape_text(rest)}, but {target.buffer.name} is {shape_text(target.extents)}",
+            f"is {shape_text(rest)}, but {target.buffer.name} is {shape_text(target.extents)}: "
+            "reduce another dimension, or make the destination fit",
             code=SHAPES,
         )
     effect(

@@ -196,6 +196,9 @@ def cast_(value: Any, dtype: Any, round: str | None = None, sat: str | None = No
     return convert(value, Dtype(dtype))
 
 
+cast_.__name__ = cast_.__qualname__ = "cast"  # `typing.cast` has the name in this file
+
+
 def Cast(dtype: Any, value: Any) -> Any:
     """`value` as another dtype."""
     return convert(value, Dtype(dtype))

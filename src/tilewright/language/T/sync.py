@@ -25,6 +25,7 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.tile import AssertOp, AssumeOp, PrintOp, SyncOp
 from tilewright.frontend.errors import FrontendError
+from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
 from tilewright.language.T.dtypes import int32
 from tilewright.language.T.expressions import (
@@ -39,8 +40,6 @@ from tilewright.language.T.extern import Pointer, access_ptr
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel, trace
 from tilewright.language.T.tile_ops import barrier_place
-
-OTHER_HARDWARE = "TW1027"
 
 
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:

@@ -272,7 +272,7 @@ def transpose(src: Any, dst: Any) -> None:
         raise FrontendError(
             f"T.transpose: the transpose of {shape_text(source.extents)} is "
             f"{shape_text(source.extents[::-1])}, but {target.buffer.name} is "
-            f"{shape_text(target.extents)}",
+            f"{shape_text(target.extents)}: exchange its extents",
             code=SHAPES,
         )
     effect(TransposeOp(source.operand(), target.operand()))

@@ -85,6 +85,15 @@ def cover_of(conflicts: Conflicts, relations: Sequence[Relation]) -> Cover | Non
     return Cover(tuple(bodies), tuple(_pairs(bodies, conflicts)))
 
 
+class Contradiction(ProblemError):
+    """Relations that cannot hold together for their blocks, in whatever units they were given."""
+
+    def __init__(self, relations: Sequence[Relation], what: str = "no arrangement meets") -> None:
+        super().__init__(f"{what}: {'; '.join(map(str, relations))}")
+        self.relations = tuple(relations)
+        self.what = what
+
+
 def ties(relations: Sequence[Relation]) -> list[Inside | SameStart]:
     """The relations that make a block's place depend on another's."""
     return [r for r in relations if isinstance(r, Inside | SameStart)]
@@ -119,7 +128,7 @@ def _body(
     search = OrientedSearch(inner, here, loads, lower_bound(blocks, loads))
     search.run(_INNER_NODES)
     if search.best is None and search.is_exhausted:
-        raise ProblemError(f"no arrangement meets: {'; '.join(map(str, here))}")
+        raise Contradiction(here)
     if search.best is None:
         return None
     start = min(search.best) if any(block.fixed is not None for block in blocks) else 0

@@ -15,7 +15,7 @@ from itertools import combinations
 from tilewright.memory import planner_check
 from tilewright.memory.planner.bound import loads_of, lower_bound
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of
-from tilewright.memory.planner.cover import Cover, cover_of, ties
+from tilewright.memory.planner.cover import Contradiction, Cover, cover_of, ties
 from tilewright.memory.planner.decompose import parts_of
 from tilewright.memory.planner.effort import MAX, Effort, Meter, compile_time, core_seconds, halved
 from tilewright.memory.planner.grid import grid_of
@@ -108,7 +108,12 @@ def _plan_space(
     budget = _Budget(effort, len(problem.spaces), started)
     capacity = None if space.capacity is None else space.capacity // grid.step
     if ties(relations):
-        outcome = _plan_tied(conflicts, grid.relations, budget, capacity)
+        try:
+            outcome = _plan_tied(conflicts, grid.relations, budget, capacity)
+        except Contradiction as error:
+            pairs = zip(grid.relations, relations, strict=True)
+            given = [relation for counted, relation in pairs if counted in error.relations]
+            raise ProblemError(f"{error.what}: {_requirements(blocks, given)}") from None
     else:
         outcome = _plan_free(conflicts, Meter(budget.of(conflicts), started=started), capacity)
     offsets = tuple(offset * grid.step for offset in outcome.offsets)
@@ -137,6 +142,18 @@ class _Budget:
         alignments = len({block.align for block in conflicts.blocks})
         work = alignments * sum(len(clique) for clique in conflicts.cliques)
         return compile_time(cost * work)
+
+
+def _requirements(blocks: Sequence[Block], relations: Sequence[Relation]) -> str:
+    """What cannot hold together, in the caller's units: relations, fixed places, alignments."""
+    ids = {id for relation in relations for id in relation.pair}
+    parts = [str(relation) for relation in relations]
+    for block in blocks:
+        if block.id in ids and block.fixed is not None:
+            parts.append(f"'{block.id}' fixed at {block.fixed}")
+        elif block.id in ids and block.align > 1:
+            parts.append(f"'{block.id}' aligned to {block.align}")
+    return "; ".join(parts)
 
 
 def _refuse_fixed_overlaps(conflicts: Conflicts, step: int) -> None:
@@ -198,7 +215,7 @@ def _plan_tied(
         best = _Outcome(search.best, lower, "search of orders", meter.spent, meter.spent)
     if best is None:
         many = "exists" if search.is_exhausted else "was found in time"
-        raise ProblemError(f"no plan {many} for: {'; '.join(map(str, relations))}")
+        raise Contradiction(relations, f"no plan {many} for")
     if search.is_exhausted:
         return replace(best, lower=_height(best, conflicts), nodes=meter.spent)
     return replace(best, nodes=meter.spent)

@@ -164,9 +164,10 @@ def _lowest_place(size: int, align: int, taken: list[tuple[int, int]]) -> int:
     if size == 0:
         top = max((stop for _, stop in taken), default=0)
         return top - top % align
-    candidates = sorted({0, *(align_up(stop, align) for _, stop in taken)})
-    return next(
-        offset
-        for offset in candidates
-        if all(stop <= offset or offset + size <= start for start, stop in taken)
-    )
+    offset = 0
+    for start, stop in sorted(taken):
+        if offset + size <= start:
+            break
+        if stop > offset:
+            offset = align_up(stop, align)
+    return offset

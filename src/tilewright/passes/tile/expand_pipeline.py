@@ -46,12 +46,18 @@ class ExpandPipeline(Pass):
     name = "expand-pipeline"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        loops = [op for op in walk(module) if isinstance(op, PipelineOp)]
-        for loop in reversed(loops):  # inner ones first
+        while (loop := _outermost(module)) is not None:
             if loop.plan is None:
                 _make_serial(loop)
             else:
                 _Expansion(loop, loop.plan.data).run()
+
+
+def _outermost(module: ModuleOp) -> PipelineOp | None:
+    """The first loop with no other around it: to the plan of an outer one, an inner one is a
+    statement, and is copied like any other.
+    """
+    return next((op for op in walk(module) if isinstance(op, PipelineOp)), None)
 
 
 def _make_serial(loop: PipelineOp) -> None:
@@ -106,9 +112,16 @@ class _Expansion:
         self.sequence = sorted(range(len(self.ops)), key=lambda number: plan.order[number])
         self.is_async = [group >= 0 for group in plan.async_group] or [False] * len(self.ops)
         self.depth = max(plan.stage, default=0)
-        self.versions = versions_of(self.dependences, plan.stage, plan.order)
+        self.versions = self._versions(plan)
         self.rings: dict[SSAValue, SSAValue] = {}
         self.lower, self.upper = loop.lower, loop.upper
+
+    def _versions(self, plan: PlannedPipeline) -> dict[SSAValue, int]:
+        """As planned: loops that were expanded already may look like other users of a buffer."""
+        if not plan.versions:
+            return versions_of(self.dependences, plan.stage, plan.order)
+        counts = zip(self.dependences.written, plan.versions, strict=True)
+        return {buffer: count for buffer, count in counts if count > 1}
 
     def run(self) -> None:
         code = Code(self.loop)

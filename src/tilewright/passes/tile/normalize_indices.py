@@ -3,7 +3,6 @@
     (%i * 32 + %j) / 32         ->  %i              for 0 <= j < 32
     scf.if (%i * 32 + %j < 128) ->  its body        for i < 4, j < 32
     min(%n, %n + 5)             ->  %n
-    %A[-1]                      ->  %A[%extent - 1]
     A[i] = A[i]                 ->  nothing
 
 Each round asks `analysis.index_range` about every index value. One that is a known number becomes
@@ -13,8 +12,9 @@ become constants. Then ``canonicalize`` and ``cse`` take out what this leaves be
 rounds, or when the analysis has used up its budget, the rest stays as it is: the result is right,
 only less simple. Arguments of functions are never touched.
 
-A constant index below zero counts from the end, as the author wrote it. For that reason a computed
-index that turns out to be a negative number stays computed: it is outside of the buffer.
+An index below zero is outside of the buffer, whether it is computed or a number. ``A[-1]`` of the
+language is counted from the end while it is traced: here nobody could tell it from a sum that was
+folded.
 """
 
 from __future__ import annotations
@@ -23,21 +23,18 @@ from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, i1
+from xdsl.dialects.builtin import IndexType, ModuleOp, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Poly
 from tilewright.analysis.index_range import BUDGET, IndexRanges, is_integer, is_truth
-from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp, SubiOp
+from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
-from tilewright.dialects.tile import RegionOp, space_of
-from tilewright.dialects.tile.mixed import known
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import Cse
 
@@ -58,7 +55,7 @@ Scope = ChainMap[Poly, SSAValue]
 
 @dataclass(frozen=True)
 class NormalizeIndices(Pass):
-    """Simplify index arithmetic, decide conditions, count negative indices from the front."""
+    """Simplify index arithmetic, decide conditions, drop stores of what is there."""
 
     name = "normalize-indices"
 
@@ -69,8 +66,6 @@ class NormalizeIndices(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         rewriter = Rewriter()
-        for op in list(walk(module)):
-            _count_from_front(op, rewriter)
         for _ in range(self.rounds):
             rewriter.changed = False
             for op in list(module.ops):
@@ -80,49 +75,6 @@ class NormalizeIndices(Pass):
                 return
             canonicalize(module)
             Cse().run(module, engine)
-
-
-# -- negative indices --------------------------------------------------------------------------
-
-
-def _count_from_front(op: Operation, rewriter: Rewriter) -> None:
-    if isinstance(op, LoadOp | StoreOp):
-        first = len(op.operands) - len(op.indices)
-        for axis, index in enumerate(op.indices):
-            new = _from_front(op, op.memref, axis, known(index), rewriter)
-            if new is not None:
-                op.operands[first + axis] = new
-                rewriter.modified(op)
-    elif isinstance(op, RegionOp):
-        offsets = [
-            _from_front(op, op.base, axis, offset, rewriter) or offset
-            for axis, offset in enumerate(op.offsets)
-        ]
-        if any(new is not old for new, old in zip(offsets, op.offsets, strict=True)):
-            rewriter.replace_op(op, RegionOp(op.base, offsets, op.extents))
-
-
-def _from_front(
-    op: Operation, buffer: SSAValue, axis: int, index: int | SSAValue, rewriter: Rewriter
-) -> SSAValue | None:
-    """Where a constant index below zero is, counted from the front."""
-    type = buffer.type
-    if not isinstance(index, int) or index >= 0 or not isinstance(type, MemRefType):
-        return None
-    if space_of(type) is None:
-        return None
-    extent = type.get_shape()[axis]
-    if extent == DYNAMIC_INDEX:
-        where, back = _constant(axis), _constant(-index)
-        size = DimOp(buffer, where)
-        found = SubiOp(size.results[0], back.result)
-        rewriter.insert_before(op, [where, back, size, found])
-        return found.results[0]
-    if extent + index < 0:
-        return None  # outside, whichever end it is counted from
-    number = _constant(extent + index)
-    rewriter.insert_before(op, number)
-    return number.result
 
 
 def _constant(number: int) -> ConstantOp:
@@ -188,10 +140,9 @@ class _Round:
         if number is None:
             number = ctx.range(poly).constant
         if number is not None:
-            if number >= 0:
-                constant = ConstantOp.of(number, result.type)
-                self.ranges.learn(constant.result, self.ranges.space.const(number))
-                self._put(op, [constant])
+            constant = ConstantOp.of(number, result.type)
+            self.ranges.learn(constant.result, self.ranges.space.const(number))
+            self._put(op, [constant])
             return
         if not isinstance(result.type, IndexType):
             return

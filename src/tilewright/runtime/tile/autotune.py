@@ -5,8 +5,9 @@
     def kernel(A, block=64): ...
 
 A configuration is a dict of keyword arguments. Times of the CPU say nothing about a GPU, so the
-first configuration that compiles, and agrees with `ref_prog` where there is one, is taken;
-``TILEWRIGHT_AUTOTUNE=time`` measures them all, and takes the fastest. With ``TILEWRIGHT_CACHE_DIR``
+first configuration that compiles, and agrees with `ref_prog` where there is one, is taken, and
+measured when its `latency` is asked for; ``TILEWRIGHT_AUTOTUNE=time`` measures them all, and takes
+the fastest. With ``TILEWRIGHT_CACHE_DIR``
 set, what was measured is remembered there.
 """
 
@@ -82,7 +83,7 @@ class AutotuneResult:
 
     @property
     def latency(self) -> float | None:
-        """Milliseconds, where they were measured."""
+        """Milliseconds of this machine."""
         return self.kernel.latency
 
     @property
@@ -133,7 +134,7 @@ class AutoTuner:
         profile = replace(self.profile_args, warmup=warmup, rep=rep, timeout=timeout)
         configs = _listed(self.configs, (), {})
         _check_keys(configs, inspect.signature(self.fn).parameters, _name(self.fn))
-        return choose(_name(self.fn), configs, self._compiled, profile, always_measure=True)
+        return choose(_name(self.fn), configs, self._compiled, profile)
 
     def _compiled(self, config: Config) -> CompiledTileKernel:
         made = self.fn(**{name: value for name, value in config.items() if name != _PASSES})
@@ -197,7 +198,7 @@ class TunedTileJIT:
         ).arguments
         key = self._key({**kwargs, **given})
         found = self.cache.get(key)
-        if found is None:
+        if found is None or not found.kernel.is_current:
             if any(each in given for each in configs[0]):
                 found = AutotuneResult(self.inner.compile(*args, **kwargs))
             else:
@@ -290,8 +291,6 @@ def choose(
     compiled: Callable[[Config], CompiledTileKernel],
     profile: ProfileArgs,
     arguments: object = (),
-    *,
-    always_measure: bool = False,
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
     timed = os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
@@ -300,21 +299,19 @@ def choose(
     for config in configs:
         try:
             kernel = compiled(config)
-            found = AutotuneResult(kernel, config)
-            key = key_of(kernel, config, arguments) if timed else None
-            if (known := recall(key)) is not None:
-                kernel.latency, kernel.ref_latency = known
-            else:
+            if not timed:
                 _check(kernel, profile)
-                if timed or always_measure:
-                    least = None if best is None else best.latency
-                    _measure(kernel, profile, least)
-                    remember(key, kernel)
+            else:
+                _look_up_or_measure(kernel, config, profile, arguments, best)
         except Exception as error:  # whatever is wrong with it, the next one may do
             failures.append((config, error))
             continue
         kernel.config = config
+        found = AutotuneResult(kernel, config)
         if not timed:
+            kernel.measure_with(
+                functools.partial(_measure, kernel, profile, get_autotune_inputs(), None)
+            )
             return found
         if best is None or (found.latency or 0.0) < (best.latency or 0.0):
             best = found
@@ -333,10 +330,27 @@ def _headline(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def _inputs_for(kernel: CompiledTileKernel, profile: ProfileArgs) -> list[Any]:
-    given = get_autotune_inputs()
+def _look_up_or_measure(
+    kernel: CompiledTileKernel,
+    config: Config,
+    profile: ProfileArgs,
+    arguments: object,
+    best: AutotuneResult | None,
+) -> None:
+    key = key_of(kernel, config, arguments)
+    if (known := recall(key)) is not None:
+        kernel.latency, kernel.ref_latency = known
+        return
+    _check(kernel, profile)
+    _measure(kernel, profile, get_autotune_inputs(), None if best is None else best.latency)
+    remember(key, kernel)
+
+
+def _inputs_for(
+    kernel: CompiledTileKernel, profile: ProfileArgs, given: Sequence[Any] | None
+) -> list[Any]:
     if given is not None:
-        return given
+        return list(given)
     if profile.supply_prog is not None:
         return list(profile.supply_prog(kernel.inputs))
     return kernel.get_profiler(profile.supply_type).inputs()
@@ -346,7 +360,7 @@ def _check(kernel: CompiledTileKernel, profile: ProfileArgs) -> None:
     if profile.skip_check or profile.ref_prog is None:
         return
     profiler = kernel.get_profiler(profile.supply_type)
-    inputs = _inputs_for(kernel, profile)
+    inputs = _inputs_for(kernel, profile, get_autotune_inputs())
     if profile.manual_check_prog is not None:
         profiler.manual_assert_close(profile.ref_prog, inputs, profile.manual_check_prog)
     else:
@@ -355,10 +369,15 @@ def _check(kernel: CompiledTileKernel, profile: ProfileArgs) -> None:
         )
 
 
-def _measure(kernel: CompiledTileKernel, profile: ProfileArgs, least: float | None) -> None:
+def _measure(
+    kernel: CompiledTileKernel,
+    profile: ProfileArgs,
+    given: Sequence[Any] | None,
+    least: float | None,
+) -> None:
     """Note how long the kernel and its reference take."""
     profiler = kernel.get_profiler(profile.supply_type)
-    inputs = _inputs_for(kernel, profile)
+    inputs = _inputs_for(kernel, profile, given)
     limit = least * profile.early_stop_factor if profile.early_stop and least else None
     kernel.latency = profiler.do_bench(
         warmup=profile.warmup,

@@ -35,7 +35,7 @@ def assert_close(
         return
     first = tuple(int(index) for index in np.argwhere(~agree)[0])
     with np.errstate(invalid="ignore"):
-        greatest = float(np.nanmax(np.abs(found - wanted)))
+        greatest = float(np.fmax.reduce(np.abs(found - wanted), axis=None, initial=0.0))
     raise AssertionError(
         f"{base_name} and {ref_name} differ in {mismatched} of {agree.size} elements "
         f"({mismatched / agree.size:.2%}, {max_mismatched_ratio:.2%} are allowed) with "

@@ -84,17 +84,9 @@ def _value(call: _Call, param: Param, argument: Any) -> Any:
         return _number(where, param, argument)
     if param.kind == "pointer":
         _fail(TypeError(f"{where} is a raw address: target numpy takes tensors only"))
-    if argument is None:
-        if param.name in call.untouched:
-            return None
-        _fail(ValueError(f"{where} is expected to have non-NULL pointer"))
-    if not is_array(argument):
-        _fail(
-            TypeError(
-                f"{where} is a tensor of {param.dtype}, but {argument!r} was given: pass a NumPy "
-                "array, a torch tensor, or anything that speaks DLPack"
-            )
-        )
+    if argument is None and param.name in call.untouched:
+        return None
+    check_is_tensor(call.kernel, param, argument)
     _check_device(call, where, argument)
     try:
         host = host_array(argument)
@@ -109,15 +101,33 @@ def _value(call: _Call, param: Param, argument: Any) -> Any:
     return HostArray(array, host.finish)
 
 
+def check_is_tensor(kernel: str, param: Param, argument: Any) -> None:
+    """An argument for a tensor must be one, whatever its sizes are."""
+    where = f"{kernel}.{param.name}"
+    if argument is None:
+        _fail(ValueError(f"{where} is expected to have non-NULL pointer"))
+    if not is_array(argument):
+        shown = repr(argument)
+        given = shown if len(shown) <= 40 else f"a {type(argument).__name__}"
+        _fail(
+            TypeError(
+                f"{where} is a tensor of {param.dtype}, but {given} was given: pass a NumPy array, "
+                "a torch tensor, or anything that speaks DLPack"
+            )
+        )
+
+
 def _number(where: str, param: Param, argument: Any) -> Any:
     if is_array(argument) and getattr(argument, "shape", None) != ():
         _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
     wanted = param.dtype.as_numpy()
     try:
         number = wanted.type(argument)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError):
         _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
-    if wanted.kind in "iu" and int(argument) != int(number):
+    except OverflowError:
+        number = None
+    if number is None or (wanted.kind in "iu" and int(argument) != int(number)):
         _fail(ValueError(f"{where}: {argument!r} does not fit {param.dtype}"))
     return number
 

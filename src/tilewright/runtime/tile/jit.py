@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.tile.host_checks import check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
 from tilewright.runtime.tile.targets import checked_target
@@ -61,10 +62,17 @@ class TileJIT:
     def is_eager(self) -> bool:
         return self._eager is not None
 
+    def _forget_outdated(self) -> None:
+        """Forget kernels when a name that they took from around them stands for something else."""
+        if not all(kernel.is_current for kernel in self.cache.values()):
+            self.cache.clear()
+            vars(self).pop("_eager", None)
+
     # -- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run an eager kernel, or compile the kernel that a factory makes."""
+        self._forget_outdated()
         eager = self._eager
         if eager is None:
             return self.compile(*args, **kwargs)
@@ -79,6 +87,7 @@ class TileJIT:
         Instead of tensors, an eager kernel may be told sizes: ``add.compile(M=1024, block=128)``
         for what it calls ``T.const("M")``.
         """
+        self._forget_outdated()
         eager = self._eager
         if eager is not None:
             arguments, sizes = self._told(eager, args, kwargs)
@@ -119,11 +128,14 @@ class TileJIT:
                     f"{', '.join(self.signature.parameters)}, its sizes "
                     f"{', '.join(dict.fromkeys(symbols)) or 'are all fixed'}"
                 )
-        shapes = {
-            param.name: tuple(getattr(arguments[param.name], "shape", ()))
-            for param in survey.params
-            if param.kind == "tensor" and not isinstance(arguments[param.name], _Absent)
-        }
+        shapes: dict[str, tuple[int, ...]] = {}
+        for param in survey.params:
+            argument = arguments[param.name]
+            if param.kind != "tensor" or isinstance(argument, _Absent):
+                continue
+            if not hasattr(argument, "shape"):
+                check_is_tensor(eager.name, param, argument)
+            shapes[param.name] = tuple(argument.shape)
         for name, value in arguments.items():
             if isinstance(value, _Absent) and name not in {param.name for param in survey.params}:
                 raise TypeError(f"{eager.name} needs a value for {name}: it is no tensor")
@@ -224,7 +236,8 @@ class _Absent:
 def _frozen(value: Any) -> Any:
     """`value` as part of a key."""
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(each) for each in cast("Sequence[Any]", value))
+        parts = cast("Sequence[Any]", value)
+        return (type(parts).__name__, *(_frozen(each) for each in parts))
     if isinstance(value, Mapping):
         entries = cast("Mapping[Any, Any]", value)
         return tuple((key, _frozen(each)) for key, each in sorted(entries.items()))
@@ -232,4 +245,4 @@ def _frozen(value: Any) -> Any:
         hash(value)
     except TypeError:
         return repr(value)
-    return value
+    return (type(value).__name__, value)  # 1, 1.0 and True make different kernels

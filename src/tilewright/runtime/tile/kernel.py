@@ -9,22 +9,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.tile import PipelineOp
 from tilewright.frontend.callers import located
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
+from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
+from tilewright.runtime.tile.observers import tell
 from tilewright.runtime.tile.options import current_tile_options
 from tilewright.runtime.tile.profiler import Profiler
 from tilewright.runtime.tile.supply import TensorSupplyType
 from tilewright.runtime.tile.tensors import example_of, new_tensor
-from tilewright.targets.numpy.api import Buffer
+from tilewright.targets.numpy.api import Buffer, NumpyFault
 from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
 from tilewright.targets.numpy.tile import TileOptions, TileReport, compile_tile_module
 
@@ -46,9 +53,8 @@ class CompiledTileKernel:
         """What happened in the last run."""
         self.config: Mapping[str, Any] | None = None
         """The configuration that a tuner chose."""
-        self.latency: float | None = None
-        """Milliseconds that the tuner measured, and those of its reference."""
-        self.ref_latency: float | None = None
+        self._times: dict[str, float | None] = {"kernel": None, "reference": None}
+        self._measure: Callable[[], None] | None = None
 
     @property
     def name(self) -> str:
@@ -63,6 +69,11 @@ class CompiledTileKernel:
         """The parameters that the caller passes."""
         return tuple(p for n, p in enumerate(self.params) if n not in self.out_idx)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether what the function took from around it is still the same."""
+        return all(capture.is_current() for capture in self.prim_func.captured)
+
     @cached_property
     def untouched(self) -> frozenset[str]:
         """The parameters that the kernel does nothing with: they may be None."""
@@ -76,7 +87,39 @@ class CompiledTileKernel:
     @cached_property
     def program(self) -> NumpyProgram:
         """The kernel as a NumPy program; made once."""
-        return compile_tile_module(self.prim_func.module.clone())
+        module = self.prim_func.module.clone()
+        _check_schedules(module)
+        return compile_tile_module(module)
+
+    # -- times of a tuner --------------------------------------------------------------------
+
+    def measure_with(self, measure: Callable[[], None]) -> None:
+        """Call `measure`, which sets `latency` and `ref_latency`, when one of them is wanted."""
+        self._measure = measure
+
+    def _time(self, whose: str) -> float | None:
+        if self._measure is not None:
+            measure, self._measure = self._measure, None
+            measure()
+        return self._times[whose]
+
+    @property
+    def latency(self) -> float | None:
+        """Milliseconds that the kernel took when it was tuned; None if it was not."""
+        return self._time("kernel")
+
+    @latency.setter
+    def latency(self, milliseconds: float | None) -> None:
+        self._times["kernel"] = milliseconds
+
+    @property
+    def ref_latency(self) -> float | None:
+        """Milliseconds of the reference that it was compared with."""
+        return self._time("reference")
+
+    @ref_latency.setter
+    def ref_latency(self, milliseconds: float | None) -> None:
+        self._times["reference"] = milliseconds
 
     # -- running -----------------------------------------------------------------------------
 
@@ -114,7 +157,12 @@ class CompiledTileKernel:
             else value
             for number, (param, value) in enumerate(zip(self.params, values, strict=True))
         ]
-        self.report = self.program.launch(arguments, self._options())
+        try:
+            self.report = self.program.launch(arguments, self._options())
+        except NumpyFault as fault:
+            tell(self.name, fault)
+            raise
+        tell(self.name, self.report)
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
@@ -184,6 +232,15 @@ class CompiledTileKernel:
         return f"CompiledTileKernel({self.name}({names}) for {self.target})"
 
 
+def _check_schedules(module: ModuleOp) -> None:
+    """A schedule that the author wrote is right or wrong, whatever the target makes of it."""
+    loops = [op for op in walk(module) if isinstance(op, PipelineOp)]
+    if any(loop.manual_stage is not None for loop in loops):
+        engine = DiagnosticEngine()
+        PlanPipeline().run(module.clone(), engine)
+        engine.raise_if_errors()
+
+
 def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
     """The positions of parameters that a call makes."""
     if prim_func.returned is not None or out_idx is None:
@@ -193,12 +250,12 @@ def _positions(prim_func: PrimFunc, out_idx: int | Sequence[int] | None) -> tupl
     found = [number + count if number < 0 else number for number in given]
     for number, position in zip(given, found, strict=True):
         if not 0 <= position < count:
-            raise ValueError(
+            message = (
                 f"out_idx has {number}, but {prim_func.name} has {count} parameters: "
                 f"use {-count} to {count - 1}"
             )
+            raise located(ValueError(message), BAD_ARGUMENT)
         if prim_func.params[position].kind != "tensor":
-            raise ValueError(
-                f"out_idx has {number}, but {prim_func.params[position].name} is no tensor"
-            )
+            message = f"out_idx has {number}, but {prim_func.params[position].name} is no tensor"
+            raise located(ValueError(message), BAD_ARGUMENT)
     return tuple(sorted(dict.fromkeys(found)))

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import Any
 
+from tilewright.runtime.tile.settings import changed, current_changes
 from tilewright.targets.numpy.api import Progress
 from tilewright.targets.numpy.tile import TileOptions
-
-_current: ContextVar[TileOptions | None] = ContextVar("tile options", default=None)
 
 
 @contextmanager
@@ -24,13 +22,10 @@ def tile_running(**changes: Any) -> Generator[TileOptions]:
     unknown = [name for name in changes if name not in known]
     if unknown:
         raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
-    before = _current.set(replace(_current.get() or TileOptions(), **changes))
-    try:
-        yield _current.get() or TileOptions()
-    finally:
-        _current.reset(before)
+    with changed(**changes):
+        yield TileOptions(**current_changes())
 
 
 def current_tile_options(progress: Progress | None = None) -> TileOptions:
-    options = _current.get() or TileOptions()
+    options = TileOptions(**current_changes())
     return replace(options, progress=progress) if options.progress is None else options

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from xdsl.ir import Attribute
 
 from tilewright.frontend.carets import underlined
 from tilewright.ir.diagnostics import Diagnostic, SourceManager, pretty
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tasks.recorder import Recorder
 
 Array: TypeAlias = npt.NDArray[Any]
 Terms: TypeAlias = tuple[Array | np.generic, ...]
@@ -113,6 +116,12 @@ class RunOptions:
     """Takes the lines of `tt.print`; None prints to standard output."""
     sources: SourceManager | None = None
     """Text behind the locations, for messages; None reads the files."""
+    schedules: int = 1
+    """Orders of events to try, where a kernel with tasks or asynchronous copies has several."""
+    seed: int = 0
+    """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    recorder: Callable[[], Recorder] | None = None
+    """Makes what is told of every event of a kernel with tasks, one for each schedule."""
 
 
 @dataclass
@@ -127,6 +136,8 @@ class RunReport:
     serial_reasons: dict[str, int] = field(default_factory=dict[str, int])
     """Why, and for how many programs."""
     seconds: float = 0.0
+    schedules: int = 0
+    """Orders of events that were tried."""
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 

@@ -61,6 +61,7 @@ from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.support.batch import Batch, Place
 from tilewright.targets.numpy.support.blas import one_thread
+from tilewright.targets.numpy.tasks.detect import needs_tasks
 from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
 
 _MAX_OFFSET = (1 << 31) - 1
@@ -122,17 +123,17 @@ class NumpyKernel:
         if self.recompile is not None and _is_vast(arguments):
             return self.wrapping.launch(grid, arguments, options)
         options = RunOptions(sources=self.sources) if options is None else options
-        shape = _grid(grid)
+        shape = full_grid(grid)
         report = RunReport(programs=shape[0] * shape[1] * shape[2])
         started = time.perf_counter()
         memory = self.open_memory(self.sites, arguments, shape, options, report)
-        values = self._values(arguments, memory)
+        values = self.values(arguments, memory)
         _Launch(self, shape, memory, values, options, report).run()
         memory.close()
         report.seconds = time.perf_counter() - started
         return report
 
-    def _values(self, arguments: Sequence[Argument], memory: Memory) -> list[Any]:
+    def values(self, arguments: Sequence[Argument], memory: Memory) -> list[Any]:
         """Arguments as the generated function takes them."""
         if len(arguments) != len(self.parameters):
             raise TypeError(
@@ -149,7 +150,8 @@ class NumpyKernel:
         return values
 
 
-def _grid(grid: Sequence[int]) -> Grid:
+def full_grid(grid: Sequence[int]) -> Grid:
+    """A grid with all three extents."""
     padded = (*(int(extent) for extent in grid), 1, 1)
     if not 1 <= len(grid) <= 3 or min(padded[:3]) < 0:
         raise ValueError(f"a grid has one to three extents that are not negative, got {grid}")
@@ -318,12 +320,22 @@ def compile_module(
     sources: SourceManager | None = None,
     is_clean: bool = False,
     keeps_terms: bool = True,
+    num_warps: int = 4,
+    cluster: Sequence[int] | None = None,
 ) -> NumpyKernel:
     """The kernel in `module`, or the one called `name`.
 
     `is_clean` says that the passes have been run already; the module is not changed either way.
-    `keeps_terms` allows offsets to stay sums of small arrays, see `values.py`.
+    `keeps_terms` allows offsets to stay sums of small arrays, see `values.py`. A module that uses
+    on-chip memory, barriers or tasks becomes a `TaskKernel`: `num_warps` and `cluster` (programs
+    that run together) are for those, where the module does not say it.
     """
+    if needs_tasks(module):
+        from tilewright.targets.numpy.tasks.kernel import compile_tasks
+
+        return compile_tasks(
+            module, name=name, sources=sources, num_warps=num_warps, cluster=cluster
+        )
     if not is_clean:
         module = module.clone()
         rewriter = Rewriter()
@@ -331,14 +343,14 @@ def compile_module(
         eliminate_common_subexpressions(module, rewriter)
         eliminate_dead_code(module, rewriter)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    kernel = _kernel_of(functions, name, sources)
+    kernel = kernel_of(functions, name, sources)
     unit = Unit(functions, RULES, sources, keeps_terms)
     unit.calls.append(kernel.sym_name.data)
-    parameters = _write_kernel(unit, kernel)
+    parameters = write_kernel(Emitter(unit), kernel)
     docstring = f"NumPy code of the kernel `{kernel.sym_name.data}`."
     generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
     filename = f"<tilewright kernel {kernel.sym_name.data} #{next(_numbers)}>"
-    function = _load(generated, filename)
+    function = load_source(generated, filename)
     return NumpyKernel(
         kernel.sym_name.data,
         parameters,
@@ -357,9 +369,10 @@ def compile_module(
     )
 
 
-def _kernel_of(
+def kernel_of(
     functions: dict[str, FuncOp], name: str | None, sources: SourceManager | None
 ) -> FuncOp:
+    """The function called `name`, or the only public one."""
     found = [
         op
         for op in functions.values()
@@ -372,8 +385,9 @@ def _kernel_of(
     raise Unsupported(Diagnostic(Severity.ERROR, message, None, "TW6002"), sources)
 
 
-def _write_kernel(unit: Unit, kernel: FuncOp) -> list[Parameter]:
-    emitter = Emitter(unit)
+def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
+    """Write a kernel as the last function of its unit; returns what arguments it takes."""
+    unit = emitter.unit
     parameters: list[Parameter] = []
     spelled: list[str] = ["rt"]
     for index, argument in enumerate(kernel.args):
@@ -407,7 +421,7 @@ def _write_kernel(unit: Unit, kernel: FuncOp) -> list[Parameter]:
     return parameters
 
 
-def _load(generated: GeneratedSource, filename: str) -> Callable[..., None]:
+def load_source(generated: GeneratedSource, filename: str) -> Callable[..., None]:
     """The function in generated text; its lines show in tracebacks."""
     text = generated.text
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

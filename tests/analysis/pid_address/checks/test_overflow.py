@@ -92,3 +92,55 @@ def test_what_is_assumed_about_several_arguments_counts() -> None:
     assert {f.verdict for f in overflows(text, Facts(grid=(1,), assumptions=bounded))} == {
         Verdict.PROVED
     }
+
+
+# -- claims that rest on what overflows ------------------------------------------------------------
+
+
+def strided(factor: int) -> str:
+    """Program p stores at ``p * factor * factor`` and up."""
+    return kernel(
+        f"""%c = arith.constant {factor} : i32
+      %m = arith.muli %pid, %c : i32
+      %b = arith.muli %m, %c : i32
+      %s = tt.splat %b : i32 -> tensor<64xi32>
+      %i = arith.addi %s, %l : tensor<64xi32>""",
+        "%v = arith.addi %l, %l : tensor<64xi32>",
+    )
+
+
+def test_programs_that_meet_by_wrapping_around_are_not_proved_apart() -> None:
+    """Program 1 is at 2**32, which is 0 in 32 bits."""
+    found, reason = run_checks(report_of(strided(2**16), Facts(grid=(4,))), ["race"])
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.message.endswith("leaves i32: it is 4294967296 in program 1")
+    assert (reason.check, reason.verdict) == ("overflow", Verdict.REFUTED)
+    assert reason.is_violation
+    (apart,) = run_checks(report_of(strided(2**8), Facts(grid=(4,))), ["race"])
+    assert apart.verdict is Verdict.PROVED
+
+
+def test_a_witness_that_wraps_around_is_none() -> None:
+    """Byte 2**34 is never touched; with 2**8 byte 2**18 is."""
+    facts = Facts(grid=(4,), buffers={"p": 256})
+    found, *_ = run_checks(report_of(strided(2**16), facts), ["bounds"])
+    assert (found.verdict, found.witness) == (Verdict.UNKNOWN, None)
+    (outside,) = run_checks(report_of(strided(2**8), facts), ["bounds"])
+    assert outside.verdict is Verdict.REFUTED
+
+
+def test_a_witness_where_everything_fits_stands() -> None:
+    """Program 1 leaves the buffer long before program 2**15 overflows."""
+    facts = Facts(grid=(2**16,), buffers={"p": 256})
+    (outside,) = run_checks(report_of(strided(2**8), facts), ["bounds"])
+    assert outside.verdict is Verdict.REFUTED
+    assert outside.witness is not None
+    assert outside.witness.points[0].program == (1, 0, 0)
+
+
+def test_what_overflows_for_open_arguments_only_is_an_assumption() -> None:
+    text = strided(2**8).replace("%m = arith.muli %pid, %c", "%m = arith.muli %pid, %n")
+    text = text.replace("%p: !tt.ptr<i32>", "%p: !tt.ptr<i32>, %n: i32")
+    facts = Facts(grid=(4,), assumptions=("n >= 1",))
+    (found,) = run_checks(report_of(text, facts), ["race"])
+    assert found.verdict is Verdict.PROVED

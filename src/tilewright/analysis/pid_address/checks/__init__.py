@@ -12,12 +12,14 @@ with a witness, or unknown with the reason.
     smt                    P3: products of unknowns, by z3 if it is installed
     enumeration ownership  P4: every program, iteration and lane of a given launch
     contents               loaded integers, where memory is given
+    premises               verdicts that rest on integers which do not fit
     coalescing vector bounds overlap overflow prefetch    the checks
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from tilewright.analysis.pid_address.checks import (
     bounds,
@@ -37,6 +39,7 @@ from tilewright.analysis.pid_address.checks.findings import (
     Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.checks.premises import reconsidered
 from tilewright.analysis.pid_address.checks.settings import Settings
 from tilewright.analysis.pid_address.report import AddressReport
 
@@ -78,7 +81,8 @@ def run_checks(
     if not report.accesses:
         return ()
     launch = Launch(report, settings or Settings())
-    return tuple(finding for check in chosen for finding in check(launch))
+    findings = [finding for check in chosen for finding in check(launch)]
+    return tuple(reconsidered(launch, findings, partial(overflow.found, launch)))
 
 
 def _known(name: Check | str) -> Check:

@@ -20,7 +20,7 @@ from tilewright.analysis.pid_address.checks.findings import (
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import DATA, Answer, Question, ask
+from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask, opaque_reason
 from tilewright.analysis.pid_address.checks.regions import Region, is_opaque, varies
 from tilewright.analysis.pid_address.report import Access
 
@@ -92,7 +92,7 @@ def _no_bound(launch: Launch, access: Access) -> str:
     """Why there is no size that suffices."""
     region = launch.region(access)
     if is_opaque(region.space, (region.offset,)):
-        return DATA
+        return opaque_reason(region.space, (region.offset,))
     return _with_remedy(launch, access, _obstacle(region))
 
 

@@ -18,7 +18,7 @@ from tilewright.analysis.affine import Atom, Formula, Poly, conjunction
 from tilewright.analysis.affine.arrays import ArrayEvaluator, BoolArray, IntArray
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.contents import Contents
-from tilewright.analysis.pid_address.checks.questions import DATA
+from tilewright.analysis.pid_address.checks.questions import opaque_reason
 from tilewright.analysis.pid_address.checks.regions import Executions, conjuncts, is_opaque
 from tilewright.analysis.pid_address.checks.settings import Settings
 
@@ -146,7 +146,8 @@ class Enumeration:
             active = np.broadcast_to(evaluator.truth(region.where), shape)
             offset = np.broadcast_to(evaluator.value(region.value), shape)
         except KeyError as error:
-            raise NotEnumerable(DATA) from error
+            roots = (region.where, region.value)
+            raise NotEnumerable(opaque_reason(region.value.space, roots)) from error
         if reads.undefined and np.any(evaluator.truth(self._plain) & reads.anywhere()):
             raise NotEnumerable("a masked load leaves a value undefined that it depends on")
         return Chunk(rows, rows // max(per_program, 1), offset, active, evaluator)

@@ -10,6 +10,7 @@ from tilewright.analysis.affine import Formula, Space, Substitution
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.contents import Contents
 from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
+from tilewright.analysis.pid_address.checks.findings import Finding
 from tilewright.analysis.pid_address.checks.questions import Question
 from tilewright.analysis.pid_address.checks.regions import VARYING, Region, domain_of, region_of
 from tilewright.analysis.pid_address.checks.settings import Effort, Settings
@@ -24,6 +25,8 @@ class Launch:
         self.report = report
         self.settings = settings
         self.effort = Effort(settings)
+        self.overflows: dict[int, Finding] = {}
+        """What was found about assumptions so far, by their number."""
         self._regions: dict[int, Region] = {}
         self._primings: dict[int, Substitution] = {}
         self._primed: dict[int, Region] = {}

@@ -34,7 +34,14 @@ from tilewright.analysis.pid_address.report import Assumption
 
 def check(launch: Launch) -> list[Finding]:
     numbers = sorted({number for a in launch.report.accesses for number in a.assumptions})
-    return [_finding(launch, number) for number in numbers]
+    return [found(launch, number) for number in numbers]
+
+
+def found(launch: Launch, number: int) -> Finding:
+    """What there is to say about one assumption, worked out once."""
+    if number not in launch.overflows:
+        launch.overflows[number] = _finding(launch, number)
+    return launch.overflows[number]
 
 
 def leaves_type(assumption: Assumption) -> Question:

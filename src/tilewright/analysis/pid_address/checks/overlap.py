@@ -81,7 +81,7 @@ class _Group:
         launch = self.launch
         if launch.grid == (1,) * AXES:
             return _disjoint(left, right, Method.INTERVALS, "there is only one program")
-        if left.base != right.base:
+        if not self._is_one_base(left, right):
             return _unknown(left, right, f"{left.base} and {right.base} may overlap anyhow")
         if not left.base.startswith("%") and not (left is right and has_one_base(left)):
             return _unknown(left, right, f"nothing is known about {left.base}")
@@ -103,6 +103,13 @@ class _Group:
             text = " and ".join(radix.conditions)
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)
         return _unknown(left, right, answer.reason, answer.method)
+
+    def _is_one_base(self, left: Access, right: Access) -> bool:
+        """Whether offsets of the two count from the same address."""
+        if left.base == right.base:
+            return True
+        names = {access.base.removeprefix("%") for access in (left, right)}
+        return any(names.issubset(group) for group in self.launch.settings.same_start)
 
     def _race(self, left: Access, right: Access, question: Question, answer: Answer) -> Finding:
         values = answer.values or {}

@@ -7,10 +7,11 @@ claim, a solution refutes it, once it has been confirmed by evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilewright.analysis.affine import Atom, Formula, Poly, Space, holds
+from tilewright.analysis.pid_address.atoms import CARRIED, MEMORY, UNSUPPORTED
 from tilewright.analysis.pid_address.checks.findings import Method
 from tilewright.analysis.pid_address.checks.regions import is_opaque
 from tilewright.analysis.pid_address.checks.settings import Effort
@@ -56,13 +57,26 @@ class Answer:
 Procedure = Callable[[Question, Effort], Answer]
 
 DATA = "it depends on values that are read from memory"
+CARRIED_OVER = "it depends on a value that a loop changes in a way without closed form"
+NOT_MODELLED = "it depends on the result of an op that is not modelled"
 LENGTH = "it is inside a loop of unknown length"
 
 
 def open_reason(question: Question) -> str:
     """Why a solution need not be an execution."""
     roots = (question.formula, *question.values)
-    return DATA if is_opaque(question.space, roots) else LENGTH
+    return opaque_reason(question.space, roots) if is_opaque(question.space, roots) else LENGTH
+
+
+def opaque_reason(space: Space, roots: Iterable[Poly | Formula]) -> str:
+    """Why a value or condition has no formula."""
+    causes: set[str] = set()
+    for atom in space.atoms_within(roots):
+        if atom.is_opaque:
+            causes |= space.dep_names(atom.deps_mask)
+    if MEMORY in causes or not causes & {CARRIED, UNSUPPORTED}:
+        return DATA
+    return CARRIED_OVER if CARRIED in causes else NOT_MODELLED
 
 
 def found(question: Question, method: Method, values: dict[str, int]) -> Answer:

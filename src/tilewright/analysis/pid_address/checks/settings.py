@@ -18,6 +18,8 @@ class Settings:
     """Contents of integer buffers by argument name, as elements of the type loaded."""
     may_alias: tuple[tuple[str, ...], ...] = ()
     """Groups of pointer arguments that may point into the same buffer."""
+    same_start: tuple[tuple[str, ...], ...] = ()
+    """Groups of pointer arguments that are one address, each inside a group of `may_alias`."""
 
 
 class Effort:

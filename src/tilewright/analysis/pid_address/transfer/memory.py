@@ -143,6 +143,8 @@ def _record(scope: Scope, op: Operation, access: _Access) -> tuple[int, int]:
     """Record an access; its dependencies and basis."""
     known = scope.get(access.address)
     condition = None if access.mask is None else scope.formula(access.mask)
+    if block_pointee(access.address.type) is not None and not isinstance(known, BlockPointer):
+        known = _unknown_block(scope, access.address, deps_of(known), basis_of(known))
     if isinstance(known, BlockPointer):
         return _record_block(scope, op, access, known)
     pointer = known if isinstance(known, Pointer) else scope.pointer(access.address)
@@ -409,20 +411,41 @@ def unknown_descriptor(scope: Scope, value: SSAValue, mask: int, basis: int) -> 
     """A descriptor of which nothing is known but that rows are contiguous, as in every one."""
     assert isinstance(value.type, TensorDescType)
     rank = len(value.type.shape)
-    name = scope.opaque_name(value)
     one, zero = scope.space.one, scope.space.zero
-
-    def part(word: str, dim: int) -> Integer:
-        expr = scope.atoms.opaque(f"{name}.{word}.{dim}", mask, (), _ADDRESSES)
-        return Integer(expr, expr, basis=basis)
-
     return Descriptor(
         Base("?", None, None, mask),
         Integer(zero, zero, basis=basis),
-        tuple(part("shape", dim) for dim in range(rank)),
-        (*(part("stride", dim) for dim in range(rank - 1)), Integer(one, one)),
+        _unknown_parts(scope, value, "shape", rank, mask, basis),
+        (*_unknown_parts(scope, value, "stride", rank - 1, mask, basis), Integer(one, one)),
         value.type.shape,
     )
+
+
+def _unknown_block(scope: Scope, value: SSAValue, mask: int, basis: int) -> BlockPointer:
+    """A block pointer of which nothing is known but the extents of its block."""
+    tensor = block_pointee(value.type)
+    assert tensor is not None
+    block = shape_of(tensor)
+    rank, zero = len(block), scope.space.zero
+    return BlockPointer(
+        Base("?", None, None, mask),
+        Integer(zero, zero, basis=basis),
+        _unknown_parts(scope, value, "shape", rank, mask, basis),
+        _unknown_parts(scope, value, "stride", rank, mask, basis),
+        _unknown_parts(scope, value, "offset", rank, mask, basis),
+        block,
+        tuple(reversed(range(rank))),
+    )
+
+
+def _unknown_parts(
+    scope: Scope, value: SSAValue, word: str, count: int, mask: int, basis: int
+) -> tuple[Integer, ...]:
+    name = scope.opaque_name(value)
+    numbers = [
+        scope.atoms.opaque(f"{name}.{word}.{dim}", mask, (), _ADDRESSES) for dim in range(count)
+    ]
+    return tuple(Integer(number, number, basis=basis) for number in numbers)
 
 
 def _none(scope: Scope, op: Operation) -> None:

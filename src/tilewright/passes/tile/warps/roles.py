@@ -195,9 +195,12 @@ class Producer:
         self._channels: Mapping[Operation, Channel] = {each.loop: each for each in channels}
         self._counters: dict[Operation, Counter] = {}
         self._block = block
+        self._consumed: frozenset[Operation] = frozenset()
+        """What will be the consumers' own, and is not there for the producer."""
 
     def build(self, ops: Sequence[Operation], origin: Operation) -> None:
         code = Code(origin, self._block)
+        self._consumed = frozenset(ops)
         for loop, channel in self._channels.items():
             self._counters[loop] = Counter(channel, code)
         self._walk(ops, code, {})
@@ -300,9 +303,10 @@ class Producer:
     ) -> None:
         """Repeat what `wanted` is computed from, as far as it is not there yet."""
         for value in wanted:
-            if value in values or _is_visible(value, self._block):
-                continue
             op = value.owner
+            is_shared = op not in self._consumed and _is_visible(value, self._block)
+            if value in values or is_shared:
+                continue
             assert isinstance(op, Operation)  # indices of loops are in `values`
             self._compute(op.operands, code, values)
             code.add(copy_op(op, values))

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from tilewright.dialects.cf import BranchOp, CondBranchOp
-from tilewright.targets.numpy.carry import Packing, join
+from tilewright.targets.numpy.carry import Packing
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.checks import require_defined
-from tilewright.targets.numpy.ops.regions import Carried, packings_of, values_of
+from tilewright.targets.numpy.ops.regions import Carried, joined_packings, values_of
 from tilewright.targets.numpy.values import Nest, Piece, Scope, Value
 
 
@@ -114,11 +114,8 @@ def _write_end(
 
 
 def _joined(emitter: Emitter, edges: Sequence[_Edge]) -> list[Packing]:
-    packings = packings_of(emitter, edges[0].values, differ=True)
-    for edge in edges[1:]:
-        more = packings_of(emitter, edge.values, differ=True)
-        packings = [join(old, new) for old, new in zip(packings, more, strict=True)]
-    return packings
+    ways = [(edge.scope, edge.values) for edge in edges]
+    return joined_packings(emitter, ways, differ=True)
 
 
 def _assign(

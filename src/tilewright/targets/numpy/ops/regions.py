@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, SSAValue
 
-from tilewright.targets.numpy.carry import Packing, fit, pack, unpack, widened
+from tilewright.targets.numpy.carry import Packing, fit, join, pack, unpack, widened
 from tilewright.targets.numpy.emitter import Emitter
-from tilewright.targets.numpy.values import Assign, Phi, Piece, Value
+from tilewright.targets.numpy.values import Assign, Phi, Piece, Scope, Value
 
 NOTHING = Piece("None", 0, 0, 0)
 
@@ -98,6 +98,24 @@ def packings_of(
     """The packings of values, which may `differ` between programs."""
     found = [pack(emitter, value)[0] for value in values]
     return [widened(packing) for packing in found] if differ else found
+
+
+def joined_packings(
+    emitter: Emitter, ways: Sequence[tuple[Scope, Sequence[Value]]], *, differ: bool
+) -> list[Packing]:
+    """What holds the values of all ways that meet, each of them known in a scope of its own.
+
+    To pack a value may take code, which belongs where the value is.
+    """
+    found: list[list[Packing]] = []
+    for scope, values in ways:
+        emitter.scopes.append(scope)
+        found.append(packings_of(emitter, values, differ=differ))
+        emitter.scopes.pop()
+    first, *others = found
+    for more in others:
+        first = [join(old, new) for old, new in zip(first, more, strict=True)]
+    return first
 
 
 def values_of(emitter: Emitter, operands: Sequence[SSAValue]) -> list[Value]:

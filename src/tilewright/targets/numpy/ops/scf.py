@@ -28,7 +28,13 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.arith.integer import is_positive
 from tilewright.targets.numpy.ops.checks import require_defined
-from tilewright.targets.numpy.ops.regions import Carried, packings_of, same, values_of
+from tilewright.targets.numpy.ops.regions import (
+    Carried,
+    joined_packings,
+    packings_of,
+    same,
+    values_of,
+)
 from tilewright.targets.numpy.values import Nest, Piece, Scope, Tensor, union
 
 
@@ -284,10 +290,8 @@ def _if(emitter: Emitter, op: Operation) -> None:
     differ = condition.piece.axes != 0
     ways = [_way(emitter, region.blocks[0]) for region in op.regions if region.blocks]
     yields = [values_of(emitter, end.operands) for _, end in ways]
-    packings = packings_of(emitter, yields[0], differ=differ)
-    for values in yields[1:]:
-        more = packings_of(emitter, values, differ=differ)
-        packings = [join(old, new) for old, new in zip(packings, more, strict=True)]
+    scopes = [scope for scope, _ in ways]
+    packings = joined_packings(emitter, list(zip(scopes, yields, strict=True)), differ=differ)
     hints = [hint_of_value(result) for result in op.results]
     carried = Carried(emitter, op.result_types, packings, hints, emitter.depth)
     emitter.location = location

@@ -192,10 +192,17 @@ def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
     diagnostic.notes.append(
         Diagnostic(
             Severity.NOTE,
-            "an arrival is missing, an arrive count is too high, or a parity is the wrong one",
+            _remedy([each.missing for each in stuck]),
         )
     )
     return diagnostic
+
+
+def _remedy(missing: Sequence[str]) -> str:
+    """What to look at, from what the barriers lack."""
+    if any("announced bytes" in each for each in missing):
+        return "announce as many bytes as the copies to the barrier deliver"
+    return "an arrival is missing, an arrive count is too high, or a parity is the wrong one"
 
 
 def _place(place: object, kernel: Compiled) -> Attribute | None:

@@ -44,6 +44,11 @@ def _make(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MakeTensorDescOp)
     if op.desc_ptr is not None:
         raise emitter.unsupported("descriptors in memory of the program are not run on a CPU")
+    emitter.define(op.result, new_descriptor(emitter, op))
+
+
+def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> Block:
+    """What a program's descriptor describes, checked when it is made."""
     base = emitter.values[op.base]
     descriptor = op.result.type
     assert isinstance(base, Pointer) and isinstance(descriptor, TensorDescType)
@@ -57,27 +62,28 @@ def _make(emitter: Emitter, op: Operation) -> None:
     place, size = emitter.unit.place(op.location), type.dtype.itemsize
     text = f"{{0}}.describe({place}, {{1}}, {rows}, {size})"
     emitter.effect(text, emitter.runtime, address, *strides[:-1])
-    emitter.define(
-        op.result,
-        Block(
-            base,
-            tuple(emitter.piece(extent) for extent in op.shape),
-            strides,
-            (),
-            descriptor.shape,
-            number(emitter, float("nan") if nan else 0, type, element),
-        ),
+    return Block(
+        base,
+        tuple(emitter.piece(extent) for extent in op.shape),
+        strides,
+        (),
+        descriptor.shape,
+        number(emitter, float("nan") if nan else 0, type, element),
     )
 
 
-def _block(emitter: Emitter, desc: SSAValue) -> Block:
+def described(emitter: Emitter, desc: SSAValue) -> Block:
+    """The block that a descriptor stands for."""
     found = emitter.values[desc]
     assert isinstance(found, Block)
     return found
 
 
-def _at(emitter: Emitter, desc: SSAValue, indices: Sequence[SSAValue], itemsize: int) -> Access:
-    block = _block(emitter, desc)
+def access_at(
+    emitter: Emitter, desc: SSAValue, indices: Sequence[SSAValue], itemsize: int
+) -> Access:
+    """Where the block at `indices` lies."""
+    block = described(emitter, desc)
     for index in indices:
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
     offsets = [emitter.piece(index) for index in indices]
@@ -87,8 +93,8 @@ def _at(emitter: Emitter, desc: SSAValue, indices: Sequence[SSAValue], itemsize:
 def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorLoadOp)
     type = emitter.scalar_type(op.result)
-    block = _block(emitter, op.desc)
-    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    block = described(emitter, op.desc)
+    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, block.extents, root, masked=True)
     piece = write_load(emitter, site, access, block.fill, len(block.extents))
@@ -111,8 +117,8 @@ def _in_block_shape(emitter: Emitter, value: SSAValue, block: Block) -> Tensor:
 def _store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorStoreOp)
     type = emitter.scalar_type(op.src)
-    block = _block(emitter, op.desc)
-    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    block = described(emitter, op.desc)
+    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
     value = _in_block_shape(emitter, op.src, block)
     require_defined(emitter, value, "a stored value", access.mask)
     root = access.pointer.root
@@ -126,16 +132,17 @@ def _reduce(emitter: Emitter, op: Operation) -> None:
     if word in ("inc", "dec"):
         raise emitter.unsupported(f"the descriptor reduction '{word}' is not run on a CPU")
     type = emitter.scalar_type(op.src)
-    block = _block(emitter, op.desc)
+    block = described(emitter, op.desc)
     if shape_of(op.src.type) != block.extents:
         raise emitter.unsupported("a descriptor reduction must have the rank of its block")
-    access = _at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
     assert isinstance(op.desc.type, TensorDescType)
-    kind = _rmw_kind(word, op.desc.type.element_type)
+    kind = rmw_kind(word, op.desc.type.element_type)
     write_rmw(emitter, op, access, op.src, kind, None)
 
 
-def _rmw_kind(word: str, element: Attribute) -> str:
+def rmw_kind(word: str, element: Attribute) -> str:
+    """The read-modify-write of a reduction; `word` is the descriptor op's."""
     if not isinstance(element, IntegerType):
         return "fadd" if word == "add" else word
     is_unsigned = element.signedness.data is Signedness.UNSIGNED
@@ -145,10 +152,11 @@ def _rmw_kind(word: str, element: Attribute) -> str:
 # Rows.
 
 
-def _rows(
+def row_access(
     emitter: Emitter, desc: SSAValue, rows: SSAValue, column: SSAValue, itemsize: int
 ) -> Access:
-    block = _block(emitter, desc)
+    """Where rows by number lie, from a column on."""
+    block = described(emitter, desc)
     for index in (rows, column):
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
     row = expanded(emitter, in_64_bits(emitter, emitter.piece(rows)), 1, 2)
@@ -173,18 +181,18 @@ def _rows(
 def _gather(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorGatherOp)
     type = emitter.scalar_type(op.result)
-    access = _rows(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
+    access = row_access(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
     shape = shape_of(op.result.type)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, masked=True)
-    fill: Piece = _block(emitter, op.desc).fill
+    fill: Piece = described(emitter, op.desc).fill
     emitter.define(op.result, Tensor(write_load(emitter, site, access, fill, 2)))
 
 
 def _scatter(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorScatterOp)
     type = emitter.scalar_type(op.src)
-    access = _rows(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
+    access = row_access(emitter, op.desc, op.x_offsets, op.y_offset, type.dtype.itemsize)
     value = emitter.tensor(op.src)
     require_defined(emitter, value, "a stored value", access.mask)
     root = access.pointer.root

@@ -16,7 +16,7 @@ from tilewright.dialects.tile.types import BufferType, space_of
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
-from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter, constant_of
+from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer
 from tilewright.targets.numpy.values import Piece, Tensor
 
@@ -119,10 +119,7 @@ def _region(base: Emitter, op: Operation) -> None:
             "access it element by element",
         )
     shape = cast("BufferType", op.base.type).get_shape()
-    offsets = [
-        _wrapped(emitter, op.base, axis, emitter.uniform(offset, "where a region begins"))
-        for axis, offset in enumerate(op.offsets)
-    ]
+    offsets = [emitter.uniform(offset, "where a region begins") for offset in op.offsets]
     extents = [emitter.uniform(extent, "the extent of a region") for extent in op.extents]
     assert len(shape) == len(offsets)
     text = f"part({{0}}, {emitter.listed(offsets)}, {emitter.listed(extents)})"
@@ -138,21 +135,6 @@ def _name(value: SSAValue) -> str:
     if isinstance(owner, AllocOp):
         return owner.buffer_name
     return base.name_hint or "buffer"
-
-
-def _wrapped(emitter: TileEmitter, buffer: SSAValue, axis: int, index: Piece) -> Piece:
-    """A constant index that is negative counts from the end."""
-    known = int(index.text) if _is_literal(index.text) else None
-    if known is None or known >= 0 or space_of(buffer.type) is None:
-        return index
-    extent = cast("BufferType", buffer.type).get_shape()[axis]
-    if extent != DYNAMIC_INDEX:
-        return Piece(str(known + extent), 0, 0, 0)
-    return emitter.pure(f"{{0}}.dim({axis}) - {-known}", emitter.buffer(buffer))
-
-
-def _is_literal(text: str) -> bool:
-    return text.lstrip("-").isdigit()
 
 
 def _view(base: Emitter, op: Operation) -> None:
@@ -194,21 +176,14 @@ def _dim(base: Emitter, op: Operation) -> None:
 # Elements.
 
 
-def _indices(emitter: TileEmitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Piece]:
-    found: list[Piece] = []
-    for axis, index in enumerate(indices):
-        known = constant_of(index)
-        piece = emitter.piece(index)
-        if known is not None and known < 0:
-            piece = _wrapped(emitter, buffer, axis, Piece(str(known), 0, 0, 0))
-        found.append(piece)
-    return found
+def _indices(emitter: TileEmitter, indices: Sequence[SSAValue]) -> list[Piece]:
+    return [emitter.piece(index) for index in indices]
 
 
 def _load(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     memory = op.operands[0]
-    index = _indices(emitter, memory, op.operands[1:])
+    index = _indices(emitter, op.operands[1:])
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
     hint = emitter.hint if emitter.hint != "t" else _element_hint(memory)
@@ -240,7 +215,7 @@ def _watched(emitter: TileEmitter, memory: SSAValue) -> bool:
 def _store(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     value, memory = op.operands[0], op.operands[1]
-    index = _indices(emitter, memory, op.operands[2:])
+    index = _indices(emitter, op.operands[2:])
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
     if lanes is not None and is_reducer(base_of(memory)) and _accumulated(emitter, op, index):

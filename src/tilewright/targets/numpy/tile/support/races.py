@@ -155,7 +155,7 @@ class Races:
         else:
             fix = (
                 "iterations have no order: split the loop in two, or write to another buffer and "
-                "copy it back"
+                "copy it back; to add up over iterations use T.reduce_* or T.atomic_add"
             )
         return Problem("race", message, [*notes, fix], place=me.place)
 

@@ -1,0 +1,367 @@
+"""What happens before what, as far as barriers guarantee it.
+
+Every member, and every asynchronous access, has a clock: how far it knows each other one to be,
+and how many phases of each barrier it knows to be over. A phase ends with the clocks of all who
+arrived; a wait takes them over.
+
+A wait for a parity lets through whoever knows of `k` ended phases
+
+    at once                    if phase k - 1 has that parity: nothing new is guaranteed
+    once phase k is over       otherwise
+
+and never later than phase k + 1 ends, or the parity has come round and the wait hangs. So a wait
+stands for one phase, whatever the schedule, and what does not follow from the clocks is not
+guaranteed: two accesses of one element, one of them a write, that no clock orders are a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.barriers.events import (
+    Access,
+    Arrive,
+    Commit,
+    Event,
+    Fault,
+    FaultKind,
+    Meet,
+    Place,
+    Touch,
+    Wait,
+    WaitGroup,
+)
+from tilewright.analysis.barriers.trace import Trace
+from tilewright.dialects.tile import AllocOp
+
+Clock = dict[object, int]
+"""Members and accesses by number, barriers by place: how far they are known to be."""
+
+
+def _join(clock: Clock, other: Clock) -> None:
+    for key, value in other.items():
+        if value > clock.get(key, 0):
+            clock[key] = value
+
+
+@dataclass
+class _Barrier:
+    """A barrier, with what it passes on."""
+
+    name: str
+    op: Operation
+    count: int
+    arrived: int = 0
+    due: int = 0
+    announced: int = 0
+    delivered: int = 0
+    gathered: Clock = field(default_factory=dict[object, int])
+    ended: list[Clock] = field(default_factory=list[Clock])
+    """The clock of each phase that is over."""
+    waited: list[tuple[int, int, int, Operation]] = field(
+        default_factory=list[tuple[int, int, int, Operation]]
+    )
+    """Member, its time, how many phases it knew of afterwards, and the wait."""
+
+    @property
+    def phase(self) -> int:
+        return len(self.ended)
+
+    def missing(self) -> str:
+        lacks: list[str] = []
+        if self.arrived < self.count:
+            lacks.append(f"{self.arrived} of {self.count} arrivals came")
+        if self.due:
+            lacks.append(
+                f"{self.announced} bytes were announced and {self.delivered} are delivered"
+            )
+        return " and ".join(lacks)
+
+
+@dataclass
+class _Member:
+    number: int
+    trace: Trace
+    clock: Clock = field(default_factory=dict[object, int])
+    at: int = 0
+    open: dict[str, list[Clock]] = field(default_factory=dict[str, list[Clock]])
+    groups: dict[str, list[list[Clock]]] = field(default_factory=dict[str, list[list[Clock]]])
+    target: int | None = None
+    """Of the wait it is at: how many phases must be over."""
+    met: int | None = None
+    """Of the named barrier it is at: the round it arrived in."""
+
+    def tick(self) -> int:
+        time = self.clock.get(self.number, 0) + 1
+        self.clock[self.number] = time
+        return time
+
+
+@dataclass(frozen=True)
+class _Done:
+    """An access that took place."""
+
+    who: int
+    time: int
+    touch: Touch
+    op: Operation
+    name: str
+    is_async: bool
+
+
+@dataclass
+class _Round:
+    """A named barrier."""
+
+    arrived: int = 0
+    round: int = 0
+    gathered: Clock = field(default_factory=dict[object, int])
+    ended: list[Clock] = field(default_factory=list[Clock])
+
+
+class _Wrong(Exception):
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+
+def check(traces: Sequence[Trace]) -> Fault | None:
+    """The first thing that is wrong with the order of events."""
+    try:
+        _Run(traces).run()
+    except _Wrong as wrong:
+        return wrong.fault
+    return None
+
+
+class _Run:
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        self.members = [_Member(number, trace) for number, trace in enumerate(traces)]
+        self.barriers: dict[Place, _Barrier] = {}
+        self.rounds: dict[int, _Round] = {}
+        self.done: dict[SSAValue, list[_Done]] = {}
+        self.next_access = len(traces)
+        self.written = {
+            touch.base
+            for trace in traces
+            for event in trace.events
+            if isinstance(event, Access)
+            for touch in event.touches
+            if touch.is_write
+        }
+
+    def run(self) -> None:
+        while True:
+            moved = False
+            for member in self.members:
+                while member.at < len(member.trace.events):
+                    if not self._step(member, member.trace.events[member.at]):
+                        break
+                    member.at += 1
+                    moved = True
+            stuck = [each for each in self.members if each.at < len(each.trace.events)]
+            if not stuck:
+                break
+            if not moved:
+                raise _Wrong(self._deadlock(stuck))
+        self._unbalanced()
+
+    def _step(self, member: _Member, event: Event) -> bool:
+        """Do an event; false if it has to wait."""
+        if isinstance(event, Wait):
+            return self._wait(member, event)
+        if isinstance(event, Meet):
+            return self._meet(member, event)
+        if isinstance(event, Arrive):
+            self._arrive(member, event)
+        elif isinstance(event, Access):
+            self._access(member, event)
+        elif isinstance(event, Commit):
+            member.groups.setdefault(event.group, []).append(member.open.pop(event.group, []))
+        else:
+            self._wait_group(member, event)
+        return True
+
+    # -- barriers ----------------------------------------------------------------------------
+
+    def _barrier(self, place: Place, op: Operation) -> _Barrier:
+        found = self.barriers.get(place)
+        if found is None:
+            row, number = place
+            alloc = row.owner
+            counts = alloc.arrive_counts if isinstance(alloc, AllocOp) else None
+            if not isinstance(alloc, AllocOp) or counts is None or not 0 <= number < len(counts):
+                text = f"there is no barrier {number} in this row"
+                raise _Wrong(Fault(FaultKind.COUNT, op, text))
+            name = f"{alloc.buffer_name}[{number}]"
+            found = self.barriers[place] = _Barrier(name, alloc, counts[number])
+        return found
+
+    def _wait(self, member: _Member, event: Wait) -> bool:
+        barrier = self._barrier(event.place, event.op)
+        if member.target is None:
+            known = member.clock.get(event.place, 0)
+            member.target = known if (known & 1) != event.parity else known + 1
+        target = member.target
+        if barrier.phase < target:
+            return False
+        if barrier.phase > target:
+            raise _Wrong(self._overrun(barrier, member.trace.name, event.op))
+        member.target = None
+        if target:
+            _join(member.clock, barrier.ended[target - 1])
+        barrier.waited.append((member.number, member.tick(), target, event.op))
+        return True
+
+    def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> Fault:
+        text = (
+            f"{name} may come too late to this wait: nothing keeps the next phase of "
+            f"{barrier.name} from ending before it, and then the parity is wrong again"
+        )
+        return Fault(FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is made here"),))
+
+    def _arrive(self, member: _Member, event: Arrive) -> None:
+        barrier = self._barrier(event.place, event.op)
+        if barrier.arrived + event.threads > barrier.count:
+            text = (
+                f"{barrier.arrived + event.threads} arrivals at {barrier.name} in one phase, "
+                f"but it is made for {barrier.count}"
+            )
+            note = ((barrier.op, "the barrier is made here"),)
+            raise _Wrong(Fault(FaultKind.COUNT, event.op, text, note))
+        member.tick()
+        barrier.arrived += event.threads
+        barrier.due += event.bytes
+        barrier.announced += event.bytes
+        _join(barrier.gathered, member.clock)
+        self._advance(event.place, barrier)
+
+    def _advance(self, place: Place, barrier: _Barrier) -> None:
+        if barrier.arrived < barrier.count or barrier.due:
+            return
+        clock = dict(barrier.ended[-1]) if barrier.ended else {}
+        _join(clock, barrier.gathered)
+        phase = barrier.phase
+        clock[place] = phase + 1
+        for who, time, target, op in barrier.waited:
+            if target == phase and clock.get(who, 0) < time:
+                raise _Wrong(self._overrun(barrier, self.members[who].trace.name, op))
+        barrier.ended.append(clock)
+        barrier.gathered = {}
+        barrier.arrived = barrier.due = barrier.announced = barrier.delivered = 0
+
+    def _meet(self, member: _Member, event: Meet) -> bool:
+        found = self.rounds.setdefault(event.number, _Round())
+        if member.met is None:
+            member.tick()
+            found.arrived += event.threads
+            _join(found.gathered, member.clock)
+            member.met = found.round
+            if found.arrived >= event.count:
+                found.ended.append(found.gathered)
+                found.gathered, found.arrived = {}, 0
+                found.round += 1
+        if event.waits and found.round <= member.met:
+            return False
+        if event.waits:
+            _join(member.clock, found.ended[member.met])
+        member.met = None
+        return True
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def _access(self, member: _Member, event: Access) -> None:
+        if not event.group and event.place is None:
+            self._record(member.number, member.tick(), member.clock, member, event)
+            return
+        number = self.next_access
+        self.next_access += 1
+        member.tick()
+        clock: Clock = {**member.clock, number: 1}
+        self._record(number, 1, clock, member, event)
+        if event.place is None:
+            member.open.setdefault(event.group, []).append(clock)
+            return
+        barrier = self._barrier(event.place, event.op)
+        if event.announces:
+            barrier.due += event.bytes
+            barrier.announced += event.bytes
+        barrier.due -= event.bytes
+        barrier.delivered += event.bytes
+        _join(barrier.gathered, clock)
+        self._advance(event.place, barrier)
+
+    def _record(self, who: int, time: int, clock: Clock, member: _Member, event: Access) -> None:
+        is_async = who != member.number
+        for touch in event.touches:
+            if touch.base not in self.written:
+                continue
+            mine = _Done(who, time, touch, event.op, member.trace.name, is_async)
+            earlier = self.done.get(touch.base, [])
+            for other in earlier:
+                if other.who == who or clock.get(other.who, 0) >= other.time:
+                    continue
+                if touch.meets(other.touch):
+                    raise _Wrong(_unordered(other, mine))
+            # What comes after a write is after all that it overwrites, or meets the write itself.
+            kept = [other for other in earlier if not touch.hides(other.touch)]
+            self.done[touch.base] = [*kept, mine]
+
+    def _wait_group(self, member: _Member, event: WaitGroup) -> None:
+        groups = member.groups.get(event.group, [])
+        done = groups[: len(groups) - event.left] if event.left else groups
+        for group in done:
+            for clock in group:
+                _join(member.clock, clock)
+        member.groups[event.group] = groups[len(groups) - event.left :] if event.left else []
+
+    # -- reports -----------------------------------------------------------------------------
+
+    def _deadlock(self, stuck: list[_Member]) -> Fault:
+        notes: list[tuple[Operation, str]] = []
+        first, kind = "", FaultKind.DEADLOCK
+        for member in stuck:
+            event = member.trace.events[member.at]
+            if isinstance(event, Wait):
+                barrier = self._barrier(event.place, event.op)
+                if barrier.due and barrier.arrived == barrier.count:
+                    kind = FaultKind.BYTES
+                text = (
+                    f"{member.trace.name} waits for phase {(member.target or 1) - 1} of "
+                    f"{barrier.name}, where {barrier.missing()}"
+                )
+            else:
+                text = f"{member.trace.name} waits at a named barrier"
+            first = first or text
+            notes.append((event.op, text))
+        where = stuck[0].trace.events[stuck[0].at].op
+        word = "bytes do not add up" if kind is FaultKind.BYTES else "deadlock"
+        return Fault(kind, where, f"{word}: {first}", tuple(notes[1:]))
+
+    def _unbalanced(self) -> None:
+        for barrier in self.barriers.values():
+            if barrier.due:
+                text = (
+                    f"{barrier.announced} bytes were announced at {barrier.name} in its last "
+                    f"phase, copies bring {barrier.delivered}"
+                )
+                raise _Wrong(Fault(FaultKind.BYTES, barrier.op, text))
+
+
+def _unordered(one: _Done, other: _Done) -> Fault:
+    first, second = (_does(each) for each in (one, other))
+    text = f"{second}, but nothing orders this after {first} of the same bytes"
+    return Fault(FaultKind.UNORDERED, other.op, text, ((one.op, "the other access is here"),))
+
+
+def _does(done: _Done) -> str:
+    owner = done.touch.base.owner
+    name = owner.buffer_name if isinstance(owner, AllocOp) else done.touch.base.name_hint
+    what = "write" if done.touch.is_write else "read"
+    box = ", ".join(f"{a}:{b}" for a, b in done.touch.box or ())
+    how = f"an asynchronous {what} that {done.name} issued" if done.is_async else (
+        f"a {what} by {done.name}"
+    )  # fmt: skip
+    return f"{how} ({name}[{box}])"

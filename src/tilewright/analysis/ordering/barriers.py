@@ -1,0 +1,129 @@
+"""Barrier generations: what a wait is sure to know.
+
+A wait with parity p returns when the phase of that parity has ended. Which phase that is depends on
+how far the barrier has come, so a run in which a wait met a later phase than it had to proves
+nothing. What every run has in common is this:
+
+    known     phases that the waiter knows to be complete (by its clock)
+    c         the least number of complete phases, at least `known`, for which parity p may pass
+
+The wait is sure of the phases before c, no more. If c is `known` the wait may pass at once: right
+for a producer that finds its ring empty, wrong for a consumer that has the parity the wrong way
+round, whose reads are then unordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tilewright.analysis.ordering.clocks import Knowledge, Strand, includes
+
+SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Something that brings a phase nearer to its end."""
+
+    kind: SignalKind
+    task: str
+    """Who arrived, or whose operation did."""
+    operation: str
+    amount: int
+    """Arrivals or bytes."""
+    place: int
+    phase: int
+    event: int
+    component: int
+
+
+@dataclass(frozen=True)
+class WaitRecord:
+    """A wait that passed."""
+
+    task: str
+    parity: int
+    place: int
+    event: int
+    known: int
+    """Phases its task knew to be complete before."""
+    sure: int
+    """Phases it is sure of afterwards."""
+
+    @property
+    def passes_at_once(self) -> bool:
+        return self.sure == self.known
+
+
+@dataclass(eq=False)
+class Generations:
+    """The history of one barrier."""
+
+    key: Hashable
+    name: str
+    owner: str
+    """The array it is in."""
+    count: int
+    place: int
+    component: int
+    """Of who made it, and when."""
+    time: int
+    total: Knowledge = field(default_factory=Knowledge)
+    phases: list[Knowledge] = field(default_factory=list[Knowledge])
+    """What is known once each phase has ended; later ones know what earlier ones do."""
+    ended: list[int] = field(default_factory=list[int])
+    """When each phase ended."""
+    signals: list[Signal] = field(default_factory=list[Signal])
+    waits: list[WaitRecord] = field(default_factory=list[WaitRecord])
+    _known: dict[str, int] = field(default_factory=dict[str, int])
+
+    def signal(
+        self, kind: SignalKind, strand: Strand, amount: int, place: int, event: int
+    ) -> Signal:
+        self.total.learn(strand.knowledge)
+        made = Signal(
+            kind,
+            strand.name,
+            strand.operation,
+            amount,
+            place,
+            len(self.phases),
+            event,
+            strand.component,
+        )
+        self.signals.append(made)
+        return made
+
+    def end_phase(self, event: int) -> None:
+        self.phases.append(self.total.copy())
+        self.ended.append(event)
+
+    def known_to(self, strand: Strand) -> int:
+        """How many phases a strand knows to be complete."""
+        known = self._known.get(strand.name, 0)
+        seen = strand.knowledge.seen
+        while known < len(self.phases) and includes(seen, self.phases[known].seen):
+            known += 1
+        self._known[strand.name] = known
+        return known
+
+    def waited(self, strand: Strand, parity: int, place: int, event: int) -> WaitRecord:
+        """A wait has passed: the strand learns what it is sure of."""
+        known = self.known_to(strand)
+        sure = known if (known & 1) != (parity & 1) else known + 1
+        sure = min(sure, len(self.phases))
+        if sure > known:
+            strand.knowledge.learn(self.phases[sure - 1])
+        record = WaitRecord(strand.name, parity & 1, place, event, known, sure)
+        self.waits.append(record)
+        return record
+
+    def phase_at(self, event: int) -> int:
+        """The phase that was under way."""
+        return sum(1 for each in self.ended if each < event)
+
+    def arrivers(self) -> list[str]:
+        """Tasks that arrive, in the order they first did."""
+        return list(dict.fromkeys(s.task for s in self.signals if s.kind == "arrive"))

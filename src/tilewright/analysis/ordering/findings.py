@@ -1,0 +1,82 @@
+"""What the checker says: the two accesses, the bytes, the ordering that is missing, a way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tilewright.analysis.ordering.regions import Access
+
+FindingKind: TypeAlias = Literal[
+    "race",
+    "overwritten",
+    "wait",
+    "fence",
+    "count",
+    "phase",
+    "bytes",
+    "init",
+    "arrive",
+    "unread",
+]
+
+TITLES: dict[FindingKind, str] = {
+    "race": "race",
+    "overwritten": "overwritten value",
+    "wait": "missing wait",
+    "fence": "missing proxy fence",
+    "count": "wrong arrive count",
+    "phase": "wrong phase",
+    "bytes": "wrong number of bytes",
+    "init": "barrier used before it is made",
+    "arrive": "missing arrival",
+    "unread": "buffer never read",
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence, with a place of the program if it has one."""
+
+    text: str
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why two accesses are unordered, and what would order them."""
+
+    kind: FindingKind
+    missing: str
+    fix: Remark
+    barrier: str = ""
+    """The array of barriers it is about, if any."""
+    details: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A report."""
+
+    message: str
+    place: int
+    cause: Cause
+    first: Access | None = None
+    second: Access | None = None
+    size_bytes: int = 0
+    notes: tuple[Remark, ...] = ()
+    others: int = field(default=0)
+    """Further pairs of accesses with the same cause."""
+
+    @property
+    def kind(self) -> FindingKind:
+        return self.cause.kind
+
+    @property
+    def is_error(self) -> bool:
+        return self.kind != "unread"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 byte`, `2 bytes`."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,145 @@
+"""Why nobody can go on: what the history of a barrier says about the task that waits for it.
+
+A deadlock is plain; whether a byte count, a parity or an arrive count is to blame is told by what
+the barrier has got. In this order, over all tasks that wait:
+
+    announced and delivered bytes differ                            bytes
+    phases are complete that the waiting task does not know of      phase
+    everyone who arrives has, and it is not enough                  count
+    nobody has arrived yet, and all who could are stuck themselves  phase (of the first wait)
+    somebody who arrives elsewhere has not                          arrive
+
+In a ring both sides may be stuck at first: the side that fills it must not wait for a parity that
+only the other side can end. It is the one whose barrier gets no bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.analysis.ordering.barriers import Generations, Signal
+from tilewright.analysis.ordering.clocks import Strand
+from tilewright.analysis.ordering.explain import PossibleSignal
+from tilewright.analysis.ordering.findings import Cause, FindingKind, Remark, counted
+
+_ORDER: tuple[FindingKind, ...] = ("bytes", "phase", "count", "arrive")
+
+
+@dataclass(frozen=True)
+class StuckWait:
+    """A task that waits in vain for a barrier."""
+
+    strand: Strand
+    barrier: Generations
+    parity: int
+    place: int
+    possible: Sequence[PossibleSignal] = ()
+    """Ops of the program that signal the barrier."""
+
+    def __str__(self) -> str:
+        return f"{self.strand.name} waits for parity {self.parity} of {self.barrier.name}"
+
+
+def blame(waits: Sequence[StuckWait]) -> tuple[StuckWait, Cause] | None:
+    """The most telling of the waits, and what is wrong with its barrier."""
+    stuck = {each.strand.name.rpartition(" ")[2] for each in waits}
+    found = [(wait, _cause(wait, stuck)) for wait in waits]
+    return min(found, key=lambda each: _ORDER.index(each[1].kind), default=None)
+
+
+def _cause(wait: StuckWait, stuck: set[str]) -> Cause:
+    barrier = wait.barrier
+    current = [each for each in barrier.signals if each.phase == len(barrier.phases)]
+    return (
+        _bytes(barrier, current)
+        or _phase(wait)
+        or _count(wait, current)
+        or _first_wait(wait, stuck)
+        or _arrive(wait, current)
+    )
+
+
+def _sum(signals: Sequence[Signal], kind: str) -> int:
+    return sum(each.amount for each in signals if each.kind == kind)
+
+
+def _bytes(barrier: Generations, current: Sequence[Signal]) -> Cause | None:
+    announced, delivered = _sum(current, "expect"), _sum(current, "deliver")
+    if announced == delivered or not delivered:
+        return None
+    places = [
+        Remark(f"{each.operation} brings {counted(each.amount, 'byte')}", each.place)
+        for each in current
+        if each.kind == "deliver"
+    ]
+    expect = next((each for each in current if each.kind == "expect"), None)
+    missing = (
+        f"{counted(announced, 'byte')} are announced to {barrier.name} in phase "
+        f"{len(barrier.phases)}, {delivered} are delivered"
+    )
+    if expect is None:
+        fix = Remark(f"tlx.barrier_expect_bytes of {delivered} before this", places[0].place)
+    else:
+        fix = Remark(f"announce {counted(delivered, 'byte')} here", expect.place)
+    return Cause("bytes", missing, fix, barrier.owner, tuple(places))
+
+
+def _phase(wait: StuckWait) -> Cause | None:
+    barrier = wait.barrier
+    known, ended = barrier.known_to(wait.strand), len(barrier.phases)
+    if ended <= known:
+        return None
+    missing = (
+        f"{counted(ended, 'phase')} of {barrier.name} ended, of which {wait.strand.name} knows "
+        f"{known}; it waits for parity {wait.parity}, the next one has parity {known & 1}"
+    )
+    fix = Remark(f"wait for parity {known & 1} here", wait.place)
+    return Cause("phase", missing, fix, barrier.owner)
+
+
+def _count(wait: StuckWait, current: Sequence[Signal]) -> Cause | None:
+    barrier = wait.barrier
+    arrived = _sum(current, "arrive")
+    places = {each.place for each in current if each.kind == "arrive"}
+    absent = [each for each in wait.possible if each.place not in places]
+    if not 0 < arrived < barrier.count or absent:
+        return None
+    missing = (
+        f"{barrier.name} is made for {counted(barrier.count, 'arrival')}, but only {arrived} "
+        "can come in a phase"
+    )
+    fix = Remark(f"make it with arrive_count={arrived}", barrier.place)
+    return Cause("count", missing, fix, barrier.owner)
+
+
+def _first_wait(wait: StuckWait, stuck: set[str]) -> Cause | None:
+    """A wait for a fresh barrier that only tasks could end that are stuck as well."""
+    barrier, possible = wait.barrier, wait.possible
+    gets_bytes = any("expect" in each.op or "tma" in each.op for each in possible)
+    if barrier.signals or not possible or gets_bytes or wait.parity != 0:
+        return None
+    if any(each.task not in stuck for each in possible):
+        return None
+    missing = (
+        f"{barrier.name} is fresh, and whoever arrives on it is stuck too: the first wait must "
+        "let its task pass"
+    )
+    fix = Remark("wait for parity 1 first: a fresh barrier lets it pass", wait.place)
+    return Cause("phase", missing, fix, barrier.owner)
+
+
+def _arrive(wait: StuckWait, current: Sequence[Signal]) -> Cause:
+    barrier = wait.barrier
+    arrived = _sum(current, "arrive")
+    missing = (
+        f"{arrived} of {counted(barrier.count, 'arrival')} came to {barrier.name} in phase "
+        f"{len(barrier.phases)}"
+    )
+    places = {each.place for each in current}
+    absent = next((each for each in wait.possible if each.place not in places), None)
+    if absent is None:
+        fix = Remark(f"let somebody arrive on {barrier.owner}", wait.place)
+    else:
+        fix = Remark(f"{absent.task} has not come to this, which signals it", absent.place)
+    return Cause("arrive", missing, fix, barrier.owner)

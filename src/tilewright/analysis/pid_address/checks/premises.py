@@ -1,0 +1,75 @@
+"""Claims that rest on integers which do not fit their types.
+
+Formulas are over unbounded integers. Where a given launch makes one of the integers behind an
+address wrap around, what was proved about that address, or refuted at such a point, was said about
+another kernel: offsets that are apart as numbers may be equal modulo 2**32. Such a verdict becomes
+unknown, and the integer that leaves its type is reported even if nobody asked for `overflow`.
+
+What overflows only for arguments that were left open stays an assumption of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from tilewright.analysis.affine import evaluate
+from tilewright.analysis.pid_address.checks.findings import Check, Finding, Point, Verdict
+from tilewright.analysis.pid_address.checks.launches import Launch
+from tilewright.analysis.pid_address.report import Assumption
+
+_RESTING = frozenset({Check.BOUNDS, Check.RACE})
+Overflow = Callable[[int], Finding]
+"""What `overflow` finds about the assumption of this number."""
+
+
+def reconsidered(
+    launch: Launch, findings: Iterable[Finding], overflow: Overflow
+) -> Iterator[Finding]:
+    """`findings`, those with a broken premise as unknown; then what overflowed, once each."""
+    told: dict[int, Finding] = {}
+    asked: set[int] = set()
+    for finding in findings:
+        if finding.assumption is not None:
+            asked.add(finding.assumption)
+        broken = _broken(launch, finding, overflow)
+        if broken is None:
+            yield finding
+            continue
+        number, reason = broken
+        told[number] = reason
+        message = f"{finding.message}; but that is without overflow, and {reason.message}"
+        yield replace(
+            finding, verdict=Verdict.UNKNOWN, message=message, condition=None, witness=None
+        )
+    yield from (each for number, each in told.items() if number not in asked)
+
+
+def _broken(launch: Launch, finding: Finding, overflow: Overflow) -> tuple[int, Finding] | None:
+    """The first premise of a finding that does not hold in the launch that was described."""
+    if finding.check not in _RESTING or finding.verdict is Verdict.UNKNOWN:
+        return None
+    accesses = [a for a in launch.report.accesses if a.index in finding.accesses]
+    for number in sorted({number for access in accesses for number in access.assumptions}):
+        reason = overflow(number)
+        if reason.is_violation and not _stands(launch.report.assumptions[number], finding):
+            return number, reason
+    return None
+
+
+def _stands(assumption: Assumption, finding: Finding) -> bool:
+    """Whether a witness is at points where the integer does fit."""
+    if finding.verdict is not Verdict.REFUTED or finding.witness is None:
+        return False
+    return all(_fits(assumption, point) for point in finding.witness.points)
+
+
+def _fits(assumption: Assumption, point: Point) -> bool:
+    values = {f"pid{axis}": number for axis, number in enumerate(point.program)}
+    values |= {f"lane{dim}": number for dim, number in enumerate(point.lanes)}
+    values |= {f"it({loop})": number for loop, number in point.counters}
+    try:
+        value = evaluate(assumption.expr, values)
+    except (KeyError, ArithmeticError):
+        return False
+    return assumption.lower <= value and (assumption.upper is None or value <= assumption.upper)

@@ -1,0 +1,61 @@
+"""``tilewright passes``: which passes there are, and what they do.
+
+Without arguments: every pass with one line about it. With names: their options as well, and of a
+pass that consists of passes, those in their order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tilewright.ir.passes import Pass, PassClass, closest, option_help
+from tilewright.passes import PASSES, expanded
+
+_USAGE = """\
+usage: {program} [PASS...]
+
+Lists the passes, or says more about the named ones. A pass runs with
+
+  tilewright opt --PASS[="option=value ..."] FILE
+"""
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if any(argument in ("-h", "--help") for argument in arguments):
+        sys.stdout.write(_USAGE.format(program=program))
+        return 0
+    if not arguments:
+        sys.stdout.write("\n".join(_table()) + "\n")
+        return 0
+    for name in arguments:
+        if name not in PASSES:
+            close = closest(name, PASSES)
+            hint = f"; did you mean '{close}'?" if close else ""
+            sys.stderr.write(f"{program}: '{name}' is not a pass{hint}\n")
+            return 1
+    sys.stdout.write("\n\n".join("\n".join(_about(name)) for name in arguments) + "\n")
+    return 0
+
+
+def summary(pass_class: PassClass) -> str:
+    """The first line of what a pass says about itself."""
+    lines = (pass_class.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _table() -> list[str]:
+    width = max(map(len, PASSES))
+    return [f"{name:{width}}  {summary(load())}" for name, load in sorted(PASSES.items())]
+
+
+def _about(name: str) -> list[str]:
+    pass_class = PASSES[name]()
+    lines = [f"{name}: {summary(pass_class)}"]
+    lines += [f"  {option}" for option in option_help(pass_class)]
+    parts: list[Pass] = expanded([pass_class()])
+    if [type(part) for part in parts] != [pass_class]:
+        lines.append("  consists of")
+        lines += [f"    {number:2}  {part.name}" for number, part in enumerate(parts, 1)]
+    return lines

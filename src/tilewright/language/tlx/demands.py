@@ -1,0 +1,85 @@
+"""Layouts that instructions demand of their operands.
+
+TMA and matrix instructions can use buffers in certain layouts only. A ``tlx.require_layout`` says
+which; later the compiler gives the allocation that layout, or converts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.dialects.tlx import NoVerifyLayout, ReleaseLayoutOp, RequireLayoutOp, UserLayout
+from tilewright.dialects.ttg import MemDescType
+from tilewright.dialects.ttng.attributes import TensorMemoryScalesEncoding, unwrapped
+from tilewright.frontend.builder import current
+from tilewright.language.tlx.layouts import (
+    TMemCTAMode,
+    nv_mma_shared_layout_encoding,
+    shared_layout_encoding,
+    shared_linear_layout_encoding,
+    tensor_memory_layout_encoding,
+    tensor_memory_scales_layout_encoding,
+)
+from tilewright.language.tlx.storage import buffered_tensor, storage_kind
+
+
+def require(value: SSAValue, layout: Attribute) -> SSAValue:
+    """`value` in `layout`."""
+    type = value.type
+    if isinstance(type, MemDescType) and isinstance(layout, TensorMemoryScalesEncoding):
+        # Scales have no columns that a view could leave out.
+        wanted = replace(type, encoding=layout, alloc_shape=type.shape)
+        op = RequireLayoutOp.build(operands=[value], result_types=[wanted])
+    else:
+        op = RequireLayoutOp(value, layout)
+    return current().insert(op).result
+
+
+def require_registers(value: SSAValue, layout: Attribute, *, pin: bool = False) -> SSAValue:
+    """The tensor `value` in `layout`, which is compared with others only when all are known."""
+    plain = unwrapped(layout)
+    return require(value, NoVerifyLayout(UserLayout(plain) if pin else plain))
+
+
+def release(value: SSAValue) -> SSAValue:
+    """The tensor `value` in any layout."""
+    return current().insert(ReleaseLayoutOp(value)).result
+
+
+def require_nv_mma_shared(
+    buffer: buffered_tensor, *, swizzled: bool, fp4_padded: bool = False
+) -> SSAValue:
+    """`buffer` in the layout that TMA and matrix instructions know."""
+    layout = buffer.type.layout
+    if not isinstance(layout, shared_layout_encoding):
+        raise AssertionError("input must be a shared tensor")
+    if isinstance(layout, shared_linear_layout_encoding):
+        return require(buffer.handle, layout.to_ir())
+    rank = len(buffer.shape)
+    ones = (1,) * rank
+    order = getattr(layout, "order", tuple(reversed(range(rank))))
+    wanted = nv_mma_shared_layout_encoding(
+        buffer.shape, order, buffer.dtype, ones, ones, ones, fp4_padded, swizzled
+    )
+    return require(buffer.handle, wanted.to_ir())
+
+
+def require_tmem(buffer: buffered_tensor, mode: TMemCTAMode = TMemCTAMode.DEFAULT) -> SSAValue:
+    """`buffer` as an operand or accumulator in tensor memory: elements next to each other."""
+    layout = buffer.type.layout
+    if buffer.type.storage != storage_kind.tmem or not isinstance(
+        layout, tensor_memory_layout_encoding
+    ):
+        raise AssertionError("input must be a TMEM tensor")
+    if layout.colStride == 1 and layout.ctaMode == mode:
+        return buffer.handle
+    return require(buffer.handle, replace(layout, colStride=1, ctaMode=mode).to_ir())
+
+
+def require_tmem_scales(buffer: buffered_tensor) -> SSAValue:
+    """`buffer` in tensor memory in the arrangement of scale factors."""
+    if buffer.type.storage != storage_kind.tmem:
+        raise AssertionError("input must be a TMEM tensor")
+    return require(buffer.handle, tensor_memory_scales_layout_encoding.make_default().to_ir())

@@ -1,0 +1,172 @@
+"""What became of each pass of TileLang's pass reference.
+
+TileLang lowers loops and statements; here values are in SSA form and scheduling happens on whole
+tile ops. Some of its passes therefore have nothing to do, and some are parts of others. Every name
+of the reference (version 1.0 of October 2025) is listed with the passes or files that do its work,
+or with the reason why there is no work. `scripts/passes_doc.py` makes the table in
+`docs/passes.md` of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+GPU = "later: lowering to threads (GPU half)"
+TENSTORRENT = "later: the Tenstorrent target"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One pass of the reference."""
+
+    name: str
+    passes: tuple[str, ...] = ()
+    """Our passes, as the command line calls them."""
+    files: tuple[str, ...] = ()
+    """Files under ``src/tilewright`` that are no passes and do a part of the work."""
+    note: str = ""
+    """Why there is nothing to do, what is done elsewhere, or when it comes."""
+
+
+def _later(name: str, when: str, what: str) -> Entry:
+    return Entry(name, note=f"{when}, as `{what}`")
+
+
+REFERENCE: Final[tuple[Entry, ...]] = (
+    # Front half, all targets.
+    Entry("BindTarget", ("bind-target",)),
+    Entry(
+        "LetInline",
+        note="void: a use knows the op that defines its value. Where a role or a pipeline stage "
+        "needs a value of another, the pass that makes it computes the value again",
+    ),
+    Entry("AddWrapperForSingleBufStore", ("wrap-scalar-fragment-access",)),
+    Entry("InjectAssumes", ("inject-assumes",)),
+    Entry(
+        "Simplify",
+        ("canonicalize", "cse", "normalize-indices"),
+        ("analysis/index_range.py",),
+        "never drops a function argument",
+    ),
+    Entry(
+        "LayoutReducer",
+        ("check-reducers",),
+        ("dialects/tile/reducers.py",),
+        f"the rules of epochs; {GPU}, as a constraint of `infer_layouts`",
+    ),
+    _later("LayoutInference", GPU, "infer_layouts"),
+    Entry(
+        "LowerTileOp",
+        files=("analysis/copy_choice.py",),
+        note=f"{GPU}, as `lower_tile_ops`; which copies can be bulk copies is decided already",
+    ),
+    _later("LowerL2Persistent", GPU, "lower_l2_policy"),
+    _later("LegalizeVectorizedLoop", GPU, "vectorize_loops"),
+    _later("LegalizeSafeMemoryAccess", GPU, "guard_memory_accesses"),
+    Entry(
+        "LoopVectorizeDynamic",
+        note="void as a pass: `vectorize_loops` asks the analysis whether extents are multiples",
+    ),
+    # GPU: barriers and tensor memory.
+    Entry(
+        "LowerSharedBarrier",
+        files=("dialects/nv/barriers.py",),
+        note=f"{GPU}, as `lower_barriers`; barriers and their arrive counts are ops already",
+    ),
+    _later("LowerSharedTmem", GPU, "lower_tmem"),
+    # GPU: scheduling.
+    Entry("IfStmtBinding", ("split-guards",)),
+    Entry(
+        "MultiVersionBuffer",
+        ("specialize-warps", "expand-pipeline"),
+        ("passes/tile/version_buffers.py",),
+        "no pass of its own: whoever schedules knows how many versions there must be",
+    ),
+    Entry("WarpSpecialized", ("specialize-warps", "check-barriers")),
+    Entry(
+        "InjectTmaBarrier",
+        ("specialize-warps", "check-barriers"),
+        note="void: a copy is made together with its barrier, and the bytes are proved",
+    ),
+    _later("AnnotateWarpGroupRegAlloc", GPU, "set_warp_registers"),
+    Entry("PipelinePlanning", ("plan-pipeline",), ("analysis/pipelining/",)),
+    Entry("InjectSoftwarePipeline", ("expand-pipeline", "check-pipeline", "check-barriers")),
+    Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
+    _later("MergeIfStmt", GPU, "merge_guards"),
+    _later("RewriteWgmmaSync", GPU, "sink_wgmma_waits"),
+    _later("InjectFenceProxy", GPU, "insert_proxy_fences"),
+    _later("PlanAndUpdateBufferAllocationLocation", GPU, "place_allocations"),
+    # Common optimisations.
+    _later("NarrowDataType", GPU, "choose_index_width"),
+    _later("FlattenBuffer", GPU, "flatten_memrefs"),
+    _later("ConfigIndexBitwidth", GPU, "choose_index_width"),
+    _later("VectorizeLoop", GPU, "vectorize_loops"),
+    _later("StorageRewrite", GPU, "promote_cells"),
+    Entry(
+        "UnrollLoop",
+        ("expand-explicit-unroll",),
+        note=f"loops marked explicit; the others {GPU}, as `unroll_loops`",
+    ),
+    Entry(
+        "RenormalizeSplitPattern",
+        ("normalize-indices",),
+        note="void as a pass: quotients of sums are simplified wherever they come from",
+    ),
+    Entry("RemoveNoOp", ("dce", "canonicalize"), note="void as a pass: dead ops go at every step"),
+    Entry(
+        "RewriteUnsafeSelect",
+        note="void: what must not be computed is in a branch of `scf.if` from the start",
+    ),
+    _later("HoistIfThenElse", GPU, "unswitch_loops"),
+    _later("VerifyMemory", GPU, "verify_device_ir"),
+    Entry("AnnotateEntryFunc", note="void: the front end marks the entry (`tile.entry`)"),
+    # Tensor cores and threads.
+    Entry("InferFragment", note="void: fragments have a type and a layout of their own"),
+    _later("LowerThreadAllreduce", GPU, "lower_thread_reductions"),
+    _later("LowerHopperIntrin", GPU, "lower_tensormaps"),
+    _later("ThreadSync", GPU, "insert_thread_syncs"),
+    # Host and device.
+    Entry("AnnotateDeviceRegions", note="void: `tile.kernel` is the region of the device"),
+    _later("SplitHostDevice", GPU, "outline_kernels"),
+    Entry(
+        "MergeSharedMemoryAllocations",
+        ("merge-shared-memory", "plan-storage-alias"),
+        ("memory/planner/",),
+        f"for the pointer level, and for storage that the author shares; for tiles {GPU}",
+    ),
+    Entry(
+        "InjectPTXAsyncCopy",
+        ("expand-pipeline",),
+        note=f"copies are asynchronous when scheduled; their instructions {GPU}",
+    ),
+    Entry(
+        "MakePackedAPI",
+        files=("runtime/tile/",),
+        note="on the host: the runtime checks arguments and launches",
+    ),
+    Entry("LowerDeviceKernelLaunch", files=("runtime/tile/",), note="on the host"),
+    Entry("PersistThreadblock", note=f"{GPU}: derived when a kernel is launched"),
+    # Code generation.
+    Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
+    _later("LowerIntrin", GPU, "a table of intrinsics"),
+    _later("tilelang_cuda", GPU, "emit_cuda"),
+    _later("tilelang_hip", GPU, "emit_hip"),
+    # Tenstorrent.
+    _later("apply_tt_defaults", TENSTORRENT, "apply_tt_defaults"),
+    _later("infer_default_tt_schedule", TENSTORRENT, "infer_tt_schedule"),
+    _later("infer_default_tt_shard", TENSTORRENT, "infer_tt_shards"),
+    _later("grid_to_persistent_tt", TENSTORRENT, "make_persistent"),
+    _later("tt_shard_to_core_map", TENSTORRENT, "map_cores"),
+    _later("memory_space_lower_tt", TENSTORRENT, "lower_circular_buffers"),
+    _later("tile_pad_tt", TENSTORRENT, "pad_to_tiles"),
+    _later("tensorize_tt", TENSTORRENT, "tensorize_tt"),
+    _later("rasterization_tt", TENSTORRENT, "rasterize_tiles"),
+    _later("tt_multicast_reuse", TENSTORRENT, "group_multicast"),
+    _later("verify_tt_ir", TENSTORRENT, "verify_tt"),
+    _later("TTReaderCodegenVisitor", TENSTORRENT, "emit_tt"),
+    _later("TTComputeCodegenVisitor", TENSTORRENT, "emit_tt"),
+    _later("TTWriterCodegenVisitor", TENSTORRENT, "emit_tt"),
+    _later("EmitTTHostProgram", TENSTORRENT, "emit_tt"),
+    _later("EmitTTPlanJSON", TENSTORRENT, "emit_tt"),
+)

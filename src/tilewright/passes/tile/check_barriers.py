@@ -1,0 +1,76 @@
+"""Prove that the barriers of roles and pipelines order what they have to order.
+
+Runs after `specialize_warps`, and on anything that copies asynchronously. For numbers of turns from
+0 to twice the slots and one more, the events of every role are written down and put in the order
+that the barriers guarantee (`analysis.barriers`). Reported are
+
+    a role that waits for ever                                      TW9011   TW4051
+    accesses of the same bytes that nothing orders                  TW9012   TW4052
+    bytes announced at a barrier that are not those delivered       TW9010   TW4050
+    more arrivals at a barrier than it is made for                  TW9013   TW4053
+    a wait that the next phase may overtake                         TW9014   TW4054
+
+with the first code if the compiler made the roles, and so broke its own promise, and the second if
+the author did. What cannot be followed with numbers is a remark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.barriers import (
+    Fault,
+    FaultKind,
+    NotAnalysed,
+    Team,
+    Turns,
+    check,
+    teams,
+    traces,
+)
+from tilewright.dialects.tile import KernelOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+
+NOT_ANALYSED = "TW4059"
+_NUMBERS = {
+    FaultKind.BYTES: 0,
+    FaultKind.DEADLOCK: 1,
+    FaultKind.UNORDERED: 2,
+    FaultKind.COUNT: 3,
+    FaultKind.OVERRUN: 4,
+}
+
+
+@dataclass(frozen=True)
+class CheckBarriers(Pass):
+    """Prove that barriers order what roles and copies do."""
+
+    name = "check-barriers"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in [op for op in walk(module) if isinstance(op, KernelOp)]:
+            for team in teams(kernel):
+                _check(team, engine)
+
+
+def _check(team: Team, engine: DiagnosticEngine) -> None:
+    try:
+        for turns, members in traces(team, team.questions()):
+            fault = check(members)
+            if fault is not None:
+                _report(fault, team, turns, engine)
+                return
+    except NotAnalysed as reason:
+        engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
+
+
+def _report(fault: Fault, team: Team, turns: Turns, engine: DiagnosticEngine) -> None:
+    first = 4050 if team.is_custom else 9010
+    code = f"TW{first + _NUMBERS[fault.kind]}"
+    diagnostic = engine.error(fault.op, f"{fault.message} ({turns})", code)
+    for op, text in fault.notes:
+        diagnostic.note(op, text)

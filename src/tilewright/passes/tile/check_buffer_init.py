@@ -1,0 +1,196 @@
+"""Report reads of on-chip buffers that nothing can have written before.
+
+    %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
+    tile.pipeline %k = 0 to %n { ... tile.gemm %A, %B -> %acc }
+
+    error[TW3040]: acc is read here, but nothing writes it before
+    note: acc is allocated here
+    note: clear it first: T.clear(acc)
+
+The check speaks only when it is certain. A read counts if no op in front of it, on any path, may
+write a part of what it reads; in a loop that is the first turn. A read under a condition may never
+run and is a warning; there, writes of later statements count as well if a loop is around both. Of
+roles, which run side by side, every write counts for all others; branches on the number of a thread
+are such roles. Memory whose address was taken is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Region as Code
+
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    PersistentOp,
+    PipelineOp,
+    ReducerAllocOp,
+    WsOp,
+    space_of,
+)
+from tilewright.dialects.tile.interfaces import Region, base_of, reads, writes
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.effects import always_removable
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.naming import buffer_name
+
+NOT_WRITTEN = "TW3040"
+
+_RUN_ONCE_AT_LEAST = (ForOp, ParallelOp, PersistentOp, PipelineOp)
+"""Loops: what is said about their first turn does not matter if there is none."""
+
+_HANDS_OUT = ("tile.ptr_of", "tile.extern")
+
+
+@dataclass(frozen=True)
+class CheckBufferInit(Pass):
+    """Report reads of shared memory and fragments that nothing wrote."""
+
+    name = "check-buffer-init"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in walk(module):
+            if isinstance(op, KernelOp):
+                _Kernel(op, engine).run()
+
+
+@dataclass(frozen=True)
+class _Path:
+    """How the ops of a block are reached."""
+
+    is_certain: bool = True
+    loops: tuple[Operation, ...] = ()
+    """Loops around the block, inside of the kernel."""
+    elsewhere: tuple[Region, ...] = ()
+    """What other roles write."""
+
+
+@dataclass
+class _Kernel:
+    kernel: KernelOp
+    engine: DiagnosticEngine
+    written: list[Region] = field(default_factory=list[Region])
+    reported: set[SSAValue] = field(default_factory=set[SSAValue])
+    roles: list[Code] | None = None
+    """The bodies of all roles, once they are asked for."""
+
+    def run(self) -> None:
+        self._block(self.kernel.body_block, _Path())
+
+    def _block(self, block: Block, path: _Path) -> None:
+        for op in block.ops:
+            if _is_role(op):
+                self._roles(op, path)
+            elif op.regions:
+                self._inside(op, path)
+            else:
+                self._leaf(op, path)
+
+    def _inside(self, op: Operation, path: _Path) -> None:
+        is_loop = isinstance(op, _RUN_ONCE_AT_LEAST)
+        loops = (*path.loops, op) if is_loop or op.name == "scf.while" else path.loops
+        inner = _Path(path.is_certain and is_loop, loops, path.elsewhere)
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block, inner)
+
+    def _roles(self, op: Operation, path: _Path) -> None:
+        if self.roles is None:
+            roles = [each for each in walk(self.kernel) if _is_role(each)]
+            self.roles = [region for each in roles for region in each.regions]
+        for own in op.regions:
+            others = tuple(
+                written
+                for region in self.roles
+                if region is not own and not region.is_ancestor(own)
+                for block in region.blocks
+                for inner in block.ops
+                for written in writes(inner)
+            )
+            is_certain = path.is_certain and isinstance(op, WsOp)
+            inner = _Path(is_certain, path.loops, (*path.elsewhere, *others))
+            for block in own.blocks:
+                self._block(block, inner)
+
+    def _leaf(self, op: Operation, path: _Path) -> None:
+        if op.name in _HANDS_OUT:
+            self.reported.update(base_of(operand) for operand in op.operands)
+            return
+        for region in reads(op):
+            self._read(op, region, path)
+        self.written.extend(writes(op))
+
+    def _read(self, op: Operation, region: Region, path: _Path) -> None:
+        base = region.base
+        space = space_of(base.type)
+        if base in self.reported or space is None or not space.is_on_chip or space.is_barrier:
+            return
+        if not isinstance(base.owner, AllocOp | ReducerAllocOp):
+            return
+        if any(region.may_overlap(other) for other in (*self.written, *path.elsewhere)):
+            return
+        if not path.is_certain and _may_come_round(region, path.loops, base.owner):
+            return
+        self.reported.add(base)
+        self._report(op, region, path)
+
+    def _report(self, op: Operation, region: Region, path: _Path) -> None:
+        name = buffer_name(region.base)
+        say = self.engine.error if path.is_certain else self.engine.warning
+        diagnostic = say(op, f"{name} is read here, but nothing writes it before", NOT_WRITTEN)
+        owner = region.base.owner
+        assert isinstance(owner, Operation)  # only allocations are looked at
+        diagnostic.note(owner, f"{name} is allocated here")
+        later = _first_write(self.kernel, region)
+        if later is not None and later is not op:
+            diagnostic.note(later, "this is the first op that writes it")
+        fix = f"clear it first: T.clear({name})"
+        if isinstance(op, GemmOp) and base_of(op.c) is region.base:
+            fix += ", or give the product clear_accum=True"
+        diagnostic.note(None, fix)
+
+
+def _is_role(op: Operation) -> bool:
+    """Whether the bodies of an op run side by side, each by some of the threads."""
+    if isinstance(op, WsOp):
+        return True
+    return isinstance(op, IfOp) and _depends_on_thread(op.operands[0])
+
+
+def _depends_on_thread(value: SSAValue) -> bool:
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        owner = pending.pop().owner
+        if not isinstance(owner, Operation) or not always_removable(type(owner)):
+            continue
+        if owner.name == "gpu.thread_id":
+            return True
+        fresh = [operand for operand in owner.operands if operand not in seen]
+        seen.update(fresh)
+        pending.extend(fresh)
+    return False
+
+
+def _may_come_round(region: Region, loops: Sequence[Operation], allocation: Operation) -> bool:
+    """Whether an earlier turn of a loop around the read may have written it."""
+    for loop in loops:
+        if loop.is_ancestor(allocation):
+            continue
+        if any(region.base is written.base for written in writes(loop)):
+            return True
+    return False
+
+
+def _first_write(kernel: KernelOp, region: Region) -> Operation | None:
+    for op in walk(kernel):
+        if not op.regions and any(region.may_overlap(written) for written in writes(op)):
+            return op
+    return None

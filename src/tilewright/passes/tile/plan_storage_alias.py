@@ -1,0 +1,293 @@
+"""Give every buffer of a storage-alias spec its place in the bytes of the spec.
+
+    %spec = tile.storage_alias_spec shared
+    %qk = tile.alloc alias %spec : 64x64xf32         %qk = tile.alloc alias %spec offset 0
+    %p  = tile.alloc alias %spec : 64x64xf16    ->   %p  = tile.alloc alias %spec offset 0
+    %m  = tile.alloc alias %spec : 64xf32            %m  = tile.alloc alias %spec offset 8192
+    set_buffer_overlap %spec, shared(%qk, distinct(%p, %m))
+
+The trees mean what they mean in ``tlx``, and the same code plans them (`memory.plan`, by address):
+equal trees give equal bytes in both languages, and equal mistakes equal messages. An allocation of
+`T` is one buffer, whatever its shape; a ``tlx`` array of several corresponds to as many
+allocations. The plan is proved by `memory.checker`, which does not know the planner, before it is
+written down: offsets on the allocations, the size on the spec.
+
+Buffers of tensor memory are placed in columns of 128 lanes; their offset counts the bytes of the
+columns in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    LayoutAttr,
+    ReuseGroupOp,
+    SetBufferOverlapOp,
+    StorageAliasSpecOp,
+    TargetAttr,
+)
+from tilewright.dialects.tile.base import number
+from tilewright.dialects.type_utils import bit_width
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.memory import (
+    RULES,
+    Buffer,
+    Finding,
+    Group,
+    Kind,
+    Leaf,
+    Memory,
+    Mode,
+    Options,
+    Path,
+    Phase,
+    PlanResult,
+    StoragePlan,
+    StorageRegion,
+    Swizzled,
+    TmemPlaceholder,
+    Tree,
+    UnitError,
+    check_plan,
+    finding,
+    plan_region,
+    smem_buffer,
+    target_named,
+    tmem_buffer,
+)
+from tilewright.memory import Severity as FindingSeverity
+from tilewright.memory.targets import TMEM_COLUMN_BYTES, TMEM_ROWS
+from tilewright.passes.tile.bind_target import TARGET
+from tilewright.passes.tlx.storage_alias.messages import (
+    ALWAYS_SAID,
+    GENERAL_CODE,
+    INTERNAL_CODE,
+    code_of,
+)
+
+_SEVERITIES = {
+    FindingSeverity.ERROR: Severity.ERROR,
+    FindingSeverity.WARNING: Severity.WARNING,
+    FindingSeverity.REMARK: Severity.REMARK,
+}
+_BYTES = {Memory.SMEM: 1, Memory.TMEM: TMEM_ROWS * TMEM_COLUMN_BYTES}
+"""What a step of an address is worth."""
+
+
+@dataclass(frozen=True)
+class PlanStorageAlias(Pass):
+    """Place buffers that share storage, as their reuse groups say."""
+
+    name = "plan-storage-alias"
+
+    report: bool = False
+    """Also say what is legal and probably not meant."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        specs = [op for op in walk(module) if isinstance(op, StorageAliasSpecOp)]
+        planned = [found for op in specs if (found := self._plan(op, engine)) is not None]
+        if len(planned) < len(specs):
+            return
+        for spec, plan in planned:
+            if plan is not None:
+                _write(spec, plan)
+
+    def _plan(
+        self, op: StorageAliasSpecOp, engine: DiagnosticEngine
+    ) -> tuple[_Spec, StoragePlan | None] | None:
+        """What planning made of a spec; None if there are errors."""
+        try:
+            spec = _collect(op)
+        except _NotPlannable as problem:
+            engine.error(problem.op, problem.message, problem.code)
+            return None
+        capacity = _capacity(op, spec.region.memory)
+        result = plan_region(
+            spec.region, Options(Mode.EXPLICIT, multi_overlap=False, capacity=capacity)
+        )
+        if len(spec.region.buffers) > 1 and not spec.region.phases:
+            alike = finding("W6", spec.region.name, count=len(spec.region.buffers))
+            result = replace(result, findings=(*result.findings, alike))
+        self._say(spec, result, engine)
+        if result.errors:
+            return None
+        if result.plan is not None:
+            for violation in check_plan(result.plan, capacity):
+                message = f"{self.name} broke its own promise: {violation}"
+                engine.error(op, message, INTERNAL_CODE)
+                return None
+        return spec, result.plan
+
+    def _say(self, spec: _Spec, result: PlanResult, engine: DiagnosticEngine) -> None:
+        errors = result.errors
+        first = min((found.step for found in errors), default=0)
+        for found in result.findings:
+            if found.is_error and found.step > first:
+                continue  # an earlier step explains it
+            if not found.is_error and (errors or not self._is_wanted(found)):
+                continue
+            where = locate(spec.place_of(found))
+            diagnostic = Diagnostic(
+                _SEVERITIES[found.severity], found.message, where, code_of(found.rule)
+            )
+            for note in found.notes:
+                diagnostic.note(None, note)
+            if found.rule == "E3":
+                diagnostic.note(spec.overlaps[0], "the first definition is here")
+            engine.emit(diagnostic)
+
+    def _is_wanted(self, found: Finding) -> bool:
+        return self.report or found.rule in ALWAYS_SAID
+
+
+@dataclass
+class _NotPlannable(Exception):
+    op: Operation
+    message: str
+    code: str = GENERAL_CODE
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """A spec with everything that refers to it."""
+
+    op: StorageAliasSpecOp
+    region: StorageRegion
+    allocations: dict[str, AllocOp]
+    overlaps: list[SetBufferOverlapOp] = field(default_factory=list[SetBufferOverlapOp])
+
+    def place_of(self, found: Finding) -> Operation:
+        """The op that a finding is about."""
+        subject = RULES[found.rule].subject
+        if subject == "leaf":
+            return self.allocations.get(found.subject, self.op)
+        if subject == "group" and self.overlaps:
+            return _follow(self.overlaps[-1].group, found.path or ())
+        if subject == "overlap" and self.overlaps:
+            return self.overlaps[-1]
+        return self.op
+
+
+def _follow(root: SSAValue, path: Path) -> Operation:
+    """The group that `path` leads to, or the one around the leaf it leads to."""
+    group = root.owner
+    assert isinstance(group, ReuseGroupOp)  # verified
+    for index in path:
+        below = group.elements[index].owner
+        if not isinstance(below, ReuseGroupOp):
+            break
+        group = below
+    return group
+
+
+# -- from ops to regions -------------------------------------------------------------------------
+
+
+def _collect(op: StorageAliasSpecOp) -> _Spec:
+    users = [use.operation for use in op.result.uses]
+    allocations = {each.result: each for each in users if isinstance(each, AllocOp)}
+    in_order = sorted(allocations.values(), key=_position)
+    memory = Memory.TMEM if op.storage.data == "tmem" else Memory.SMEM
+    buffers: dict[SSAValue, Buffer] = {}
+    for alloc in in_order:
+        name = _unique(alloc.buffer_name, {each.name for each in buffers.values()})
+        buffers[alloc.result] = _buffer(alloc, name, memory)
+    overlaps = sorted(
+        (each for each in users if isinstance(each, SetBufferOverlapOp)), key=_position
+    )
+    region = StorageRegion(
+        op.result.name_hint or "spec",
+        memory,
+        tuple(buffers.values()),
+        tuple(Phase(_tree(each.group, buffers)) for each in overlaps),
+        op.size,
+        _source(op),
+    )
+    named = {buffers[alloc.result].name: alloc for alloc in in_order}
+    return _Spec(op, region, named, overlaps)
+
+
+def _position(op: Operation) -> int:
+    """Where an op is in its block: uses are handed out in no order that means anything."""
+    block = op.parent
+    return 0 if block is None else block.get_operation_index(op)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    found, turn = name, 0
+    while found in taken:
+        turn += 1
+        found = f"{name}.{turn}"
+    return found
+
+
+def _buffer(alloc: AllocOp, name: str, memory: Memory) -> Buffer:
+    shape, source = alloc.type.get_shape(), _source(alloc)
+    if any(extent < 0 for extent in shape):
+        message = "a buffer that shares storage needs extents that are known at compile time"
+        raise _NotPlannable(alloc, message)
+    layout = alloc.layout
+    if isinstance(layout, LayoutAttr):
+        shape = layout.data.physical_shape()
+    try:
+        bits = bit_width(alloc.type.element_type)
+        if memory is Memory.TMEM:
+            return tmem_buffer(name, (1, *shape), bits, TmemPlaceholder(), source)
+        return smem_buffer(name, (1, *shape), bits, Swizzled(), source)
+    except UnitError as error:
+        code = GENERAL_CODE if error.rule is None else code_of(error.rule)
+        raise _NotPlannable(alloc, str(error), code) from None
+    except TypeError as error:
+        raise _NotPlannable(alloc, str(error)) from None
+
+
+def _tree(value: SSAValue, buffers: dict[SSAValue, Buffer]) -> Tree:
+    op = value.owner
+    if not isinstance(op, ReuseGroupOp):
+        return Leaf(buffers[value])
+    children = tuple(_tree(element, buffers) for element in op.elements)
+    return Group(Kind(op.kind.data), children, op.size, _source(op))
+
+
+def _source(op: Operation) -> str:
+    position = resolve(op.location).primary
+    return "" if position is None else f"{position.file}:{position.line}"
+
+
+def _capacity(op: Operation, memory: Memory) -> int | None:
+    """How much of a memory the target has; None where nobody says."""
+    for function in _around(op):
+        bound = function.attributes.get(TARGET)
+        if isinstance(function, FuncOp) and isinstance(bound, TargetAttr):
+            try:
+                return target_named(bound.data.arch or "").capacity(memory)
+            except LookupError:
+                return None
+    return None
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def _write(spec: _Spec, plan: StoragePlan) -> None:
+    scale = _BYTES[spec.region.memory]
+    for name, alloc in spec.allocations.items():
+        placed = number(plan.of(name).offset * scale)
+        assert placed is not None  # a number was given
+        alloc.properties["offset"] = placed
+    size = number(plan.backing.size_bytes)
+    assert size is not None
+    spec.op.properties["size_bytes"] = size

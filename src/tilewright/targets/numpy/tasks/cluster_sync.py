@@ -1,0 +1,59 @@
+"""CTAs of a cluster meet before the first may signal another, and before the first ends.
+
+A CTA that signals the barrier of another one needs that barrier to be initialised, and one that
+ends takes its memory along. TLX's compiler lets the cluster meet behind the initialisations at the
+start of such a kernel, and at its end unless ``tlx.no_ending_cluster_sync`` says otherwise; so does
+this pass, on the IR that is about to run.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.ttng.barriers import ArriveBarrierOp, InitBarrierOp
+from tilewright.dialects.ttng.cluster import ClusterBarrierOp
+from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
+from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.tlx.fixup import NO_ENDING_CLUSTER_SYNC
+
+_REACHES_OUT = frozenset(
+    (
+        "ttng.map_to_remote_buffer",
+        "ttng.async_clc_try_cancel",
+        "ttg.remote_shmem_store",
+        "ttg.async_remote_shmem_store",
+        "ttg.async_remote_shmem_copy",
+    )
+)
+
+
+def _reaches_out(op: Operation) -> bool:
+    """Whether an op touches another CTA."""
+    if isinstance(op, AsyncTMACopyGlobalToLocalOp):
+        return op.multicast_targets is not None
+    if isinstance(op, ArriveBarrierOp):
+        return op.is_multicast
+    if isinstance(op, TCGen5MMAOp | TCGen5MMAScaledOp | TCGen5CommitOp):
+        return op.two_ctas is not None
+    return op.name in _REACHES_OUT
+
+
+def synchronise_clusters(module: ModuleOp, kernel: FuncOp) -> None:
+    """Let the CTAs of a cluster meet where they must."""
+    if len(kernel.body.blocks) != 1 or not any(_reaches_out(op) for op in walk(kernel)):
+        return
+    block = kernel.body.blocks[0]
+    inits = [op for op in block.ops if any(isinstance(each, InitBarrierOp) for each in walk(op))]
+    rewriter = Rewriter()
+    if inits:
+        rewriter.insert_after(inits[-1], ClusterBarrierOp())
+    end = block.last_op
+    is_free = NO_ENDING_CLUSTER_SYNC in module.attributes or any(
+        NO_ENDING_CLUSTER_SYNC in op.attributes for op in walk(kernel)
+    )
+    if end is not None and not is_free:
+        rewriter.insert_before(end, ClusterBarrierOp())

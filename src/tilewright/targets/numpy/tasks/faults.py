@@ -1,0 +1,207 @@
+"""What goes wrong in a run of tasks, put into words at the author's lines.
+
+    gemm.py:41: error[TW6121]: deadlock: partition0 waits for the phase of parity 1 of empty[0] to
+    end (in phase 0: 0 of 1 arrivals came)
+      note: partition0 waits for default: that signals empty at gemm.py:58
+      note: default waits for the phase of parity 0 of full[1] to end ...
+      note: default waits for partition0: ...
+
+The note on whom a task waits for follows the barrier: who signals it is known from the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from xdsl.ir import Attribute
+
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.api import Grid, NumpyFault
+from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck
+from tilewright.targets.numpy.source import GeneratedSource, short_place
+from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
+from tilewright.targets.numpy.tasks.support.cluster import Cluster, Signal
+from tilewright.targets.numpy.tile.api import CODES, FaultKind
+from tilewright.targets.numpy.tile.support.problems import Note, Problem
+
+
+class TaskFault(NumpyFault):
+    """A kernel of tasks did something it should not."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        diagnostic: Diagnostic,
+        program: Grid | None,
+        sources: SourceManager | None,
+        seed: int | None = None,
+    ) -> None:
+        self.kind: FaultKind = kind
+        self.seed = seed
+        """Of the schedule it happened in."""
+        super().__init__(diagnostic, program, sources)
+
+
+class Teller:
+    """Makes faults of what a run raises."""
+
+    def __init__(
+        self,
+        name: str,
+        places: Sequence[Place],
+        generated: GeneratedSource,
+        filename: str,
+        signals: Mapping[str, Sequence[Signal]],
+    ) -> None:
+        self._name = name
+        self._places = places
+        self._generated = generated
+        self._filename = filename
+        self._signals = signals
+
+    def fault(
+        self, error: Exception, cluster: Cluster, seed: int, sources: SourceManager | None
+    ) -> TaskFault:
+        """The report on an exception."""
+        kind: FaultKind = "shape"
+        if isinstance(error, Deadlock):
+            kind, diagnostic = "deadlock", self._deadlock(error)
+        elif isinstance(error, Problem):
+            kind, diagnostic = error.kind, self._problem(error, cluster)
+        else:
+            message = f"the NumPy code of '{self._name}' failed: {type(error).__name__}: {error}"
+            location = self._line(error.__traceback__)
+            diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+        program = self._program(error, cluster)
+        where = "" if program is None else f"program {program}, "
+        who = ""
+        if cluster.last is not None:
+            who = f"{cluster.last.task}, "
+        elif cluster.machine.current is not None:
+            who = f"{cluster.machine.current.name}, "
+        text = f"{where}{who}schedule with seed {seed}"
+        diagnostic.notes.insert(0, Diagnostic(Severity.NOTE, text))
+        return TaskFault(kind, diagnostic, program, sources, seed)
+
+    def _program(self, error: Exception, cluster: Cluster) -> Grid | None:
+        if not cluster.ctas:
+            return None
+        cta = cluster.ctas[0]
+        if cluster.last is not None:
+            cta = cluster.ctas[cluster.last.cta]
+        elif cluster.machine.current is not None:
+            cta = next((c for c in cluster.ctas if c is cluster.task.context), cta)
+        return cta.coordinates(0)
+
+    def _line(self, trace: TracebackType | None) -> Attribute | None:
+        """Where the innermost line of generated code comes from."""
+        location = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._filename:
+                location = self._generated.locations.get(trace.tb_lineno, location)
+            trace = trace.tb_next
+        return location
+
+    def _place(self, place: object) -> Attribute | None:
+        return self._places[place].location if isinstance(place, int) else None
+
+    def _note(self, note: Note) -> Diagnostic:
+        return Diagnostic(Severity.NOTE, note.text, self._place(note.place))
+
+    def _problem(self, problem: Problem, cluster: Cluster) -> Diagnostic:
+        location = self._line(problem.__traceback__)
+        if problem.place is not None:
+            location = self._place(problem.place)
+        elif cluster.last is not None:
+            location = self._place(cluster.last.place)
+        diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])
+        diagnostic.notes.extend(self._note(note) for note in problem.notes)
+        return diagnostic
+
+    # -- deadlocks ---------------------------------------------------------------------------
+
+    def _deadlock(self, error: Deadlock) -> Diagnostic:
+        """Start with a cycle, if there is one; tasks that only wait for others come last."""
+        edges = {each.task: self._helpers(each, error) for each in error.stuck}
+        cycle = _cycle(edges)
+        stuck = sorted(error.stuck, key=lambda each: _rank(each, cycle))
+        first = stuck[0]
+        message = f"deadlock: {first}"
+        location = self._place(first.wait.place)
+        diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
+        for each in stuck:
+            if each is not first:
+                where = self._place(each.wait.place)
+                diagnostic.notes.append(Diagnostic(Severity.NOTE, str(each), where))
+            diagnostic.notes.extend(self._whom(each, error))
+        if len(cycle) > 1:
+            text = " -> ".join([*cycle, cycle[0]])
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"they wait in a circle: {text}"))
+        if error.over:
+            ended = ", ".join(error.over)
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"{ended}: already at the end"))
+        text = "an arrival is missing, an arrive count is too high, or a parity is the wrong one"
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
+        return diagnostic
+
+    def _signals_for(self, stuck: Stuck) -> Sequence[Signal]:
+        subject = stuck.wait.subject
+        if not isinstance(subject, Barrier) or subject.root is None:
+            return ()
+        return self._signals.get(subject.root.name, ())
+
+    def _helpers(self, stuck: Stuck, error: Deadlock) -> list[str]:
+        """The tasks that could end a wait, as far as they are left."""
+        subject = stuck.wait.subject
+        others = [each.task for each in error.stuck if each.task != stuck.task]
+        if isinstance(subject, NamedBarrier):
+            return [each.task for each in error.stuck if each.wait.subject is not subject]
+        names = {signal.task for signal in self._signals_for(stuck)}
+        if isinstance(subject, Barrier):
+            names |= {name.rpartition(" ")[2] for name in subject.signallers}
+        prefix = stuck.task.rpartition(" ")[0]
+        mine = [name for name in others if name.rpartition(" ")[0] == prefix]
+        return [name for name in mine or others if name.rpartition(" ")[2] in names]
+
+    def _whom(self, stuck: Stuck, error: Deadlock) -> list[Diagnostic]:
+        """What could have ended a wait: the ops that signal its barrier."""
+        subject = stuck.wait.subject
+        if not isinstance(subject, Barrier) or subject.root is None:
+            return []
+        signals = self._signals_for(stuck)
+        if not signals:
+            text = f"nothing in the kernel signals {subject.root.name}"
+            return [Diagnostic(Severity.NOTE, text, self._place(subject.place))]
+        found: list[Diagnostic] = []
+        for signal in signals:
+            location = self._place(signal.place)
+            where = "" if location is None else short_place(location)
+            text = f"{signal.task} signals {subject.root.name} with {signal.op}"
+            found.append(Diagnostic(Severity.NOTE, f"{text} at {where}" if where else text))
+        return found
+
+
+def _rank(stuck: Stuck, cycle: Sequence[str]) -> tuple[int, int]:
+    if stuck.task in cycle:
+        return 0, cycle.index(stuck.task)
+    return (1 if stuck.wait.place is not None else 2), 0
+
+
+def _cycle(edges: Mapping[str, Sequence[str]]) -> list[str]:
+    """A cycle of tasks each of which waits for the next; empty if there is none."""
+    for start in edges:
+        path = [start]
+        seen = {start}
+        while True:
+            following = [name for name in edges.get(path[-1], ()) if name in edges]
+            back = next((name for name in following if name in path), None)
+            if back is not None:
+                return path[path.index(back) :]
+            step = next((name for name in following if name not in seen), None)
+            if step is None:
+                break
+            seen.add(step)
+            path.append(step)
+    return []

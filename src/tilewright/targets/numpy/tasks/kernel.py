@@ -1,0 +1,380 @@
+"""A kernel of tasks: compile it once, launch it on a grid, under one schedule or many.
+
+    kernel = compile_tasks(module)
+    print(kernel.source)
+    kernel.launch((4, 4), [Descriptor(...), ...], RunOptions(schedules=20, seed=0))
+
+Clusters run one after another in launch order, x fastest; a kernel without clusters has clusters
+of one CTA. Under several schedules the launch starts from the same inputs each time, and every run
+must leave the same bits; sums by atomic updates of floats may differ by their rounding.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.ir.traversal import walk
+from tilewright.memory import UnitError
+from tilewright.memory.targets import TMEM_COLUMN_BYTES
+from tilewright.targets.numpy.api import (
+    Argument,
+    Array,
+    Buffer,
+    Descriptor,
+    Grid,
+    NumpyFault,
+    RunOptions,
+    RunReport,
+)
+from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.kernel import (
+    NumpyKernel,
+    full_grid,
+    kernel_of,
+    load_source,
+    write_kernel,
+)
+from tilewright.targets.numpy.machine import Deadlock
+from tilewright.targets.numpy.source import generate
+from tilewright.targets.numpy.support import HELPERS
+from tilewright.targets.numpy.support.blas import one_thread
+from tilewright.targets.numpy.tasks.cluster_sync import synchronise_clusters
+from tilewright.targets.numpy.tasks.faults import TaskFault, Teller
+from tilewright.targets.numpy.tasks.memory import CtaMemory, Turn
+from tilewright.targets.numpy.tasks.ops import RULES
+from tilewright.targets.numpy.tasks.ops.views import name_of
+from tilewright.targets.numpy.tasks.placement import Placement
+from tilewright.targets.numpy.tasks.prepare import prepare
+from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
+from tilewright.targets.numpy.tasks.signals import signals_of
+from tilewright.targets.numpy.tasks.support.cluster import Cluster, Tables
+from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
+from tilewright.targets.numpy.tasks.support.state import WARP
+from tilewright.targets.numpy.tasks.unit import TaskEmitter, TaskUnit, in_flight
+from tilewright.targets.numpy.tile.api import CODES
+
+_NUM_WARPS = "ttg.num-warps"
+_CLUSTER = ("ttg.cluster-dim-x", "ttg.cluster-dim-y", "ttg.cluster-dim-z")
+_FLOAT_SUMS = frozenset(("fadd",))
+_CLOSE = 1e-2
+"""How far sums of floats in another order may be apart, relative to the greatest."""
+_numbers = iter(range(1 << 62))
+
+
+@dataclass
+class TaskKernel(NumpyKernel):
+    """A compiled kernel of tasks."""
+
+    tables: Tables = field(default_factory=Tables)
+    cluster: Grid = (1, 1, 1)
+
+    @override
+    def launch(
+        self,
+        grid: Sequence[int],
+        arguments: Sequence[Argument],
+        options: RunOptions | None = None,
+    ) -> RunReport:
+        """Run all programs of the grid under `options.schedules` schedules."""
+        options = RunOptions(sources=self.sources) if options is None else options
+        shape = full_grid(grid)
+        if any(n % c for n, c in zip(shape, self.cluster, strict=True)):
+            raise ValueError(f"the grid {shape} is no multiple of the cluster {self.cluster}")
+        report = RunReport(programs=shape[0] * shape[1] * shape[2], batch_size=1)
+        started = time.perf_counter()
+        seeds = range(options.seed, options.seed + max(options.schedules, 1))
+        with np.errstate(all="ignore"), one_thread():
+            _Runs(self, shape, arguments, options, report).run(seeds)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    @property
+    def teller(self) -> Teller:
+        """Puts into words what goes wrong."""
+        return Teller(self.name, self.places, self.generated, self.filename, self.tables.signals)
+
+
+class _Runs:
+    """The runs of one launch, one for each schedule."""
+
+    def __init__(
+        self,
+        kernel: TaskKernel,
+        grid: Grid,
+        arguments: Sequence[Argument],
+        options: RunOptions,
+        report: RunReport,
+    ) -> None:
+        self._kernel = kernel
+        self._grid = grid
+        self._arguments = arguments
+        self._options = options
+        self._report = report
+        self._done = 0
+
+    def run(self, seeds: Sequence[int]) -> None:
+        buffers = [_buffer(each) for each in self._arguments]
+        arrays = {i: each.array for i, each in enumerate(buffers) if each is not None}
+        before = {i: array.copy() for i, array in arrays.items()} if len(seeds) > 1 else {}
+        first: dict[int, Array] = {}
+        for seed in seeds:
+            if first:
+                for i, array in arrays.items():
+                    if array.flags.writeable:
+                        array[...] = before[i]
+            self._once(seed, len(seeds))
+            self._report.schedules += 1
+            if len(seeds) == 1:
+                return
+            if not first:
+                first = {i: array.copy() for i, array in arrays.items()}
+                continue
+            for i, array in arrays.items():
+                self._require_same(i, buffers[i], array, first[i], seeds[0], seed)
+
+    def _require_same(
+        self, number: int, buffer: Buffer | None, array: Array, wanted: Array, first: int, seed: int
+    ) -> None:
+        if np.array_equal(_bits(array), _bits(wanted)):
+            return
+        assert buffer is not None
+        if self._is_sum(number) and _is_close(array, wanted):
+            return
+        index = tuple(int(i) for i in np.argwhere(_bits(array) != _bits(wanted))[0])
+        message = (
+            f"the result depends on the schedule: {buffer.name}[{', '.join(map(str, index))}] is "
+            f"{wanted[index]} under seed {first} and {array[index]} under seed {seed}"
+        )
+        diagnostic = Diagnostic(Severity.ERROR, message, None, CODES["schedule"])
+        note = (
+            "a wait or an arrival is missing: something is read before it is written, or written "
+            "again before it was read"
+        )
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, note))
+        raise TaskFault("schedule", diagnostic, None, self._sources, seed)
+
+    def _is_sum(self, number: int) -> bool:
+        """Whether floats are added to an argument in an order that is not fixed."""
+        return any(
+            site.rmw in _FLOAT_SUMS and site.root in (None, number) for site in self._kernel.sites
+        )
+
+    @property
+    def _sources(self) -> SourceManager | None:
+        return self._options.sources or self._kernel.sources
+
+    # -- one schedule ------------------------------------------------------------------------
+
+    def _once(self, seed: int, count: int) -> None:
+        kernel, options, report = self._kernel, self._options, self._report
+        memory = kernel.open_memory(kernel.sites, self._arguments, self._grid, options, report)
+        values = kernel.values(self._arguments, memory)
+        turn = Turn(memory)
+        pending = list(_clusters(self._grid, kernel.cluster))
+        recorder = SILENT if options.recorder is None else options.recorder()
+
+        def take() -> Grid | None:
+            if not pending:
+                return None
+            programs = pending.pop(0)
+            self._tell(len(programs), count)
+            return self._coordinates(programs[0])
+
+        while pending:
+            programs = pending.pop(0)
+            self._cluster(programs, turn, values, seed, recorder, take)
+            report.batches += 1
+            self._tell(len(programs), count)
+        memory.close()
+
+    def _tell(self, programs: int, count: int) -> None:
+        self._done += programs
+        if self._options.progress is not None:
+            self._options.progress(self._done, self._report.programs * count)
+
+    def _coordinates(self, program: int) -> Grid:
+        x, y, _ = self._grid
+        return program % x, program // x % y, program // (x * y)
+
+    def _cluster(
+        self,
+        programs: Sequence[int],
+        turn: Turn,
+        values: Sequence[Any],
+        seed: int,
+        recorder: Recorder,
+        take: Any,
+    ) -> None:
+        kernel, options = self._kernel, self._options
+        checked = options.check_uninitialised
+        cluster = Cluster(kernel.tables, seed, recorder, checked, take)
+        for program in programs:
+            memory = CtaMemory(turn, program)
+            cluster.ctas.append(
+                CtaRuntime(memory, self._grid, program, kernel.places, options, cluster)
+            )
+        threads = kernel.tables.num_warps * WARP
+        recorder.begin(cluster.ctas, seed)
+        for cta in cluster.ctas:
+            name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
+            steps: Any = kernel.function(cta, *values)
+            recorder.spawn(cluster.machine.spawn(name, steps, threads, cta), None)
+        try:
+            cluster.machine.run()
+            recorder.end()
+        except Deadlock as deadlock:
+            recorder.end(deadlock)
+            fault = kernel.teller.fault(deadlock, cluster, seed, self._sources)
+            raise recorder.fault(fault, self._sources) from None
+        except (NumpyFault, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            fault = kernel.teller.fault(error, cluster, seed, self._sources)
+            raise recorder.fault(fault, self._sources) from error
+        finally:
+            self._print(cluster)
+        found = recorder.verdict(self._sources)
+        if found is not None:
+            raise found
+
+    def _print(self, cluster: Cluster) -> None:
+        for cta in cluster.ctas:
+            for _, line in cta.printed:
+                if self._options.output is not None:
+                    self._options.output(line)
+                else:
+                    sys.stdout.write(f"{line}\n")
+
+
+def _buffer(argument: Argument) -> Buffer | None:
+    if isinstance(argument, Descriptor):
+        return argument.buffer
+    return argument if isinstance(argument, Buffer) else None
+
+
+def _bits(array: Array) -> Array:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def _is_close(one: Array, other: Array) -> bool:
+    a, b = (each.astype(np.float64) for each in (one, other))
+    return bool(np.abs(a - b).max() <= _CLOSE * max(np.abs(b).max(), 1e-30))
+
+
+def _clusters(grid: Grid, cluster: Grid) -> Iterator[list[int]]:
+    """The programs of each cluster, x fastest in both."""
+    corners = product(*(range(0, n, c) for n, c in zip(grid[::-1], cluster[::-1], strict=True)))
+    for z, y, x in corners:
+        yield [
+            (x + i) + grid[0] * ((y + j) + grid[1] * (z + k))
+            for k, j, i in product(*(range(c) for c in cluster[::-1]))
+        ]
+
+
+# Compilation.
+
+
+def compile_tasks(
+    module: ModuleOp,
+    *,
+    name: str | None = None,
+    sources: SourceManager | None = None,
+    num_warps: int = 4,
+    cluster: Sequence[int] | None = None,
+) -> TaskKernel:
+    """The kernel in `module`, or the one called `name`; the module is not changed."""
+    module = prepare(module, sources)
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    kernel = kernel_of(functions, name, sources)
+    extents = _cluster(module, cluster)
+    if extents != (1, 1, 1):
+        synchronise_clusters(module, kernel)
+    unit = TaskUnit(functions, RULES, sources, keeps_terms=False)
+    unit.calls.append(kernel.sym_name.data)
+    unit.in_flight = in_flight(module)
+    _place(unit, kernel)
+    signals = signals_of(module, _namer(unit), lambda op: unit.place(op.location))
+    emitter = TaskEmitter(unit)
+    emitter.pause()
+    parameters = write_kernel(emitter, kernel)
+    emitter.effect(f"{{0}}.leave({unit.place(kernel.location)})", emitter.runtime)
+    docstring = f"NumPy code of the tasks of the kernel `{kernel.sym_name.data}`."
+    generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
+    filename = f"<tilewright tasks {kernel.sym_name.data} #{next(_numbers)}>"
+    tables = Tables(
+        tuple(unit.kinds),
+        unit.placement.settled(),
+        unit.placement.smem_bytes,
+        unit.placement.tmem_columns,
+        _attribute(module, _NUM_WARPS) or num_warps,
+        signals,
+    )
+    return TaskKernel(
+        kernel.sym_name.data,
+        parameters,
+        tuple(unit.sites),
+        tuple(unit.places),
+        unit.largest,
+        generated,
+        load_source(generated, filename),
+        filename,
+        sources,
+        tables=tables,
+        cluster=extents,
+    )
+
+
+def _cluster(module: ModuleOp, given: Sequence[int] | None) -> Grid:
+    """How many programs run together: as the module says, or as given."""
+    written = [_attribute(module, key) for key in _CLUSTER]
+    extents = written if any(written) else list(given or ())
+    x, y, z = (*(extent or 1 for extent in extents), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def _place(unit: TaskUnit, kernel: FuncOp) -> None:
+    """Give every allocation its place."""
+    placement: Placement = unit.placement
+    taken: dict[str, int] = {}
+    for op in walk(kernel):
+        if not isinstance(op, LocalAllocOp | TMEMAllocOp):
+            continue
+        hint = name_of(op) or "buffer"
+        number = taken[hint] = taken.get(hint, 0) + 1
+        text = hint if number == 1 else f"{hint}_{number}"
+        try:
+            placement.add(op, text, unit.place(op.location))
+        except UnitError as error:
+            found = Diagnostic(Severity.ERROR, str(error), op.location, "TW6001")
+            raise Unsupported(found, unit.sources) from None
+    unit.pitch = placement.tmem_columns * TMEM_COLUMN_BYTES
+
+
+def _namer(unit: TaskUnit) -> Any:
+    placement = unit.placement
+
+    def name(value: SSAValue) -> str | None:
+        owner = value.owner
+        number = placement.numbers.get(owner) if isinstance(owner, Operation) else None
+        return None if number is None else placement.allocations[number].name
+
+    return name
+
+
+def _attribute(module: ModuleOp, key: str) -> int | None:
+    found = module.attributes.get(key)
+    return found.value.data if isinstance(found, IntegerAttr) else None

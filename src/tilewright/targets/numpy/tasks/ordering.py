@@ -1,0 +1,447 @@
+"""Feeds the ordering checker from a run of tasks, and puts what it finds into words.
+
+    log = OrderingLog()
+    kernel.launch(grid, arguments, RunOptions(schedules=20, recorder=log.recorder))
+
+A cluster with findings ends the launch with an `OrderingFault`: its text has every finding with
+the two lines, the bytes, the missing order, the smallest fix and the schedule it was seen in.
+Warnings (buffers that nobody reads) and what was not analysed are gathered in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from typing_extensions import override
+from xdsl.ir import Attribute
+
+from tilewright.analysis.ordering import (
+    TITLES,
+    Access,
+    Checker,
+    Finding,
+    FindingKind,
+    PossibleSignal,
+    Region,
+    Strand,
+)
+from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
+from tilewright.targets.numpy.api import Grid, NumpyFault
+from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
+from tilewright.targets.numpy.source import short_place
+from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.tasks.faults import TaskFault
+from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.support.arena import Arena, View
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
+from tilewright.targets.numpy.tile.api import FaultKind
+
+Actor: TypeAlias = Task | AsyncOperation
+
+ORDERING_CODES: dict[FindingKind, str] = {
+    "race": "TW6130",
+    "overwritten": "TW6131",
+    "wait": "TW6132",
+    "fence": "TW6133",
+    "count": "TW6134",
+    "phase": "TW6135",
+    "bytes": "TW6136",
+    "init": "TW6137",
+    "arrive": "TW6138",
+    "unread": "TW6139",
+}
+_FAULT_KINDS: dict[FindingKind, FaultKind] = {
+    "race": "race",
+    "overwritten": "race",
+    "wait": "not arrived",
+    "fence": "race",
+    "count": "barrier",
+    "phase": "barrier",
+    "bytes": "barrier",
+    "init": "barrier",
+    "arrive": "deadlock",
+}
+Locate: TypeAlias = Callable[[int | None], Attribute | None]
+"""Where in the author's file a place is."""
+
+
+class OrderingFault(TaskFault):
+    """Something is not ordered that must be."""
+
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        diagnostics: Sequence[Diagnostic],
+        kind: FaultKind,
+        program: Grid | None,
+        sources: SourceManager | None,
+        seed: int,
+    ) -> None:
+        super().__init__(kind, diagnostics[0], program, sources, seed)
+        self.findings = tuple(findings)
+        rest = (pretty(each, sources) for each in diagnostics[1:])
+        self.args = ("\n".join([str(self.args[0]), *rest]),)
+
+
+@dataclass
+class OrderingLog:
+    """What was learnt over all schedules and clusters."""
+
+    wants_timeline: bool = False
+    schedules: int = 0
+    clusters: int = 0
+    timeline: Timeline | None = None
+    """Of the first cluster, or of the one that failed."""
+    not_analysed: dict[str, None] = field(default_factory=dict[str, None])
+    _written: dict[str, tuple[Place, Access]] = field(
+        default_factory=dict[str, tuple[Place, Access]]
+    )
+    _read: set[str] = field(default_factory=set[str])
+
+    def recorder(self) -> OrderingRecorder:
+        """One for each schedule."""
+        self.schedules += 1
+        return OrderingRecorder(self)
+
+    def ended(self, checker: Checker, places: Sequence[Place]) -> None:
+        """A cluster ran to its end."""
+        self.clusters += 1
+        self.not_analysed.update(checker.not_analysed)
+        self._read |= checker.read_owners()
+        for owner, access in checker.unread().items():
+            self._written.setdefault(owner, (places[access.place], access))
+
+    def warnings(self) -> list[Diagnostic]:
+        """Buffers that were written, and read in no run."""
+        found: list[Diagnostic] = []
+        for owner, (place, access) in self._written.items():
+            if owner in self._read:
+                continue
+            message = f"{TITLES['unread']}: nobody reads {owner}, which {access.task} writes here"
+            code = ORDERING_CODES["unread"]
+            made = Diagnostic(Severity.WARNING, message, place.location, code)
+            text = f"in none of {self.clusters} runs; without it there is room for more stages"
+            made.notes.append(Diagnostic(Severity.NOTE, text))
+            found.append(made)
+        return found
+
+
+class OrderingRecorder(Recorder):
+    """Tells a checker of everything."""
+
+    finds_conflicts = True
+
+    def __init__(self, log: OrderingLog) -> None:
+        self._log = log
+        self._checker = Checker()
+        self._places: Sequence[Place] = ()
+        self._seed = 0
+        self._program: Grid | None = None
+        self._many = False
+        self._stuck: Finding | None = None
+        self._timeline: TimelineBuilder | None = None
+        self._strands: dict[Actor, Strand] = {}
+        self._copies: dict[str, list[Strand]] = {}
+        self._held: dict[tuple[AsyncOperation, int, tuple[int, ...], int], Access] = {}
+
+    @override
+    def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
+        cluster = ctas[0].cluster
+        signals = cluster.tables.signals
+
+        def possible(name: str) -> list[PossibleSignal]:
+            return [PossibleSignal(s.task, s.place, s.op) for s in signals.get(name, ())]
+
+        self._checker = Checker(possible)
+        self._places = ctas[0].places
+        self._seed, self._program = seed, ctas[0].coordinates(0)
+        self._many = len(ctas) > 1
+        self._stuck = None
+        self._strands, self._copies, self._held = {}, {}, {}
+        for cta in ctas:
+            for arena in (cta.smem, cta.tmem):
+                tail = f" of CTA {arena.cta}" if self._many else ""
+                self._checker.memory(_key(arena), f"{arena.name}{tail}", arena.size)
+        self._timeline = None
+        if self._log.wants_timeline:
+            title = f"program {self._program}, schedule with seed {seed}"
+            self._timeline = TimelineBuilder(title)
+
+    @override
+    def end(self, deadlock: Deadlock | None = None) -> None:
+        if deadlock is None:
+            self._log.ended(self._checker, self._places)
+            self._keep_timeline(replaces=False)
+            return
+        waits = [
+            (strand, each.wait.subject.key, _parity(each.wait.what), each.wait.place)
+            for each in deadlock.stuck
+            if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.place, int)
+            for strand in self._strands.values()
+            if strand.name == each.task and not strand.operation
+        ]
+        self._stuck = self._checker.stuck(waits)
+
+    def _keep_timeline(self, replaces: bool) -> None:
+        if self._timeline is not None and (replaces or self._log.timeline is None):
+            self._log.timeline = self._timeline.done()
+
+    # -- what is raised ----------------------------------------------------------------------
+
+    @override
+    def verdict(self, sources: SourceManager | None) -> NumpyFault | None:
+        findings = self._checker.findings()
+        return self._fault_of(findings, [], sources) if findings else None
+
+    @override
+    def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
+        findings = self._checker.findings()
+        if fault.kind == "deadlock":
+            if self._stuck is not None:
+                _hint(fault.diagnostic, self._stuck, self._location)
+                findings.append(self._stuck)
+            made = self._fault_of(findings, [fault.diagnostic], sources)
+            made.kind = "deadlock"
+            return made
+        rest = f"what follows the fault of the schedule with seed {self._seed}"
+        self._log.not_analysed[rest] = None
+        if not findings:
+            self._keep_timeline(replaces=True)
+            return fault
+        return self._fault_of(findings, [], sources, after=fault.diagnostic)
+
+    def _fault_of(
+        self,
+        findings: Sequence[Finding],
+        others: Sequence[Diagnostic],
+        sources: SourceManager | None,
+        after: Diagnostic | None = None,
+    ) -> OrderingFault:
+        told = [each for each in findings if each is not self._stuck]
+        diagnostics = [self._diagnostic(each) for each in told]
+        if after is not None:
+            text = f"the run ended here: {after.message}"
+            diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
+        if self._timeline is not None:
+            self._timeline.timeline.notes.extend(each.message for each in diagnostics)
+        self._keep_timeline(replaces=True)
+        kind = _FAULT_KINDS[findings[0].kind] if findings else "deadlock"
+        return OrderingFault(
+            findings, [*diagnostics, *others], kind, self._program, sources, self._seed
+        )
+
+    def _location(self, place: int | None) -> Attribute | None:
+        return None if place is None else self._places[place].location
+
+    def _diagnostic(self, finding: Finding) -> Diagnostic:
+        made = Diagnostic(
+            Severity.ERROR,
+            finding.message,
+            self._location(finding.place),
+            ORDERING_CODES[finding.kind],
+        )
+        if finding.first is not None:
+            text = f"the other access: {finding.first}"
+            made.notes.append(self._note(text, finding.first.place))
+        made.notes.extend(self._note(each.text, each.place) for each in finding.notes)
+        _explain(made, finding, self._location)
+        program = f"program {self._program}, " if self._program is not None else ""
+        made.notes.append(self._note(f"witness: {program}schedule with seed {self._seed}"))
+        if finding.others:
+            noun = "pair" if finding.others == 1 else "pairs"
+            text = f"{finding.others} more {noun} of accesses for the same reason"
+            made.notes.append(self._note(text))
+        return made
+
+    def _note(self, text: str, place: int | None = None) -> Diagnostic:
+        return Diagnostic(Severity.NOTE, text, self._location(place))
+
+    def _where(self, place: int) -> str:
+        location = self._location(place)
+        return "" if location is None else short_place(location)
+
+    # -- tasks -------------------------------------------------------------------------------
+
+    @override
+    def spawn(self, task: Task, parent: Task | None) -> None:
+        above = None if parent is None else self._strands[parent]
+        self._strands[task] = self._checker.task(task.name, above)
+        if self._timeline is not None:
+            self._timeline.lane("task", task.name)
+
+    @override
+    def join(self, task: Task, others: Sequence[Task]) -> None:
+        self._checker.join(self._strands[task], [self._strands[each] for each in others])
+
+    # -- memory ------------------------------------------------------------------------------
+
+    @override
+    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
+        strand = self._strands[actor]
+        access = None
+        if isinstance(actor, AsyncOperation):
+            access = self._held.get(_held_key(actor, view))
+        if access is None:
+            access = self._checker.access(strand, deed, _region(view), proxy, place)
+        elif access.deed != deed:
+            access = replace(access, deed=deed)  # an accumulator that is read to be written
+        self._checker.takes_effect(access, strand)
+        if self._timeline is not None:
+            label = f"{access} {self._where(place)}"
+            tell = self._timeline.read if deed == "read" else self._timeline.wrote
+            tell(self._named(view), label)
+
+    def _named(self, view: View) -> str:
+        return f"CTA {view.arena.cta} {view.name}" if self._many else view.name
+
+    # -- memory barriers ---------------------------------------------------------------------
+
+    @override
+    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
+        owner = barrier.name if barrier.root is None else barrier.root.name
+        strand = self._strands[actor]
+        self._checker.init(strand, barrier.key, barrier.name, owner, barrier.count, place)
+
+    @override
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
+        strand = self._strands[actor]
+        if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
+            # It arrives when the copies that its task issued before are done.
+            before = [s for s in self._copies[strand.name] if s.event < strand.event]
+            self._checker.join(strand, before)
+        self._checker.arrive(strand, barrier.key, count, place)
+        self._mark(strand, "arrive", f"arrives on {barrier.name}", place)
+
+    @override
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
+        strand = self._strands[actor]
+        self._checker.expect(strand, barrier.key, size_bytes, place)
+        self._mark(strand, "expect", f"announces {size_bytes} bytes to {barrier.name}", place)
+
+    @override
+    def deliver(
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+    ) -> None:
+        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, place)
+
+    @override
+    def phase(self, barrier: Barrier, phase: int) -> None:
+        self._checker.phase(barrier.key)
+        if self._timeline is not None:
+            name = f"CTA {barrier.cta} {barrier.name}" if self._many else barrier.name
+            self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} ends")
+
+    @override
+    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        if self._timeline is not None:
+            label = f"waits for parity {parity} of {barrier.name} {self._where(place)}"
+            self._timeline.begin("task", task.name, "wait", "wait", label)
+
+    @override
+    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        self._checker.waited(self._strands[task], barrier.key, parity, place)
+        if self._timeline is not None:
+            self._timeline.finish("task", task.name, "wait")
+
+    # -- operations --------------------------------------------------------------------------
+
+    @override
+    def issue(self, operation: AsyncOperation) -> None:
+        assert operation.issuer is not None and isinstance(operation.place, int)
+        checker, place = self._checker, operation.place
+        issuer = self._strands[operation.issuer]
+        strand = checker.issue(issuer, operation.what, operation.engine, operation.in_order)
+        self._strands[operation] = strand
+        iteration = checker.visit(issuer.name, place, "issue")
+        if operation.engine.startswith("cp.async"):
+            self._copies.setdefault(issuer.name, []).append(strand)
+        for held in operation.held:
+            deed: Deed = "write" if held.writes else "read"
+            proxy = _proxy(operation, held.view)
+            access = checker.access(strand, deed, _region(held.view), proxy, place, iteration)
+            self._held[_held_key(operation, held.view)] = access
+        if self._timeline is not None:
+            label = f"{operation.what}, issued by {issuer.name} {self._where(place)}"
+            self._timeline.begin("engine", operation.engine, operation, "operation", label)
+
+    @override
+    def complete(self, operation: AsyncOperation) -> None:
+        if self._timeline is not None:
+            self._timeline.finish("engine", operation.engine, operation)
+
+    @override
+    def waited_group(
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+    ) -> None:
+        strands = [self._strands[each] for each in operations]
+        self._checker.join(self._strands[task], strands)
+
+    # -- barriers of threads, fences ---------------------------------------------------------
+
+    @override
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        self._checker.came(self._strands[task], barrier, generation)
+        self._mark(self._strands[task], "arrive", f"comes to {barrier.name}", place)
+
+    @override
+    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        self._checker.went(self._strands[task], barrier, generation)
+
+    @override
+    def fence(self, task: Task, kind: str, place: int) -> None:
+        if kind == "async_shared":
+            self._checker.fence(self._strands[task])
+        self._mark(self._strands[task], "fence", f"fence {kind}", place)
+
+    def _mark(self, strand: Strand, style: str, label: str, place: int) -> None:
+        if self._timeline is not None and not strand.operation:
+            text = f"{label} {self._where(place)}"
+            self._timeline.mark("task", strand.name, style, text)
+
+
+def _key(arena: Arena) -> tuple[int, bool]:
+    return arena.cta, arena.is_tensor_memory
+
+
+def _region(view: View) -> Region:
+    owner = view.leaf or view.root.name
+    return Region(_key(view.arena), view.name, owner, view.cells, view.root.place)
+
+
+def _held_key(
+    operation: AsyncOperation, view: View
+) -> tuple[AsyncOperation, int, tuple[int, ...], int]:
+    return operation, view.start, view.shape, view.arena.cta
+
+
+def _proxy(operation: AsyncOperation, view: View) -> Proxy:
+    if view.arena.is_tensor_memory:
+        return "tensor"
+    return "generic" if operation.engine.startswith("cp.async") else "async"
+
+
+def _parity(what: str) -> int:
+    """The parity in the text of a wait: `the phase of parity 1 of empty[0] to end`."""
+    return int(what.partition("parity ")[2][:1] or 0)
+
+
+def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:
+    cause = finding.cause
+    made.notes.append(Diagnostic(Severity.NOTE, f"missing: {cause.missing}"))
+    made.notes.extend(
+        Diagnostic(Severity.NOTE, each.text, locate(each.place)) for each in cause.details
+    )
+    fix = f"smallest fix: {cause.fix.text}"
+    made.notes.append(Diagnostic(Severity.NOTE, fix, locate(cause.fix.place)))
+
+
+def _hint(made: Diagnostic, finding: Finding, locate: Locate) -> None:
+    """Say in the report on a deadlock what is most likely wrong."""
+    text = f"most likely: {finding.message}"
+    made.notes.append(Diagnostic(Severity.NOTE, text, locate(finding.place)))
+    _explain(made, finding, locate)

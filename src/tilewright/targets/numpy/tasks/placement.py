@@ -1,0 +1,118 @@
+"""Where buffers lie: the kind of every buffer type in bytes, and an offset for every allocation.
+
+Buffers that share a storage-alias spec have been placed by then (`tlx-storage-alias-lowering`):
+they are views of one allocation. Allocations follow each other in the order of the program, each
+at a multiple of what its layout asks for; none shares bytes with another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation
+
+from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttng.attributes import TensorMemoryEncoding, unwrapped
+from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.memory import Memory, UnitError
+from tilewright.memory.targets import TMEM_ALLOCATION_GRANULE, TMEM_COLUMN_BYTES, TMEM_ROWS
+from tilewright.passes.tlx.storage_alias.buffers import memory_of, rows_of, span_bits
+from tilewright.targets.numpy.dtypes import scalar_type
+from tilewright.targets.numpy.tasks.support.arena import Allocation, Kind
+
+_BYTE = 8
+
+
+@dataclass
+class Placement:
+    """Allocations so far."""
+
+    smem_bytes: int = 0
+    tmem_columns: int = 0
+    allocations: list[Allocation] = field(default_factory=list[Allocation])
+    numbers: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """By the op that makes them."""
+
+    def add(self, op: LocalAllocOp | TMEMAllocOp, name: str, place: int) -> None:
+        """Give an allocation the next free place."""
+        type = op.results[0].type
+        assert isinstance(type, MemDescType)
+        size = span_bits(type) // _BYTE
+        if isinstance(op, LocalAllocOp):
+            offset = _aligned(self.smem_bytes, op.alignment_bytes)
+            self.smem_bytes = offset + size
+        else:
+            column = _aligned(self.tmem_columns, TMEM_ALLOCATION_GRANULE)
+            self.tmem_columns = column + size // TMEM_COLUMN_BYTES
+            offset = column * TMEM_COLUMN_BYTES
+        self.numbers[op] = len(self.allocations)
+        self.allocations.append(Allocation(name, kind_of(type, 0), offset, size, place))
+
+    def settled(self) -> tuple[Allocation, ...]:
+        """The allocations, once the length of a row of tensor memory is known."""
+        pitch = self.tmem_columns * TMEM_COLUMN_BYTES
+        return tuple(
+            Allocation(each.name, settled(each.kind, pitch), each.offset, each.size, each.place)
+            for each in self.allocations
+        )
+
+
+def _aligned(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+def dtype_of(type: MemDescType) -> np.dtype[Any]:
+    """Of an element; what NumPy has no number for is a row of bytes."""
+    found = scalar_type(type)
+    if found is not None:
+        return found.dtype
+    element = type.element_type
+    if isinstance(element, IntegerType):
+        return np.dtype(f"V{-(-element.width.data // _BYTE)}")
+    raise UnitError(f"NumPy has no type like '{element}'")
+
+
+def kind_of(type: MemDescType, pitch: int) -> Kind:
+    """What a type says about bytes; rows of tensor memory are `pitch` apart, -1 if not known."""
+    dtype = dtype_of(type)
+    if memory_of(type) is Memory.TMEM:
+        return settled(_tensor_memory(type, dtype), pitch)
+    copies, tile = type.shape[: -type.layout_rank], type.shape[-type.layout_rank :]
+    unit = span_bits(type) // _BYTE // prod(copies)
+    return Kind(type.shape, (*_steps(copies, unit), *_steps(tile, dtype.itemsize)), dtype)
+
+
+def _steps(shape: tuple[int, ...], unit: int) -> tuple[int, ...]:
+    """Strides of dimensions in row-major order."""
+    return tuple(unit * prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+_ROW = -1
+"""Stands for the length of a row of tensor memory until that is known."""
+
+
+def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> Kind:
+    copies = type.shape[:-2]
+    unit = span_bits(type) // _BYTE // prod(copies)
+    rows, columns = type.shape[-2:]
+    layout = unwrapped(type.encoding)
+    spread = layout.col_stride if isinstance(layout, TensorMemoryEncoding) else 1
+    step = dtype.itemsize * spread
+    fits = rows <= TMEM_ROWS and columns * step <= unit
+    is_plain = isinstance(layout, TensorMemoryEncoding) and fits and not layout.fp4_padded
+    strides = (*_steps(copies, unit), _ROW, step)
+    block = None if is_plain else (min(rows_of(type), TMEM_ROWS), unit)
+    return Kind(type.shape, strides, dtype, in_tensor_memory=True, block=block)
+
+
+def settled(kind: Kind, pitch: int) -> Kind:
+    """`kind` with the length of a row filled in."""
+    if not kind.in_tensor_memory or not pitch:
+        return kind
+    strides = tuple(pitch if stride == _ROW else stride for stride in kind.strides)
+    return Kind(kind.shape, strides, kind.dtype, True, kind.block)

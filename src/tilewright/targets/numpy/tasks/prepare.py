@@ -1,0 +1,79 @@
+"""IR made ready: calls inlined, aliases placed, cleaned up; on a copy.
+
+Storage aliasing is lowered with ``placement=explicit``: buffers keep the names and indices that
+the author gave them, and reports speak of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tt.functions import CallOp, FuncOp
+from tilewright.ir.diagnostics import DiagnosticEngine, SourceManager
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.canonicalize import canonicalize
+from tilewright.passes.cse import eliminate_common_subexpressions
+from tilewright.passes.dce import eliminate_dead_code
+from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
+from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
+
+
+def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
+    """A copy of `module` that can be written as tasks."""
+    module = module.clone()
+    inline_calls(module)
+    engine = DiagnosticEngine(sources=sources)
+    StorageAliasLowering(placement="explicit", record=False).run(module, engine)
+    engine.raise_if_errors()
+    RewriteLocalAlias().run(module, engine)
+    engine.raise_if_errors()
+    rewriter = Rewriter()
+    canonicalize(module)
+    eliminate_common_subexpressions(module, rewriter)
+    eliminate_dead_code(module, rewriter)
+    return module
+
+
+def inline_calls(module: ModuleOp) -> None:
+    """Put the bodies of called functions of one block in place of the calls.
+
+    What is allocated in a function is allocated once for every call, as on a GPU. Functions of
+    several blocks, which can only compute, stay calls.
+    """
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    changed = True
+    while changed:
+        changed = False
+        for call in list(_calls(module)):
+            callee = functions.get(call.callee.root_reference.data)
+            if callee is None or callee.is_declaration or len(callee.body.blocks) != 1:
+                continue
+            if any(op is callee for op in _ancestors(call)):
+                continue
+            _inline(call, callee)
+            changed = True
+
+
+def _calls(module: ModuleOp) -> Iterator[CallOp]:
+    return (op for op in walk(module) if isinstance(op, CallOp))
+
+
+def _ancestors(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def _inline(call: CallOp, callee: FuncOp) -> None:
+    block = callee.body.blocks[0]
+    mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, call.operands, strict=True))
+    end = block.last_op
+    assert end is not None
+    made = [op.clone(value_mapper=mapped) for op in block.ops if op is not end]
+    returned = [mapped.get(value, value) for value in end.operands]
+    Rewriter().replace_op(call, made, returned)

@@ -1,0 +1,141 @@
+"""Who is told what happens in a run of tasks: one object, every event.
+
+The runtime calls a `Recorder` for each access to on-chip memory, each arrival and wait, each
+asynchronous operation. The default does nothing. A checker of orderings derives from it and keeps
+its clocks; a timeline keeps the events. Events come in the order in which they happen.
+
+An *actor* is a task, or an asynchronous operation while it finishes: what a copy writes is written
+by the copy, not by the task that issued it. Operations of an engine that works `in_order` follow
+each other; others are ordered after their issuer only.
+
+==============================  ==================================================================
+event                           orders
+==============================  ==================================================================
+``spawn``, ``join``             what the parent did before -> the tasks -> what it does after
+``issue`` -> ``complete``       what the issuer did before -> what the operation does
+``arrive``/``deliver`` ->       what the actor did before -> whoever waits for the phase that this
+``phase`` -> ``waited``         completes
+``waited_group``                the operations -> what the task does after
+``named`` -> ``named_waited``   all who came in one generation -> those who waited for it
+``fence``                       accesses of one proxy -> accesses of another
+==============================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tilewright.ir.diagnostics import SourceManager
+    from tilewright.targets.numpy.api import NumpyFault
+    from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
+    from tilewright.targets.numpy.tasks.faults import TaskFault
+    from tilewright.targets.numpy.tasks.support.arena import View
+    from tilewright.targets.numpy.tasks.support.barriers import Barrier
+    from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+    from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
+
+    Actor: TypeAlias = Task | AsyncOperation
+
+Deed: TypeAlias = Literal["read", "write"]
+Proxy: TypeAlias = Literal["generic", "async", "tensor"]
+"""Through which path memory is reached: by threads, by copy engines and the shared-memory side of
+matrix units, by the tensor-memory side of matrix units and its loads and stores."""
+GroupKind: TypeAlias = Literal["copies", "stores", "products"]
+"""What is waited for by counting: cp.async groups, TMA stores, wgmma."""
+
+
+class Recorder:
+    """Told of everything; does nothing."""
+
+    finds_conflicts = False
+    """Whether it finds accesses that disturb operations itself: the run then goes on after one."""
+
+    def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
+        """The run ends with a fault; what is raised instead."""
+        return fault
+
+    def verdict(self, sources: SourceManager | None) -> NumpyFault | None:
+        """The CTAs ran to their end; what is raised nevertheless."""
+        return None
+
+    def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
+        """The CTAs of a cluster start; their memories are empty."""
+
+    def end(self, deadlock: Deadlock | None = None) -> None:
+        """They are over, or nothing can happen any more."""
+
+    # -- tasks -------------------------------------------------------------------------------
+
+    def spawn(self, task: Task, parent: Task | None) -> None:
+        """A task starts; a CTA's first one has no parent."""
+
+    def join(self, task: Task, others: Sequence[Task]) -> None:
+        """`task` goes on after `others` have ended."""
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def alloc(self, actor: Actor, view: View, place: int) -> None:
+        """A buffer begins: whatever its bytes hold is of no meaning."""
+
+    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
+        """Bytes are read or written; `view.cells` finds them in a table of the arena."""
+
+    # -- memory barriers ---------------------------------------------------------------------
+
+    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
+        """A barrier is made."""
+
+    def invalidate(self, actor: Actor, barrier: Barrier, place: int) -> None:
+        """A barrier ends."""
+
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
+        """`count` arrivals, just before they count."""
+
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
+        """Bytes are announced, just before the arrival that goes with it."""
+
+    def deliver(
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+    ) -> None:
+        """An operation has delivered bytes, just before they count."""
+
+    def phase(self, barrier: Barrier, phase: int) -> None:
+        """Phase number `phase` (from 0) is complete, by the last arrival or delivery."""
+
+    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        """A task comes to a wait."""
+
+    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        """It goes on; `barrier.phase` phases are complete."""
+
+    # -- asynchronous operations -------------------------------------------------------------
+
+    def issue(self, operation: AsyncOperation) -> None:
+        """An operation is under way."""
+
+    def complete(self, operation: AsyncOperation) -> None:
+        """It is done; what it did came right before, with the operation as actor."""
+
+    def commit(self, task: Task, kind: GroupKind, place: int) -> None:
+        """Operations issued since the last time are a group."""
+
+    def waited_group(
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+    ) -> None:
+        """`task` knows from here on that the operations are done."""
+
+    # -- barriers of threads, fences ---------------------------------------------------------
+
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        """Threads come to a named, or the cluster's, barrier; it opens as `generation`."""
+
+    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        """They go on."""
+
+    def fence(self, task: Task, kind: str, place: int) -> None:
+        """A fence: `async_shared`, `gpu`, `sys` or `mbarrier_init`."""
+
+
+SILENT = Recorder()

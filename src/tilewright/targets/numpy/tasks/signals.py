@@ -1,0 +1,71 @@
+"""Which tasks signal which barriers, told from the IR: who could have helped in a deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.ttg.copies import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttng.barriers import ArriveBarrierOp, BarrierExpectOp
+from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
+from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMAGatherOp
+from tilewright.ir.traversal import walk
+from tilewright.targets.numpy.tasks.support.cluster import Signal
+from tilewright.targets.numpy.tasks.unit import source_of
+
+_OTHERS = frozenset(
+    (
+        "ttng.async_clc_try_cancel",
+        "ttng.async_copy_mbarrier_arrive",
+        "ttng.async_bulk_copy_global_to_local",
+        "ttg.async_remote_shmem_store",
+        "ttg.async_remote_shmem_copy",
+        "ttng.tmem_copy",
+    )
+)
+
+
+def _barriers(op: Operation) -> Sequence[SSAValue]:
+    """The barriers an op signals, itself or when it finishes."""
+    if isinstance(op, ArriveBarrierOp | BarrierExpectOp):
+        return (op.alloc,)
+    if isinstance(op, AsyncTMACopyGlobalToLocalOp | AsyncTMAGatherOp | TCGen5CommitOp):
+        return (op.barrier,)
+    if isinstance(op, TCGen5MMAOp | TCGen5MMAScaledOp):
+        return tuple(op.barriers)
+    if isinstance(op, AsyncCopyGlobalToLocalOp):
+        return () if op.barrier is None else (op.barrier,)
+    return tuple(op.operands) if op.name in _OTHERS else ()
+
+
+def signals_of(
+    module: ModuleOp, names: Callable[[SSAValue], str | None], place: Callable[[Operation], int]
+) -> dict[str, list[Signal]]:
+    """By the name of the allocation, the ops that signal its barriers."""
+    found: dict[str, list[Signal]] = {}
+    for op in walk(module):
+        for barrier in _barriers(op):
+            name = names(source_of(barrier))
+            if name is not None:
+                found.setdefault(name, []).append(Signal(_task_of(op), op.name, place(op)))
+    return found
+
+
+def _task_of(op: Operation) -> str:
+    """The task that an op is in."""
+    for child, parent in _up(op):
+        if parent.name == "ttg.warp_specialize":
+            return "default"
+        if parent.name == "ttg.warp_specialize.partitions":
+            region = child.parent_region()
+            return f"partition{list(parent.regions).index(region) if region else 0}"
+    return "default"
+
+
+def _up(op: Operation) -> Iterator[tuple[Operation, Operation]]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield op, parent
+        op, parent = parent, parent.parent_op()

@@ -1,0 +1,313 @@
+"""On-chip memory of a CTA as bytes, and views of them.
+
+Shared memory is a row of bytes. Tensor memory is 128 rows of columns, 4 bytes each; here it is a
+row of bytes as well, one memory row after the other, so a tile is strided by the length of a row.
+
+A view is a start, a shape and strides in bytes: buffers that share bytes really do. Elements of a
+tile lie in row-major order; how hardware permutes them within the tile is not modelled, and nobody
+can tell, because every access to a buffer sees the same order. Tiles of tensor memory that are not
+plain (several blocks, scale factors) take the same rows and columns, filled in row-major order.
+
+    cells      a view of a table with one entry per byte of the arena: what bytes an access touches
+    pending    parts that asynchronous operations still read or write
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a buffer type says about bytes."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In bytes; those of tensor memory count rows by `pitch`."""
+    dtype: np.dtype[Any]
+    in_tensor_memory: bool = False
+    block: tuple[int, int] | None = None
+    """Rows and bytes of the part of each row that a tile fills in row-major order."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A buffer and its place."""
+
+    name: str
+    kind: Kind
+    offset: int
+    """In bytes of the arena's first row."""
+    size: int
+    """Bytes, of each row in tensor memory."""
+    place: int
+
+
+@dataclass(eq=False)
+class Arena:
+    """One memory of one CTA."""
+
+    name: str
+    cta: int
+    """Rank in the cluster."""
+    size: int
+    """Bytes, all rows."""
+    pitch: int = 0
+    """Bytes of a row of tensor memory, 0 for shared memory."""
+    is_tracked: bool = True
+    pending: list[Held] = field(default_factory=lambda: list[Held]())
+
+    def __post_init__(self) -> None:
+        self.data = np.full(self.size, 0xFF, np.uint8)  # poison: NaN in every float type
+        self.filled = np.zeros(self.size if self.is_tracked else 0, np.bool_)
+
+    @property
+    def is_tensor_memory(self) -> bool:
+        return self.pitch > 0
+
+
+@dataclass(eq=False)
+class Held:
+    """Bytes that an operation works on."""
+
+    view: View
+    writes: bool
+    operation: AsyncOperation
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Some bytes of an arena as a tensor."""
+
+    arena: Arena
+    name: str
+    start: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    root: Allocation
+    block: tuple[int, int] | None = None
+    levels: tuple[tuple[int | None, int], ...] = ()
+    """Radices and strides of the first dimension, where it is not a single stride."""
+    problem: str | None = None
+    """Why it is nowhere; told when it is used."""
+    leaf: str = ""
+    """The buffer of a storage alias it belongs to; these share bytes."""
+    peers: tuple[Arena, ...] = ()
+    """The same memory of all CTAs of the cluster, by rank."""
+
+    # -- views -------------------------------------------------------------------------------
+
+    def index(self, number: Any) -> View:
+        """One of several buffers; of a row of single elements, a row of one."""
+        i = int(number)
+        extent = self.shape[0]
+        problem = self.problem
+        if problem is None and not 0 <= i < extent:
+            problem = f"buffer out of bounds: {self.name}[{i}], but there are {extent}"
+        keeps = len(self.shape) == 1
+        return replace(
+            self,
+            name=f"{self.name}[{i}]",
+            start=self.start + self._step(i if problem is None else 0),
+            shape=(1,) if keeps else self.shape[1:],
+            strides=self.strides if keeps else self.strides[1:],
+            levels=(),
+            problem=problem,
+        )
+
+    def _step(self, i: int) -> int:
+        if not self.levels:
+            return i * self.strides[0]
+        total = 0
+        for radix, stride in self.levels:
+            total += (i if radix is None else i % radix) * stride
+            i = 0 if radix is None else i // radix
+        return total
+
+    def slice(self, offsets: Sequence[Any], shape: tuple[int, ...]) -> View:
+        """A part that starts at `offsets`; leading dimensions may be dropped."""
+        starts = [int(each) for each in offsets]
+        dropped = len(self.shape) - len(shape)
+        wanted = (1,) * dropped + shape
+        problem = self.problem
+        for start, extent, whole in zip(starts, wanted, self.shape, strict=True):
+            if problem is None and not 0 <= start <= whole - extent:
+                problem = (
+                    f"slice out of bounds: {extent} from {start} on of {self.name}, whose shape is "
+                    f"{self.shape}"
+                )
+        if problem is None and self.block is not None and wanted != self.shape:
+            problem = f"a slice of {self.name} is not modelled: its tile is not plain"
+        step = sum(i * s for i, s in zip(starts, self.strides, strict=True))
+        listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, wanted, strict=True))
+        return replace(
+            self,
+            name=f"{self.name}[{listed}]",
+            start=self.start + (step if problem is None else 0),
+            shape=shape,
+            strides=self.strides[dropped:],
+            problem=problem,
+        )
+
+    def transposed(self, order: tuple[int, ...]) -> View:
+        """Dimension `order[i]` becomes dimension i."""
+        return replace(
+            self,
+            shape=tuple(self.shape[axis] for axis in order),
+            strides=tuple(self.strides[axis] for axis in order),
+        )
+
+    def reshaped(self, shape: tuple[int, ...]) -> View:
+        """The same elements in another shape."""
+        array = self.array().view()
+        try:
+            array.shape = shape
+        except AttributeError:
+            return replace(self, problem=f"{self.name} cannot be reshaped to {shape} in place")
+        return replace(self, shape=shape, strides=array.strides)
+
+    def seen_as(self, kind: Kind, name: str) -> View:
+        """The same bytes as a buffer of another type."""
+        return replace(
+            self,
+            name=name or self.name,
+            shape=kind.shape,
+            strides=kind.strides,
+            dtype=kind.dtype,
+            block=kind.block,
+            levels=(),
+        )
+
+    def placed(
+        self, kind: Kind, name: str, offset: int, levels: tuple[tuple[int | None, int], ...]
+    ) -> View:
+        """Buffers at given addresses of this one."""
+        view = self.seen_as(kind, name)
+        return replace(view, start=self.start + offset, levels=levels, leaf=view.name)
+
+    def at_rank(self, rank: Any) -> View:
+        """The same place in another CTA of the cluster."""
+        number = int(rank)
+        if not 0 <= number < len(self.peers):
+            count = count_text(len(self.peers), "CTA")
+            problem = f"there is no CTA {number} in a cluster of {count}"
+            return replace(self, problem=self.problem or problem)
+        return replace(self, arena=self.peers[number])
+
+    # -- bytes -------------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    def require(self) -> None:
+        """Complain if the view is nowhere."""
+        if self.problem is not None:
+            raise Problem("out of bounds", self.problem, self.notes())
+
+    def notes(self) -> list[Note | str]:
+        return [Note(f"{self.root.name} is made here", self.root.place)]
+
+    def array(self) -> Any:
+        """The elements, to read or write in place."""
+        return np.ndarray(self.shape, self.dtype, self.arena.data.data, self.start, self.strides)
+
+    def cells(self, table: Any) -> Any:
+        """The entries of a table with one per byte of the arena, for the bytes of this view."""
+        unit = table.dtype.itemsize
+        if self.block is not None:
+            rows, width = self.block
+            shape: tuple[int, ...] = (rows, width)
+            strides: tuple[int, ...] = (self.arena.pitch, 1)
+        else:
+            shape = (*self.shape, self.dtype.itemsize)
+            strides = (*self.strides, 1)
+            # The trailing dimensions that follow each other without a gap are one.
+            while len(shape) > 1 and strides[-2] == shape[-1]:
+                shape, strides = (*shape[:-2], shape[-2] * shape[-1]), (*strides[:-2], 1)
+        steps = tuple(stride * unit for stride in strides)
+        return np.ndarray(shape, table.dtype, table.data, self.start * unit, steps)
+
+    def read(self) -> Any:
+        """A copy of the elements."""
+        if self.block is None:
+            return self.array().copy()
+        flat = np.ascontiguousarray(self.cells(self.arena.data)).reshape(-1)
+        return flat[: self.nbytes].view(self.dtype).reshape(self.shape)
+
+    def write(self, values: Any) -> None:
+        """Replace the elements; values of one element go everywhere."""
+        if self.block is None:
+            self.array()[...] = values
+            return
+        cells = self.cells(self.arena.data)
+        full = np.ascontiguousarray(np.broadcast_to(values, self.shape), self.dtype)
+        raw = full.reshape(-1).view(np.uint8)
+        cells[...] = np.resize(raw, cells.size).reshape(cells.shape)
+
+    @property
+    def box(self) -> tuple[int, int, int, int]:
+        """First and last row and byte of a row, ends excluded; shared memory is one row."""
+        pitch = self.arena.pitch
+        if self.block is not None:
+            row, low = divmod(self.start, pitch)
+            return row, row + self.block[0], low, low + self.block[1]
+        if not pitch:
+            last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+            return 0, 1, self.start, self.start + last + self.dtype.itemsize
+        row, low = divmod(self.start, pitch)
+        rows, width = 1, self.dtype.itemsize
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if stride >= pitch:
+                rows += (extent - 1) * (stride // pitch)
+            else:
+                width += (extent - 1) * stride
+        return row, row + rows, low, low + width
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether no byte of its box belongs to somebody else."""
+        row, end, low, high = self.box
+        return self.block is not None or (end - row) * (high - low) == self.nbytes
+
+    def overlap(self, other: View) -> int:
+        """How many bytes two views have in common."""
+        if self.arena is not other.arena:
+            return 0
+        a, b = self.box, other.box
+        rows = min(a[1], b[1]) - max(a[0], b[0])
+        width = min(a[3], b[3]) - max(a[2], b[2])
+        if rows <= 0 or width <= 0:
+            return 0
+        if self.is_dense and other.is_dense:
+            return rows * width
+        painted = np.zeros(self.arena.size, np.bool_)
+        self.cells(painted)[...] = True
+        return int(other.cells(painted).sum())
+
+
+def conflict(view: View, *, writes: bool, engine: str = "") -> tuple[Held, int] | None:
+    """A pending operation that an access disturbs, or is disturbed by, and the common bytes.
+
+    Operations of one engine that works in order do not disturb each other.
+    """
+    for held in view.arena.pending:
+        if not (writes or held.writes):
+            continue
+        if engine and held.operation.engine == engine and held.operation.in_order:
+            continue
+        shared = view.overlap(held.view)
+        if shared:
+            return held, shared
+    return None

@@ -1,0 +1,26 @@
+"""Memory barriers where they lie: eight bytes of shared memory each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.targets.numpy.machine import MBarrier
+from tilewright.targets.numpy.tasks.support.arena import Allocation
+
+
+@dataclass(eq=False)
+class Barrier(MBarrier):
+    """A barrier that was initialised."""
+
+    offset: int = 0
+    """Of its bytes in shared memory."""
+    cta: int = 0
+    root: Allocation | None = None
+    place: int = 0
+    """Where it was initialised."""
+    signallers: dict[str, int] = field(default_factory=dict[str, int])
+    """Tasks whose arrivals, bytes or operations it got, and where the last came from."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.cta, self.offset

@@ -1,0 +1,26 @@
+"""Asynchronous operations of a CTA: what they are called, who issued them, what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.targets.numpy.machine import Operation, Task
+from tilewright.targets.numpy.tasks.support.arena import Held
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
+
+
+@dataclass(eq=False)
+class AsyncOperation(Operation):
+    """An operation under way."""
+
+    engine: str = ""
+    in_order: bool = False
+    """Whether its engine finishes operations in the order they were issued."""
+    issuer: Task | None = None
+    cta: int = 0
+    """Rank of the issuer's CTA."""
+    number: int = 0
+    """Counts the operations of a run."""
+    held: list[Held] = field(default_factory=list[Held])
+    gates: tuple[Barrier, ...] = ()
+    """The barriers it reports to."""

@@ -1,0 +1,248 @@
+"""Matrix units of a CTA, and the runtime as generated code sees it.
+
+wgmma works on registers: its result is an array that is filled in when the product finishes, and
+nobody may look at it before the wait for its group. tcgen05 works on tensor memory; products,
+copies into tensor memory and commits of a CTA finish in the order they were issued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.machine import Wait
+from tilewright.targets.numpy.support.products import dot, dot_scaled
+from tilewright.targets.numpy.tasks.recorder import Proxy
+from tilewright.targets.numpy.tasks.support.arena import View
+from tilewright.targets.numpy.tasks.support.engines import CtaEngines
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tile.support.problems import Note, Problem
+
+_TENSOR = "tcgen05"
+
+
+class CtaRuntime(CtaEngines):
+    """What generated code calls `rt`."""
+
+    # -- wgmma -------------------------------------------------------------------------------
+
+    def wgmma(self, a: Any, b: View, c: Any, use_c: Any, place: int) -> Any:
+        """Issue `a @ b + c`; the array that will hold the result."""
+        shape = (1, a.shape[-2], b.shape[-1])
+        result = np.empty(shape, c.dtype)
+
+        def finish() -> None:
+            left = self.reads(a, "async", place)[None] if isinstance(a, View) else a
+            right = self.reads(b, "async", place)[None]
+            start = c if use_c else c.dtype.type(0)
+            result[...] = dot(left, right, start)
+            self.landing.pop(id(result), None)
+
+        parts = [(each, False) for each in (a, b) if isinstance(each, View)]
+        names = " @ ".join(each.name for each, _ in parts)
+        engine = f"wgmma of {self.cluster.task.name}"
+        operation = self.start(
+            f"the product with {names}", engine, place, finish, parts, in_order=True
+        )
+        self.landing[id(result)] = (result, operation)
+        groups = self.groups("products")
+        groups.issue(operation)
+        groups.commit()
+        self.cluster.recorder.commit(self.cluster.task, "products", place)
+        return result
+
+    def wgmma_now(
+        self, a: Any, b: View, c: Any, use_c: Any, place: int
+    ) -> Generator[Wait | None, None, Any]:
+        """A product that is waited for."""
+        result = self.wgmma(a, b, c, use_c, place)
+        yield from self.wait_groups("products", 0, place)
+        return result
+
+    def wgmma_wait(
+        self, leave: int, place: int, *values: Any
+    ) -> Generator[Wait | None, None, tuple[Any, ...]]:
+        """Until at most `leave` products are under way; hands `values` on."""
+        yield from self.wait_groups("products", leave, place)
+        return values
+
+    def landed(self, place: int, value: Any) -> None:
+        """Complain if a result is looked at before its product was waited for."""
+        found = self.landing.get(id(value))
+        if found is None:
+            return
+        operation = found[1]
+        issued = operation.place if isinstance(operation.place, int) else None
+        message = f"the result of {operation.what} is used before it was waited for"
+        notes = [
+            Note("it was issued here", issued),
+            "use what async_dot_wait returns instead",
+        ]
+        raise Problem("not arrived", message, notes, place)
+
+    # -- tcgen05 -----------------------------------------------------------------------------
+
+    def mma(
+        self,
+        a: View,
+        b: View,
+        d: View,
+        use_d: Any,
+        pred: Any,
+        barriers: Sequence[tuple[View, Any]],
+        place: int,
+        pair: bool = False,
+        scales: tuple[View, str, bool, View, str, bool] | None = None,
+    ) -> AsyncOperation | None:
+        """Issue `d = a @ b (+ d)`; of both CTAs of a pair, each with half of the columns of b.
+
+        For a pair the even CTA does it, whoever executes the op.
+        """
+        if not pred or (pair and self.rank % 2):
+            return None
+        ranks = _pair(self.rank) if pair else (self.rank,)
+        lefts, rights, results = ([each.at_rank(rank) for rank in ranks] for each in (a, b, d))
+        gates = [
+            self.barrier_for(view.at_rank(rank) if pair else view, place)
+            for view, wanted in barriers
+            if wanted
+            for rank in ranks
+        ]
+        keeps = bool(use_d)
+
+        def finish() -> None:
+            columns = [self._operand(right, place) for right in rights]
+            right = np.concatenate(columns, axis=1) if pair else columns[0]
+            for left, result in zip(lefts, results, strict=True):
+                zero = result.dtype.type(0)
+                start = self.reads(result, "tensor", place)[None] if keeps else zero
+                rows = self._operand(left, place)[None]
+                product = self._product(rows, right[None], start, scales, place)
+                self.writes(result, product[0], "tensor", place)
+            for gate in gates:
+                self.arrived_at(gate, 1, place)
+
+        parts = [(each, False) for each in (*lefts, *rights)]
+        if scales is not None:
+            parts += [(scales[0], False), (scales[3], False)]
+        parts += [(each, True) for each in results]
+        what = f"the product {a.name} @ {b.name} -> {d.name}"
+        return self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
+
+    def mma_now(self, *args: Any, **kwargs: Any) -> Generator[Wait | None, None, None]:
+        """A product that is waited for."""
+        operation = self.mma(*args, **kwargs)
+        if operation is not None:
+            yield Wait(operation.what, lambda: operation.is_done, place=operation.place)
+            self.cluster.recorder.waited_group(self.cluster.task, "products", [operation], 0)
+
+    def _operand(self, view: View, place: int) -> Any:
+        proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "async"
+        return self.reads(view, proxy, place)
+
+    def _product(
+        self,
+        left: Any,
+        right: Any,
+        start: Any,
+        scales: tuple[View, str, bool, View, str, bool] | None,
+        place: int,
+    ) -> Any:
+        if scales is None:
+            return dot(left, right, start)
+        a_scale, a_format, a_along_k, b_scale, b_format, b_along_k = scales
+        rows = left.shape[-2] * (1 if a_along_k or a_format != "e2m1" else 2)
+        columns = right.shape[-1] * (1 if b_along_k or b_format != "e2m1" else 2)
+        one = unpacked_scales(self._operand(a_scale, place), rows)[None]
+        other = unpacked_scales(self._operand(b_scale, place), columns)[None]
+        return dot_scaled(left, one, a_format, a_along_k, right, other, b_format, b_along_k, start)
+
+    def mma_commit(self, barrier: View, pred: Any, place: int, pair: bool = False) -> None:
+        """Arrive when everything that was issued so far is done; at both CTAs of a pair.
+
+        For a pair the even CTA does it, whoever executes the op.
+        """
+        if not pred or (pair and self.rank % 2):
+            return
+        ranks = _pair(self.rank) if pair else (barrier.arena.cta,)
+        gates = [self.barrier_for(barrier.at_rank(rank), place) for rank in ranks]
+
+        def finish() -> None:
+            for gate in gates:
+                self.arrived_at(gate, 1, place)
+
+        what = f"the commit to {barrier.name}"
+        self.start(what, _TENSOR, place, finish, [], in_order=True, gates=gates)
+
+    def tmem_copy(
+        self, source: View, target: View, barrier: View | None, place: int, packs: bool
+    ) -> None:
+        """Copy shared memory to tensor memory; `packs` for scale factors in blocks."""
+        gate = None if barrier is None else self.barrier_for(barrier, place)
+
+        def finish() -> None:
+            values = self.reads(source, "async", place)
+            if packs:
+                values = unpacked_scales(values, target.shape[-2])
+            self.writes(target, values.reshape(target.shape), "tensor", place)
+            if gate is not None:
+                self.arrived_at(gate, 1, place)
+
+        what = f"the copy {source.name} -> {target.name}"
+        parts = [(source, False), (target, True)]
+        gates = [] if gate is None else [gate]
+        self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
+
+    def tmem_reduced(self, values: Any, kind: str, absolute: bool) -> Any:
+        """The least or greatest of each row."""
+        seen = np.abs(values) if absolute else values
+        return (np.fmin if kind == "min" else np.fmax).reduce(seen, axis=-1)
+
+    # -- descriptors in memory ---------------------------------------------------------------
+
+    def scratch(self, size_bytes: int) -> Any:
+        """Addresses that nobody else has."""
+        array = np.zeros(size_bytes, np.uint8)
+        self.scratches.append(array)
+        return np.int64(array.__array_interface__["data"][0])
+
+    def put_descriptor(self, address: Any, *parts: Any) -> None:
+        self.descriptors[int(address)] = parts
+
+    def get_descriptor(self, address: Any, count: int, place: int) -> tuple[Any, ...]:
+        found = self.descriptors.get(int(address))
+        if found is None or len(found) != count:
+            message = "there is no tensor descriptor of this kind at this address"
+            note = "make it first: tlx.make_tensor_descriptor(desc_ptr=...)"
+            raise Problem("uninitialised", message, [note], place)
+        return found
+
+
+def _pair(rank: int) -> tuple[int, int]:
+    """The CTAs of a pair, the even one first."""
+    return rank & ~1, rank | 1
+
+
+_BLOCK_ROWS, _BLOCK_COLUMNS, _CHUNK_ROWS = 128, 4, 32
+
+
+def unpacked_scales(values: Any, rows: int) -> Any:
+    """Scale factors as a matrix of `rows`; those in blocks of 128 x 4 are put in order.
+
+    Row r, column s of a block is at ``(r mod 32) * 16 + (r div 32) * 4 + s`` (cuBLAS, "1D block
+    scaling factors layout"). Two dimensions are in order already.
+    """
+    if values.ndim == 2:
+        return values
+    columns = values.size // rows
+    shape = (
+        rows // _BLOCK_ROWS,
+        columns // _BLOCK_COLUMNS,
+        _CHUNK_ROWS,
+        _BLOCK_ROWS // _CHUNK_ROWS,
+        _BLOCK_COLUMNS,
+    )
+    blocks = values.reshape(shape).transpose(0, 3, 2, 1, 4)
+    return blocks.reshape(rows, columns)

@@ -1,0 +1,301 @@
+"""A CTA: its memories, its tasks, and the accesses to them.
+
+Every access goes through `reads` or `writes`, which check it against what is pending and tell the
+recorder. What an asynchronous operation touches is pending from its issue to its completion; the
+schedule completes late enough that whoever does not wait runs into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tilewright.targets.numpy.api import Grid, Memory, RunOptions
+from tilewright.targets.numpy.machine import Groups, NamedBarrier, Task, Wait
+from tilewright.targets.numpy.machine.tasks import Steps
+from tilewright.targets.numpy.support.batch import Batch, Place
+from tilewright.targets.numpy.tasks.recorder import GroupKind, Proxy
+from tilewright.targets.numpy.tasks.support.arena import Arena, Held, View, conflict
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
+from tilewright.targets.numpy.tasks.support.cluster import Cluster
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+
+WARP = 32
+_OF_THREADS = ("cp.async", "wgmma")
+TMEM_ROWS = 128
+COLUMN_BYTES = 4
+
+
+class CtaState(Batch):
+    """One CTA of a cluster; generated code calls it `rt`."""
+
+    def __init__(
+        self,
+        mem: Memory,
+        grid: Grid,
+        program: int,
+        places: Sequence[Place],
+        options: RunOptions,
+        cluster: Cluster,
+    ) -> None:
+        super().__init__(mem, grid, np.array([program], np.int64), places, options)
+        self.cluster = cluster
+        self.rank = len(cluster.ctas)
+        tables, tracked = cluster.tables, cluster.is_checked
+        self.smem = Arena("shared memory", self.rank, tables.smem_bytes, 0, tracked)
+        pitch = tables.tmem_columns * COLUMN_BYTES
+        self.tmem = Arena("tensor memory", self.rank, TMEM_ROWS * pitch, max(pitch, 1), tracked)
+        self.barriers: dict[int, Barrier] = {}
+        """By their offset in shared memory."""
+        self.gates: dict[int, NamedBarrier] = {}
+        self.cluster_generation = 0
+        """Of the cluster's barrier, at this CTA's last arrival."""
+        self.landing: dict[int, tuple[Any, AsyncOperation]] = {}
+        """Results of products that are not there yet, kept alive, by their identity."""
+        self.scratches: list[Any] = []
+        self.descriptors: dict[int, tuple[Any, ...]] = {}
+        """Tensor descriptors that were written to memory, by address."""
+        self._groups: dict[tuple[Task, GroupKind], Groups] = {}
+        self._first_threads: dict[Task, int] = {}
+
+    # -- grid --------------------------------------------------------------------------------
+
+    @override
+    def program_id(self, axis: int) -> Any:
+        return np.int32(self.coordinates(0)[axis])
+
+    def cta_rank(self) -> Any:
+        return np.int32(self.rank)
+
+    def cluster_size(self) -> Any:
+        return np.int32(len(self.cluster.ctas))
+
+    def thread_id(self, axis: int) -> Any:
+        """Of the first thread of the task: values of a tile kernel are the same for all."""
+        first = self._first_threads.get(self.cluster.task, 0)
+        return np.int64(first if axis == 0 else 0)
+
+    def clock(self) -> Any:
+        return np.int64(self.cluster.machine.steps)
+
+    # -- tasks -------------------------------------------------------------------------------
+
+    def spawn(self, *partitions: tuple[str, Callable[[], Steps], int]) -> list[Task]:
+        """Start partitions beside the current task, which becomes the default one."""
+        cluster = self.cluster
+        main = cluster.task
+        main.name = self._named("default")
+        first = main.threads
+        tasks: list[Task] = []
+        for name, steps, warps in partitions:
+            task = cluster.machine.spawn(self._named(name), steps(), warps * WARP, self)
+            self._first_threads[task] = first
+            first += task.threads
+            cluster.recorder.spawn(task, main)
+            tasks.append(task)
+        return tasks
+
+    def join(self, tasks: list[Task]) -> Generator[Wait, None, None]:
+        """Go on when they have ended."""
+        machine, main = self.cluster.machine, self.cluster.task
+        yield from machine.join(tasks)
+        machine.tasks = [task for task in machine.tasks if task not in tasks]
+        self.cluster.recorder.join(main, tasks)
+
+    def _named(self, name: str) -> str:
+        return name if len(self.cluster.ctas) == 1 else f"CTA {self.rank} {name}"
+
+    # -- buffers -----------------------------------------------------------------------------
+
+    def alloc(self, number: int) -> View:
+        """A buffer; its bytes hold nothing."""
+        made = self.cluster.tables.allocations[number]
+        kind = made.kind
+        arena = self.tmem if kind.in_tensor_memory else self.smem
+        peers = tuple(cta.tmem if kind.in_tensor_memory else cta.smem for cta in self.cluster.ctas)
+        view = View(
+            arena,
+            made.name,
+            made.offset,
+            kind.shape,
+            kind.strides,
+            kind.dtype,
+            made,
+            kind.block,
+            peers=peers,
+        )
+        if arena.is_tracked:
+            table = arena.filled.reshape(-1, arena.pitch or max(arena.size, 1))
+            table[:, made.offset : made.offset + made.size] = False
+        self.cluster.recorder.alloc(self.cluster.actor, view, made.place)
+        return view
+
+    def seen_as(self, view: View, kind: int, name: str = "") -> View:
+        return view.seen_as(self.cluster.tables.kinds[kind], name)
+
+    def placed(
+        self,
+        view: View,
+        kind: int,
+        name: str,
+        offset: int,
+        levels: tuple[tuple[int | None, int], ...],
+    ) -> View:
+        return view.placed(self.cluster.tables.kinds[kind], name, offset, levels)
+
+    # -- accesses ----------------------------------------------------------------------------
+
+    def reads(self, view: View, proxy: Proxy, place: int) -> Any:
+        """A copy of the elements."""
+        view.require()
+        self.cluster.recorder.access(self.cluster.actor, "read", view, proxy, place)
+        if self.cluster.is_checked:
+            self._check(view, False, place)
+            if not view.cells(view.arena.filled).all():
+                raise _uninitialised(view, place)
+        return view.read()
+
+    def writes(self, view: View, values: Any, proxy: Proxy, place: int) -> None:
+        """Replace the elements."""
+        view.require()
+        self.cluster.recorder.access(self.cluster.actor, "write", view, proxy, place)
+        if self.cluster.is_checked:
+            self._check(view, True, place)
+            view.cells(view.arena.filled)[...] = True
+        view.write(values)
+
+    def _check(self, view: View, writes: bool, place: int, engine: str = "") -> None:
+        if self.cluster.acting is not None:
+            return  # an operation that finishes: it was looked at when it was issued
+        if view.arena.pending and not self.cluster.recorder.finds_conflicts:
+            found = conflict(view, writes=writes, engine=engine)
+            if found is not None:
+                raise _disturbed(view, writes, found[0], found[1], place)
+        if writes and not view.arena.is_tensor_memory:
+            self._spare_barriers(view, place)
+
+    def _spare_barriers(self, view: View, place: int) -> None:
+        owner = self.cluster.ctas[view.arena.cta]
+        _, _, low, high = view.box
+        for offset, barrier in owner.barriers.items():
+            if low < offset + 8 and offset < high:
+                message = f"write to {view.name} over the barrier {barrier.name}"
+                notes = [Note(f"{barrier.name} is initialised here", barrier.place)]
+                raise Problem("barrier", message, notes, place)
+
+    # -- asynchronous operations -------------------------------------------------------------
+
+    def start(
+        self,
+        what: str,
+        engine: str,
+        place: int,
+        finish: Callable[[], None],
+        parts: Sequence[tuple[View, bool]],
+        *,
+        in_order: bool = False,
+        gates: Sequence[Barrier] = (),
+    ) -> AsyncOperation:
+        """Issue an operation that touches `parts`, each with whether it is written.
+
+        It reports to `gates`.
+        """
+        cluster = self.cluster
+        name = f"{engine} of CTA {self.rank}"
+        cluster.operations += 1
+
+        def complete() -> None:
+            cluster.acting = cluster.last = operation
+            for held in operation.held:
+                held.view.arena.pending.remove(held)
+            finish()
+            cluster.recorder.complete(operation)
+            cluster.acting = cluster.last = None
+
+        operation = AsyncOperation(
+            what,
+            complete,
+            place,
+            cluster.task.name,
+            engine=name,
+            in_order=in_order,
+            issuer=cluster.task,
+            cta=self.rank,
+            number=cluster.operations,
+            gates=tuple(gates),
+        )
+        for view, _ in parts:
+            view.require()
+        if cluster.is_checked:
+            for view, writes in parts:
+                self._check(view, writes, place, name if in_order else "")
+            operation.held = [Held(view, writes, operation) for view, writes in parts]
+            for held in operation.held:
+                held.view.arena.pending.append(held)
+        cluster.recorder.issue(operation)
+        cluster.machine.issue(name, operation, in_order=in_order)
+        return operation
+
+    def groups(self, kind: GroupKind) -> Groups:
+        """The groups of the current task."""
+        return self._groups.setdefault((self.cluster.task, kind), Groups())
+
+    def wait_groups(self, kind: GroupKind, leave: int, place: int) -> Generator[Wait, None, None]:
+        """Until at most `leave` groups of the current task are under way."""
+        groups, task = self.groups(kind), self.cluster.task
+        what = f"all but {leave} groups of {kind}" if leave else f"all groups of {kind}"
+        yield Wait(what, lambda: groups.is_done(leave), place=place)
+        done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
+        self.cluster.recorder.waited_group(task, kind, done, place)
+
+
+    def leave(self, place: int) -> None:
+        """The CTA ends: its memory must not be needed any more.
+
+        Copies and products of threads end with their threads; engines know nothing of those.
+        """
+        for arena in (self.smem, self.tmem):
+            for held in arena.pending:
+                operation = held.operation
+                if operation.engine.startswith(_OF_THREADS):
+                    continue
+                doing = "writes" if held.writes else "reads"
+                message = f"the CTA ends while {operation.what} still {doing} {held.view.name}"
+                issued = operation.place if isinstance(operation.place, int) else None
+                notes = [Note("it was issued here", issued), "wait for it before the end"]
+                raise Problem("not arrived", message, notes, place)
+
+
+def _uninitialised(view: View, place: int) -> Problem:
+    holes = ~view.cells(view.arena.filled)
+    count = int(holes.sum())
+    message = f"read of {view.name}, of which {count_text(count, 'byte')} nobody has written"
+    return Problem("uninitialised", message, view.notes(), place)
+
+
+def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) -> Problem:
+    verb = "write to" if writes else "read of"
+    operation = held.operation
+    doing = "writes" if held.writes else "reads"
+    message = f"{verb} {view.name} while {operation.what} still {doing} {held.view.name}"
+    issued = operation.place if isinstance(operation.place, int) else None
+    notes: list[Note | str] = [
+        Note(f"{operation.what} was issued here by {operation.task}, and is not done", issued),
+        f"{count_text(shared, 'byte')} of {view.arena.name} are common to both",
+        _how_to_wait(operation),
+    ]
+    return Problem("not arrived", message, notes, place)
+
+
+def _how_to_wait(operation: AsyncOperation) -> str:
+    if not operation.gates:
+        return "wait for it first: for its group, or for a commit behind it"
+    gate = operation.gates[0]
+    return (
+        f"it reports to {gate.name}, which is in phase {gate.phase} with {gate.bytes_due} bytes "
+        "due: wait for the phase it belongs to, and announce all bytes of that phase"
+    )

@@ -1,0 +1,186 @@
+"""Barriers, fences and the waits for them.
+
+A barrier is known by its bytes: whoever has a view of them means the same barrier. Using bytes
+that were never initialised, or that have been written over, is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from tilewright.targets.numpy.machine import BarrierMisuse, NamedBarrier, Wait
+from tilewright.targets.numpy.tasks.support.arena import View
+from tilewright.targets.numpy.tasks.support.barriers import Barrier
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tasks.support.state import CtaState
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+
+_NAMED = 16
+"""Hardware barriers of a CTA (PTX ISA, `barrier`)."""
+_COUNT_NOTE = "everyone who uses a barrier must give the number of threads that come to it"
+_PHASE_NOTE = (
+    "an arrive count too many in one phase: someone arrives twice, does not wait for the phase "
+    "before, or the barrier is made for too few"
+)
+
+
+class CtaSync(CtaState):
+    """The barriers of a CTA."""
+
+    # -- memory barriers ---------------------------------------------------------------------
+
+    def init_barrier(self, view: View, count: int, place: int) -> None:
+        """Make the bytes a barrier in phase 0."""
+        view.require()
+        owner = self.cluster.ctas[view.arena.cta]
+        try:
+            barrier = Barrier(
+                view.name,
+                count,
+                offset=view.start,
+                cta=view.arena.cta,
+                root=view.root,
+                place=place,
+            )
+        except BarrierMisuse as misuse:
+            raise Problem("barrier", str(misuse), (), place) from None
+        owner.barriers[view.start] = barrier
+        self.cluster.recorder.init(self.cluster.task, barrier, place)
+
+    def inval_barrier(self, view: View, place: int) -> None:
+        """The bytes are no barrier any more."""
+        barrier = self._barrier(view, place, "invalidated")
+        del self.cluster.ctas[view.arena.cta].barriers[view.start]
+        self.cluster.recorder.invalidate(self.cluster.task, barrier, place)
+
+    def _barrier(self, view: View, place: int, verb: str) -> Barrier:
+        view.require()
+        found = self.cluster.ctas[view.arena.cta].barriers.get(view.start)
+        if found is None:
+            message = f"{view.name} is {verb} before it was initialised"
+            raise Problem("barrier", message, view.notes(), place)
+        return found
+
+    def arrive(self, view: View, count: int, pred: Any, place: int, each: bool = False) -> None:
+        """Arrive once for all threads of the task, or for `each` of them."""
+        if pred:
+            times = count * self.cluster.task.threads if each else count
+            self.arrived_at(self._barrier(view, place, "arrived at"), times, place)
+
+    def arrived_at(self, barrier: Barrier, count: int, place: int) -> None:
+        """Count arrivals of the current actor."""
+        self.cluster.recorder.arrive(self.cluster.actor, barrier, count, place)
+        self._signal(barrier, place, lambda: barrier.arrive(count))
+
+    def expect(self, view: View, size_bytes: int, pred: Any, place: int) -> None:
+        """Announce bytes and arrive."""
+        if not pred:
+            return
+        barrier = self._barrier(view, place, "announced bytes to")
+        recorder, task = self.cluster.recorder, self.cluster.task
+        recorder.expect(task, barrier, size_bytes, place)
+        recorder.arrive(task, barrier, 1, place)
+        self._signal(barrier, place, lambda: barrier.arrive_expect_tx(size_bytes))
+
+    def barrier_for(self, view: View, place: int) -> Barrier:
+        """The barrier that an operation reports to, which must be there when it is issued."""
+        return self._barrier(view, place, "given to an operation")
+
+    def deliver(self, barrier: Barrier, size_bytes: int, place: int) -> None:
+        """The operation that finishes has delivered bytes."""
+        operation = self.cluster.acting
+        assert operation is not None, "only operations deliver"
+        self.cluster.recorder.deliver(operation, barrier, size_bytes, place)
+        self._signal(barrier, place, lambda: barrier.complete_tx(size_bytes))
+
+    def _signal(self, barrier: Barrier, place: int, change: Callable[[], None]) -> None:
+        actor = self.cluster.actor
+        name = actor.task if isinstance(actor, AsyncOperation) else actor.name
+        barrier.signallers[name] = place
+        before = barrier.phase
+        try:
+            change()
+        except BarrierMisuse as misuse:
+            notes = [Note(f"{barrier.name} is initialised here", barrier.place), _PHASE_NOTE]
+            raise Problem("barrier", str(misuse), notes, place) from None
+        if barrier.phase != before:
+            self.cluster.recorder.phase(barrier, before)
+
+    def wait(
+        self, view: View, parity: Any, pred: Any, place: int
+    ) -> Generator[Wait | None, None, None]:
+        """Until the phase of a parity has ended."""
+        if not pred:
+            return
+        barrier = self._barrier(view, place, "waited for")
+        task, recorder, wanted = self.cluster.task, self.cluster.recorder, int(parity) & 1
+        if barrier.cta != self.rank:
+            message = f"a wait for {barrier.name} of another CTA"
+            note = "let the other CTA arrive on a barrier of this one"
+            raise Problem("barrier", message, [note], place)
+        recorder.waiting(task, barrier, wanted, place)
+        yield Wait(
+            f"the phase of parity {wanted} of {barrier.name} to end",
+            lambda: barrier.has_passed(wanted),
+            barrier.missing,
+            barrier,
+            place,
+        )
+        recorder.waited(task, barrier, wanted, place)
+
+    # -- barriers of threads -----------------------------------------------------------------
+
+    def named_arrive(self, number: Any, threads: Any, place: int) -> None:
+        """Come to a named barrier and do not wait."""
+        self._come(self._gate(number, place), int(threads), place)
+
+    def named_wait(
+        self, number: Any, threads: Any, place: int
+    ) -> Generator[Wait | None, None, None]:
+        """Come to a named barrier and wait for the others."""
+        yield from self._meet(self._gate(number, place), int(threads), place)
+
+    def cluster_arrive(self, place: int) -> None:
+        self.cluster_generation = self._come(self.cluster.barrier, self._cluster_threads, place)
+
+    def cluster_wait(self, place: int) -> Generator[Wait | None, None, None]:
+        yield from self._await(self.cluster.barrier, self.cluster_generation, place)
+
+    def cluster_sync(self, place: int) -> Generator[Wait | None, None, None]:
+        yield from self._meet(self.cluster.barrier, self._cluster_threads, place)
+
+    @property
+    def _cluster_threads(self) -> int:
+        return self.cluster.task.threads * len(self.cluster.ctas)
+
+    def _gate(self, number: Any, place: int) -> NamedBarrier:
+        wanted = int(number)
+        if not 0 <= wanted < _NAMED:
+            message = f"there is no barrier {wanted}: numbers go from 0 to {_NAMED - 1}"
+            raise Problem("barrier", message, (), place)
+        return self.gates.setdefault(wanted, NamedBarrier(f"barrier {wanted}"))
+
+    def _come(self, barrier: NamedBarrier, threads: int, place: int) -> int:
+        task = self.cluster.task
+        self.cluster.recorder.named(task, barrier, barrier.generation + 1, place)
+        try:
+            return barrier.arrive(task.threads, threads)
+        except BarrierMisuse as misuse:
+            raise Problem("barrier", str(misuse), [_COUNT_NOTE], place) from None
+
+    def _meet(
+        self, barrier: NamedBarrier, threads: int, place: int
+    ) -> Generator[Wait | None, None, None]:
+        yield from self._await(barrier, self._come(barrier, threads, place), place)
+
+    def _await(
+        self, barrier: NamedBarrier, generation: int, place: int
+    ) -> Generator[Wait | None, None, None]:
+        task = self.cluster.task
+        what = f"{count_text(barrier.threads, 'thread')} at {barrier.name}"
+        yield Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, place)
+        self.cluster.recorder.named_waited(task, barrier, generation, place)
+
+    def fence(self, kind: str, place: int) -> None:
+        self.cluster.recorder.fence(self.cluster.task, kind, place)

@@ -1,0 +1,128 @@
+"""``import tilelang`` served by Tilewright, and whole scripts for TileLang, none of them changed."""
+
+import importlib
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import tilewright as tw
+from tests.compat.test_scripts import compat
+from tilewright.compat import finder, install
+from tilewright.compat.finder import StandIn
+from tilewright.compat.modules import TRITON
+from tilewright.compat.tilelang_modules import TILELANG, TVM
+
+HERE = Path(__file__).parent
+CPU_TIMES = "tilewright: times measured here are those of the CPU, they do not tell how fast a GPU would be\n"
+NO_SOURCE = "tilewright: register_*_postproc has no effect: no source for a GPU is made here\n"
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """The import hooks, for one test."""
+
+    def is_served(name: str) -> bool:
+        return any(project.has(name) for project in (TRITON, TILELANG, TVM))
+
+    real = {name: sys.modules.pop(name) for name in list(sys.modules) if is_served(name)}
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(finder, "_adapt_torch", lambda torch: None)
+    install()
+    yield importlib.import_module("tilelang")
+    for name in [name for name in sys.modules if is_served(name)]:
+        del sys.modules[name]
+    sys.modules.update(real)
+
+
+def test_modules_are_made_of_tilewrights_functions(stand_in):
+    assert isinstance(stand_in, StandIn)
+    assert stand_in.__version__ == "0.1.13"
+    assert stand_in.__file__ == finder.__file__
+    assert stand_in.compile is tw.compile
+    assert stand_in.PassConfigKey is tw.PassConfigKey
+    assert stand_in.language.Kernel is tw.T.Kernel
+    assert stand_in.language.float16 is tw.T.float16
+    assert stand_in.tvm is importlib.import_module("tvm")
+    assert stand_in.autotuner.AutoTuner is tw.AutoTuner
+
+
+@pytest.mark.parametrize("name", sorted([*TILELANG.modules, *TVM.modules]))
+def test_everything_in_the_table_exists(stand_in, name):
+    module = importlib.import_module(name)
+    assert isinstance(module, StandIn)
+    assert [each for each in dir(module) if not hasattr(module, each)] == []
+
+
+def test_all_of_the_language_is_offered(stand_in):
+    assert [name for name in tw.T.__all__ if not hasattr(stand_in.language, name)] == []
+
+
+def test_what_is_not_offered_is_refused_by_name(stand_in):
+    with pytest.raises(AttributeError) as caught:
+        _ = stand_in.profiler.do_bnech
+    assert str(caught.value) == (
+        "Tilewright's stand-in for TileLang 0.1.13 does not offer tilelang.profiler.do_bnech; "
+        "did you mean do_bench?"
+    )
+    with pytest.raises(ImportError, match=r"does not offer tilelang\.contrib$"):
+        importlib.import_module("tilelang.contrib")
+    with pytest.raises(ImportError, match=r"TVM .* does not offer tvm\.relax$"):
+        importlib.import_module("tvm.relax")
+    with pytest.raises(AttributeError, match=r"T has no attribute gem"):
+        _ = stand_in.language.gem
+
+
+def test_tests_for_other_hardware_are_skipped(stand_in):
+    testing = stand_in.testing
+
+    def test():
+        return 3
+
+    assert testing.requires_cuda(test) is test
+    assert testing.requires_cuda_compute_version_ge(9, 0)(test) is test
+    assert testing.requires_cuda_compute_version(8)(test) is test
+    assert testing.requires_package("numpy")(test) is test
+    for marked in (
+        testing.requires_cuda_compute_version_ge(10, 0)(test),
+        testing.requires_cuda_compute_version_eq(8, 9)(test),
+        testing.requires_rocm(test),
+        testing.requires_package("no_such_package")(test),
+    ):
+        assert [mark.name for mark in marked.pytestmark][-1] == "skip"
+
+
+def test_bits_of_tvm(stand_in):
+    tirx = importlib.import_module("tvm.tirx")
+    target = importlib.import_module("tvm.target").Target("cuda -arch=sm_90a")
+    assert (target.kind, str(target)) == ("cuda", "cuda -arch=sm_90a")
+
+    @tw.T.prim_func
+    def main(A: tw.T.Tensor((4,), "int32")):
+        with tw.T.Kernel(1) as _:
+            for i in tw.T.Parallel(4):
+                half = tirx.Cast("int32", tirx.Min(tirx.Max(i, 1), 2))
+                bits = tirx.reinterpret("int32", tirx.const(1.0, "float32"))
+                A[i] = tirx.Select(i < 3, half, bits)
+
+    made = tw.compile(main, out_idx=0)()
+    assert made.tolist() == [1, 1, 2, 0x3F800000]
+
+
+def test_a_script_runs_unchanged():
+    run = compat(str(HERE / "scripts" / "tile_kernels.py"))
+    assert run.stderr == NO_SOURCE + CPU_TIMES
+    assert run.stdout == (
+        "['AutoTuner', 'autotune', 'get_autotune_inputs', 'set_autotune_inputs']\nversion 0.1.13\n"
+    )
+    assert run.returncode == 0
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_tensors_of_torch():
+    run = compat(str(HERE / "scripts_torch" / "tile_kernels.py"))
+    assert run.stdout == "all good\n", run.stderr
+    assert 'the device "cuda" is the CPU here' in run.stderr
+    assert "copied" not in run.stderr
+    assert run.returncode == 0

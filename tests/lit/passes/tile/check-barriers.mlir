@@ -1,0 +1,192 @@
+// RUN: tilewright-opt %s --keep-names --check-barriers --split-input-file --verify-diagnostics
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#barrier = #tile.space<barrier>
+
+// One slot, handed to and fro.
+func.func @right(%A: memref<?x64xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %s = tile.alloc "s" : memref<64x64xf16, #shared>
+    %full = tile.alloc "full" init [1] : memref<1x!nv.mbarrier, #barrier>
+    %empty = tile.alloc "empty" init [128] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "loader" threads(0 to 128) {
+      scf.for %k = %c0 to %n step %c1 {
+        %p = arith.remui %k, %c2 : index
+        %q = arith.xori %p, %c1 : index
+        nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
+        nv.mbarrier.arrive_expect_tx %full[%c0], 8192 : memref<1x!nv.mbarrier, #barrier>
+        %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
+        tile.async_copy %r -> %s barrier %full[%c0] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<1x!nv.mbarrier, #barrier>
+      }
+    }
+    role "user" threads(128 to 256) {
+      %f = tile.alloc "f" : memref<64x64xf16, #tile.space<fragment>>
+      scf.for %k = %c0 to %n step %c1 {
+        %p = arith.remui %k, %c2 : index
+        nv.mbarrier.wait %full[%c0], %p : memref<1x!nv.mbarrier, #barrier>, index
+        tile.copy %s -> %f : memref<64x64xf16, #shared> -> memref<64x64xf16, #tile.space<fragment>>
+        nv.mbarrier.arrive %empty[%c0] : memref<1x!nv.mbarrier, #barrier>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#barrier = #tile.space<barrier>
+
+// Nobody waits before the slot is filled again.
+func.func @overwritten(%A: memref<?x64xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %s = tile.alloc "s" : memref<2x64x64xf16, #shared>
+    %full = tile.alloc "full" init [1, 1] : memref<2x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "loader" threads(0 to 128) {
+      scf.for %k = %c0 to %c2 step %c1 {
+        nv.mbarrier.arrive_expect_tx %full[%k], 8192 : memref<2x!nv.mbarrier, #barrier>
+        %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
+        %slot = tile.slot %s[%c0] : memref<2x64x64xf16, #shared> to memref<64x64xf16, #shared>
+        // expected-error @below {{an asynchronous write that loader issued (s[0:1, 0:64, 0:64]), but nothing orders this after an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) of the same bytes}}
+        // expected-note @below {{the other access is here}}
+        tile.async_copy %r -> %slot barrier %full[%k] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<2x!nv.mbarrier, #barrier>
+      }
+    }
+    role "user" threads(128 to 256) {
+      nv.mbarrier.wait %full[%c0], %c0 : memref<2x!nv.mbarrier, #barrier>, index
+    }
+  }
+  func.return
+}
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#barrier = #tile.space<barrier>
+
+// The parity does not change: from the second turn on the user does not wait, and runs ahead.
+func.func @stale(%A: memref<?x64xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %s = tile.alloc "s" : memref<64x64xf16, #shared>
+    %full = tile.alloc "full" init [1] : memref<1x!nv.mbarrier, #barrier>
+    // expected-note @below {{the barrier is made here}}
+    %empty = tile.alloc "empty" init [128] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "loader" threads(0 to 128) {
+      scf.for %k = %c0 to %n step %c1 {
+        %p = arith.remui %k, %c2 : index
+        %q = arith.xori %p, %c1 : index
+        // expected-error @below {{loader may come too late to this wait: nothing keeps the next phase of empty[0] from ending before it}}
+        nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
+        nv.mbarrier.arrive_expect_tx %full[%c0], 8192 : memref<1x!nv.mbarrier, #barrier>
+        %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>
+        tile.async_copy %r -> %s barrier %full[%c0] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<1x!nv.mbarrier, #barrier>
+      }
+    }
+    role "user" threads(128 to 256) {
+      %f = tile.alloc "f" : memref<64x64xf16, #tile.space<fragment>>
+      scf.for %k = %c0 to %n step %c1 {
+        nv.mbarrier.wait %full[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+        tile.copy %s -> %f : memref<64x64xf16, #shared> -> memref<64x64xf16, #tile.space<fragment>>
+        nv.mbarrier.arrive %empty[%c0] : memref<1x!nv.mbarrier, #barrier>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+#shared = #tile.space<shared>
+#barrier = #tile.space<barrier>
+
+// Both wait for the other.
+func.func @deadlock() {
+  %c0 = arith.constant 0 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %a = tile.alloc "a" init [128] : memref<1x!nv.mbarrier, #barrier>
+    %b = tile.alloc "b" init [128] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "one" threads(0 to 128) {
+      // expected-error @below {{deadlock: one waits for phase 0 of a[0], where 0 of 128 arrivals came}}
+      nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+      nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
+    }
+    role "two" threads(128 to 256) {
+      // expected-note @below {{two waits for phase 0 of b[0], where 0 of 128 arrivals came}}
+      nv.mbarrier.wait %b[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+      nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
+    }
+  }
+  func.return
+}
+
+// -----
+
+#barrier = #tile.space<barrier>
+
+// Half of the threads arrive, and then more than there are.
+func.func @counts(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %a = tile.alloc "a" init [64] : memref<1x!nv.mbarrier, #barrier>
+    // expected-note @below {{the barrier is made here}}
+    %b = tile.alloc "b" init [64] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "one" threads(0 to 128) {
+      %t = gpu.thread_id x
+      %half = arith.cmpi ult, %t, %c64 : index
+      scf.if %half {
+        nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
+      }
+      // expected-error @below {{128 arrivals at b[0] in one phase, but it is made for 64}}
+      nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
+    }
+    role "two" threads(128 to 256) {
+      nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+    }
+  }
+  func.return
+}
+
+// -----
+
+#global = #tile.space<global>
+#barrier = #tile.space<barrier>
+
+// How often the loop runs depends on data that changes: not followed.
+func.func @unknown(%A: memref<4xf32, #global>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  tile.kernel (%bx) in (1) threads(256) {
+    %a = tile.alloc "a" init [128] : memref<1x!nv.mbarrier, #barrier>
+    tile.ws custom
+    role "one" threads(0 to 128) {
+      %v = memref.load %A[%c0] : memref<4xf32, #global>
+      %c = arith.cmpf ogt, %v, %zero : f32
+      // expected-remark @below {{barriers not analysed: a number depends on values that are not known}}
+      scf.if %c {
+        nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
+      }
+    }
+    role "two" threads(128 to 256) {
+      nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+    }
+  }
+  func.return
+}

@@ -1,0 +1,183 @@
+"""`tw.jit` and `tw.compile` for kernels of `T`: modes, caches, sizes instead of tensors, sources."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import T
+from tilewright.runtime.tile.jit import TileJIT
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+
+@tw.jit
+def doubled(A, block=4, dtype="float32"):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), dtype)
+    B = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(M, block)) as bx:
+        part = T.alloc_fragment((block, N), dtype)
+        T.copy(A[bx * block, 0], part)
+        for i, j in T.Parallel(block, N):
+            part[i, j] = part[i, j] * 2
+        T.copy(part, B[bx * block, 0])
+    return B
+
+
+@tw.jit(out_idx=-1, pass_configs={tw.PassConfigKey.TL_ENABLE_FAST_MATH: True})
+def made(n, factor=2):
+    @T.prim_func
+    def times(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(1) as _:
+            for i in T.Parallel(n):
+                B[i] = A[i] * factor
+
+    return times
+
+
+def test_an_eager_kernel_is_kept_per_shape_and_constants():
+    jitted = TileJIT(doubled.function)
+    a = np.arange(30, dtype=np.float32).reshape(5, 6)
+    for _ in range(2):
+        assert (jitted(a) == 2 * a).all()
+    assert len(jitted.cache) == 1
+    jitted(a, block=2)
+    jitted(a[:3])
+    assert len(jitted.cache) == 3
+    assert jitted.is_eager
+
+
+def test_a_factory_gives_a_kernel():
+    kernel = made(8)
+    assert isinstance(kernel, CompiledTileKernel)
+    assert made(8) is kernel
+    assert made(8, factor=3) is not kernel
+    a = np.arange(8, dtype=np.float32)
+    assert (kernel(a) == 2 * a).all()
+    assert (made(8, factor=3)(a) == 3 * a).all()
+    assert kernel.out_idx == (1,)
+    assert [param.name for param in kernel.params] == ["A", "B"]
+
+
+def test_sizes_instead_of_tensors():
+    kernel = doubled.compile(M=5, N=6, block=2)
+    a = np.ones((5, 6), np.float32)
+    assert doubled.compile(a, block=2) is kernel
+    assert (kernel(a) == 2).all()
+    assert "tile.kernel" in doubled.get_tir(M=5, N=6).script()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"M": 5}, "N cannot be solved"),
+        ({"M": 5, "N": 6, "K": 7}, "neither a parameter nor a size 'K'; its parameters are A, "
+                                   "block, dtype, its sizes M, N"),
+    ],
+)  # fmt: skip
+def test_sizes_that_do_not_fit(sizes, message):
+    with pytest.raises((TypeError, tw.CompileError), match=message):
+        doubled.compile(**sizes)
+
+
+def test_out_idx_is_not_for_eager_kernels():
+    jitted = TileJIT(doubled.function, out_idx=[1])
+    with pytest.raises(ValueError, match=r"declare its outputs with T\.empty"):
+        jitted(np.ones((5, 6), np.float32))
+
+
+def test_a_factory_returns_a_prim_func():
+    with pytest.raises(TypeError, match="returned 3, but a factory"):
+        TileJIT(lambda: 3)()
+
+
+def test_several_at_once():
+    one, none = made.par_compile([(8,), {"nonsense": 1}], ignore_error=True)
+    assert one is made(8)
+    assert none is None
+    with pytest.raises(TypeError):
+        made.par_compile([{"nonsense": 1}])
+
+
+def test_sources(tmp_path, capsys):
+    kernel = made(8)
+    assert "def times(" in kernel.get_kernel_source()
+    assert "times(A)" in kernel.get_host_source()
+    kernel.show_source()
+    assert capsys.readouterr().out == f"{kernel.get_kernel_source()}\n"
+    kernel.export_sources(str(tmp_path / "kernel.py"), str(tmp_path / "host.py"))
+    assert (tmp_path / "kernel.py").read_text() == kernel.get_kernel_source()
+    assert (tmp_path / "host.py").read_text() == kernel.get_host_source()
+    with pytest.raises(NotImplementedError, match="makes no library"):
+        kernel.export_library("kernel.so")
+    assert (kernel.n_regs, kernel.n_spills) == (None, None)
+
+
+def test_lower_gives_the_parts():
+    traced = made.get_tir(8)
+    parts = tw.lower(traced)
+    assert parts.params == traced.params
+    assert parts.kernel_source == made(8).get_kernel_source()
+    assert parts.device_mod is not traced.module
+    assert tw.lower(traced.module).kernel_source == parts.kernel_source
+
+
+@pytest.mark.parametrize("target", ["auto", "numpy", None, {"kind": "auto"}])
+def test_targets_of_this_machine(target):
+    assert tw.compile(made.get_tir(8), out_idx=-1, target=target).target == "numpy"
+
+
+def test_targets_elsewhere():
+    with pytest.warns(UserWarning, match="T kernels run on the CPU"):
+        assert tw.compile(made.get_tir(8), target="cuda -arch=sm_80").target == "numpy"
+    with pytest.raises(ValueError, match="unknown target 'vax'"):
+        tw.compile(made.get_tir(8), target="vax")
+
+
+def test_settings_that_nobody_knows_are_told_once():
+    with pytest.warns(UserWarning, match=r"'tl\.make_it_fast' is not known") as caught:
+        for _ in range(2):
+            tw.compile(made.get_tir(8), pass_configs={"tl.make_it_fast": True})
+    assert len(caught) == 1
+
+
+def test_compile_takes_traced_functions_only():
+    with pytest.raises(TypeError, match=r"decorated with @T\.prim_func"):
+        tw.compile(3)
+
+
+def test_options_of_runs():
+    a = np.ones(8, np.float32)
+    lines = []
+    with tw.tile_running(checked=False, output=lines.append) as options:
+        assert not options.checked
+        assert (made(8)(a) == 2).all()
+    with pytest.raises(TypeError, match="there is no option 'speed'"), tw.tile_running(speed=2):
+        pass
+
+
+amount = 1
+
+
+@tw.jit
+def around(A):
+    A: T.Tensor((4,), "int32")
+    B = T.empty((4,), "int32")
+    with T.Kernel(1) as _:
+        for i in T.Parallel(4):
+            B[i] = A[i] + amount
+    return B
+
+
+def test_kernels_follow_what_is_around_them(monkeypatch):
+    a = np.zeros(4, np.int32)
+    assert around(a).tolist() == [1] * 4
+    kernel = around.compile(a)
+    monkeypatch.setitem(globals(), "amount", 7)
+    assert not kernel.is_current
+    assert around(a).tolist() == [7] * 4
+    assert around.compile(a) is not kernel
+
+
+def test_numbers_of_other_types_make_other_kernels():
+    assert made(8, factor=1) is not made(8, factor=True)
+    assert made(8, factor=1) is made(8, factor=1)

@@ -1,0 +1,61 @@
+"""Kernels in `tlx` for Blackwell: tensor memory, pairs of CTAs, dynamic tiles, aliasing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tests.targets.numpy.tasks import blackwell_kernels as kernels
+from tests.targets.numpy.tasks.test_hopper import half, tiled
+
+RNG = np.random.default_rng(4)
+
+
+@pytest.fixture(autouse=True)
+def blackwell() -> Iterator[None]:
+    with tw.running(target="cuda:100", schedules=6):
+        yield
+
+
+def test_products_in_tensor_memory() -> None:
+    a, b, c = half(128, 320), half(320, 64), np.full((128, 64), np.nan, np.float16)
+    kernels.gemm_tensor_memory[(1, 1)](
+        tiled(a, 128, 64), tiled(b, 64, 64), tiled(c, 128, 64), 320, 128, 64, 64, 3
+    )
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_pairs_of_ctas() -> None:
+    a, b, c = half(256, 128), half(128, 64), np.full((256, 64), np.nan, np.float16)
+    kernels.gemm_pair[(2, 1)](
+        tiled(a, 128, 64), tiled(b, 64, 32), tiled(c, 128, 64), 128, 128, 64, 64,
+        ctas_per_cga=(2, 1, 1),
+    )  # fmt: skip
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_programs_take_over_tiles() -> None:
+    out, counts = np.full(7, -1, np.int32), np.zeros(7, np.int32)
+    kernels.dynamic_tiles[(7,)](out, counts)
+    np.testing.assert_array_equal(counts, np.ones(7))
+    # The first program takes over all the others before they start.
+    np.testing.assert_array_equal(out, np.arange(7))
+
+
+def test_aliased_tensor_memory_is_shared() -> None:
+    x = RNG.standard_normal((128, 64)).astype(np.float32)
+    out = np.zeros((2, 128, 64), np.float32)
+    kernels.shared_columns[(1,)](x, out, False)
+    np.testing.assert_array_equal(out[0], x)
+    np.testing.assert_array_equal(out[1], x.astype(np.float16).astype(np.float32))
+    kernels.shared_columns[(1,)](x, out, True)
+    low = x.astype(np.float16)
+    np.testing.assert_array_equal(out[1], low.astype(np.float32))
+    # Two halves of P fill one column of S: the first 32 columns are other bits now.
+    np.testing.assert_array_equal(out[0][:, :32], low.view(np.float32))
+    np.testing.assert_array_equal(out[0][:, 32:], x[:, 32:])

@@ -1,0 +1,102 @@
+"""What a recorder is told: every event, in an order that explains the next one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tests.targets.numpy.tasks.programs import compiled, descriptor
+from tests.targets.numpy.tasks.test_mutations import RING
+from tilewright.targets.numpy import RunOptions
+from tilewright.targets.numpy.machine import Task
+from tilewright.targets.numpy.tasks.recorder import Recorder
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+
+STEPS = 5
+
+
+class Log(Recorder):
+    """Keeps events as (name, arguments)."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, tuple[Any, ...]]] = []
+
+    @override
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("events", "named_events") or name.startswith("__"):
+            return super().__getattribute__(name)
+        return lambda *arguments: self.events.append((name, arguments))
+
+    def named_events(self, name: str) -> list[tuple[Any, ...]]:
+        return [arguments for event, arguments in self.events if event == name]
+
+
+def recorded(seed: int) -> Log:
+    log = Log()
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((128, 64 * STEPS)).astype(np.float16)
+    b = rng.standard_normal((64 * STEPS, 128)).astype(np.float16)
+    c = np.zeros((128, 128), np.float32)
+    arguments = [descriptor("a", a), descriptor("b", b), descriptor("c", c), np.int32(STEPS)]
+    options = RunOptions(seed=seed, recorder=lambda: log)
+    compiled(RING).launch((1, 1), arguments, options)
+    return log
+
+
+def test_events_are_complete() -> None:
+    log = recorded(0)
+    counts = Counter(name for name, _ in log.events)
+    assert counts["begin"] == counts["end"] == counts["join"] == 1
+    assert counts["spawn"] == 2
+    assert counts["init"] == 8
+    assert counts["expect"] == STEPS
+    assert counts["deliver"] == 2 * STEPS
+    assert counts["waiting"] == counts["waited"] == 2 * STEPS
+    assert counts["issue"] == counts["complete"] == 3 * STEPS + 1  # two loads, a product; a store
+    assert counts["phase"] == 2 * STEPS
+    # A load writes, a product reads twice, the result is written and stored.
+    deeds = Counter(deed for _, deed, *_ in log.named_events("access"))
+    assert deeds == {"write": 2 * STEPS + 1, "read": 2 * STEPS + 1}
+
+
+def test_actors_are_tasks_and_operations() -> None:
+    log = recorded(4)
+    for actor, deed, view, proxy, place in log.named_events("access"):
+        assert isinstance(place, int)
+        if view.name.startswith("c") and deed == "write":
+            assert isinstance(actor, Task) and actor.name == "default" and proxy == "generic"
+        else:
+            assert isinstance(actor, AsyncOperation) and proxy == "async"
+    assert {task.name for task, _ in log.named_events("spawn")} == {"default", "partition0"}
+
+
+def test_a_wait_follows_the_phase_it_waited_for() -> None:
+    for seed in range(6):
+        done: Counter[str] = Counter()
+        for name, arguments in recorded(seed).events:
+            if name == "phase":
+                barrier, number = arguments
+                assert number == done[barrier.name]
+                done[barrier.name] += 1
+            elif name == "waited":
+                _, barrier, parity, _ = arguments
+                assert (done[barrier.name] - 1) % 2 == parity
+
+
+def test_views_find_their_bytes() -> None:
+    views = {view.name: view for _, _, view, *_ in recorded(0).named_events("access")}
+    arena = views["a[0]"].arena
+    table = np.zeros(arena.size, np.int32)
+    for number, name in enumerate(("a[0]", "b[0]", "a[1]", "b[1]"), 1):
+        cells = views[name].cells(table)
+        assert not cells.any()
+        cells[...] = number
+    starts = [int(np.flatnonzero(table == number)[0]) for number in (1, 2, 3, 4)]
+    assert starts == [0, 16384, 32768, 49152]
+    # The result takes the place of the first two stages.
+    assert set(np.unique(views["c[0]"].cells(table))) == {1, 2, 3, 4}
+    assert views["c[0]"].overlap(views["b[1]"]) == 16384
+    assert views["a[0]"].overlap(views["b[0]"]) == 0

@@ -1,0 +1,79 @@
+"""docs/passes.md is what the passes do, and names every pass of TileLang's reference."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tilewright.passes import PASSES
+from tilewright.passes.reference import REFERENCE
+from tilewright.passes.tile.front_half import FrontHalf
+
+ROOT = Path(__file__).parents[1]
+
+# The tables of the reference: shared passes, GPU, Tenstorrent, emitters.
+NAMES = """
+BindTarget LetInline AddWrapperForSingleBufStore InjectAssumes Simplify LayoutReducer
+LayoutInference LowerTileOp LowerL2Persistent LegalizeVectorizedLoop LegalizeSafeMemoryAccess
+LoopVectorizeDynamic LowerSharedBarrier LowerSharedTmem IfStmtBinding MultiVersionBuffer
+WarpSpecialized InjectTmaBarrier AnnotateWarpGroupRegAlloc PipelinePlanning InjectSoftwarePipeline
+LowerOpaqueBlock MergeIfStmt RewriteWgmmaSync InjectFenceProxy
+PlanAndUpdateBufferAllocationLocation NarrowDataType FlattenBuffer ConfigIndexBitwidth VectorizeLoop
+StorageRewrite UnrollLoop RenormalizeSplitPattern RemoveNoOp RewriteUnsafeSelect HoistIfThenElse
+VerifyMemory AnnotateEntryFunc InferFragment LowerThreadAllreduce LowerHopperIntrin ThreadSync
+AnnotateDeviceRegions SplitHostDevice MergeSharedMemoryAllocations InjectPTXAsyncCopy MakePackedAPI
+LowerDeviceKernelLaunch PersistThreadblock LowerDeviceStorageAccessInfo LowerIntrin tilelang_cuda
+tilelang_hip apply_tt_defaults infer_default_tt_schedule infer_default_tt_shard
+grid_to_persistent_tt tt_shard_to_core_map memory_space_lower_tt tile_pad_tt tensorize_tt
+rasterization_tt tt_multicast_reuse verify_tt_ir TTReaderCodegenVisitor TTComputeCodegenVisitor
+TTWriterCodegenVisitor EmitTTHostProgram EmitTTPlanJSON
+""".split()  # noqa: SIM905 - a list of 69 strings is harder to read
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    path = ROOT / "scripts" / "passes_doc.py"
+    spec = importlib.util.spec_from_file_location("passes_doc", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_script_writes(
+    generator: ModuleType, request: pytest.FixtureRequest
+) -> None:
+    text = generator.page()
+    if request.config.getoption("--update-golden"):
+        generator.PAGE.write_text(text)
+    assert generator.PAGE.read_text() == text
+
+
+def test_every_pass_of_the_reference_is_accounted_for() -> None:
+    assert [entry.name for entry in REFERENCE] == list(dict.fromkeys(e.name for e in REFERENCE))
+    assert {entry.name for entry in REFERENCE} == {*NAMES}
+    for entry in REFERENCE:
+        assert entry.passes or entry.files or entry.note, entry.name
+        assert {*entry.passes} <= {*PASSES}, entry.name
+        for file in entry.files:
+            assert (ROOT / "src" / "tilewright" / file).exists(), file
+
+
+def test_files_that_the_page_names_exist(generator: ModuleType) -> None:
+    named = set(re.findall(r"`(src/[^`]+)`", generator.PAGE.read_text()))
+    assert len(named) > 20
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
+def test_every_pass_of_the_front_half_is_shown_at_work(generator: ModuleType) -> None:
+    text = generator.PAGE.read_text()
+    for each in FrontHalf(check_races=True, check_pipelines=True).passes():
+        assert f"`{each.name}`" in text
+        if each.name not in ("canonicalize", "cse"):  # docs of MLIR describe them
+            assert f"\n## {each.name}\n" in text
+            assert each.name in generator.EXAMPLES

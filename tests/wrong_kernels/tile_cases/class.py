@@ -1,0 +1,39 @@
+"""Defines a class in a kernel."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+
+        class Options:
+            scale = 2
+
+        scale = Options.scale
+        for i in T.Parallel(64):
+            B[i] = A[i] * scale
+    return B
+
+
+@tw.jit
+def fixed(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+        scale = 2
+        for i in T.Parallel(64):
+            B[i] = A[i] * scale
+    return B
+
+
+def launch(kernel):
+    a = np.arange(64, dtype=np.float32)
+    return kernel(a), a * 2

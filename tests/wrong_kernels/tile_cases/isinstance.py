@@ -1,0 +1,35 @@
+"""Asks a value of the kernel for its Python type."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            x = A[i]
+            B[i] = x * 2 if isinstance(x, float) else x
+    return B
+
+
+@tw.jit
+def fixed(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            x = A[i]
+            B[i] = x * 2 if x.dtype == "float32" else x
+    return B
+
+
+def launch(kernel):
+    a = np.arange(64, dtype=np.float32)
+    return kernel(a), a * 2

@@ -1,0 +1,43 @@
+"""Iterations read what their neighbours write."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+        S = T.alloc_shared((64,), "float32")
+        T.copy(A, S)
+        for i in T.Parallel(64):
+            if i > 0:
+                S[i] = S[i - 1]
+        T.copy(S, B)
+    return B
+
+
+@tw.jit
+def fixed(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=64):
+        S = T.alloc_shared((64,), "float32")
+        D = T.alloc_shared((64,), "float32")
+        T.copy(A, S)
+        T.copy(A, D)
+        for i in T.Parallel(64):
+            if i > 0:
+                D[i] = S[i - 1]
+        T.copy(D, B)
+    return B
+
+
+def launch(kernel):
+    a = np.arange(64, dtype=np.float32)
+    return kernel(a), np.maximum(a - 1, 0)
