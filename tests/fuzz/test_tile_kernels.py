@@ -23,7 +23,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 
 WHOLE, BATCH = 2_000, 50
-SAMPLE = range(0, WHOLE, 67)
+SAMPLE = range(0, WHOLE, 40)
 
 
 @pytest.mark.parametrize("seed", SAMPLE)
@@ -54,10 +54,10 @@ def test_a_kernel_comes_from_its_seed_alone() -> None:
 def test_most_kernels_write_something_and_every_form_occurs() -> None:
     changed = 0
     labels: set[str] = set()
-    for seed in range(40):
+    for seed in range(41):
         case = generate(seed)
         changed += bool(differences(case.arrays(), expected(case), bitwise=False))
-        if seed < 12:
+        if seed < 12 or seed == 40:
             labels |= {label for label, _, _ in forms(traced(case).module)}
     assert changed >= 30
     assert {"pipelined", "in roles", "after normalize-indices", "after split-guards"} <= labels

@@ -16,7 +16,14 @@ element; in kernels of T also races inside T.Parallel, bytes that have not arriv
 text names the line, the program and the element. Every launch is checked; the last line says how
 many there were.
 
+In kernels with tlx tasks, barriers or asynchronous copies it compares orders, not times: two
+accesses to the same bytes that no chain of arrivals and waits orders are reported, even if they
+came in the right order, with both lines, the bytes, the missing order, the smallest fix and the
+schedule.
+
   --schedules N                                         as in 'tilewright run' (4)
+  --timeline OUT.html                                   draw tasks, engines, barriers and buffers
+                                                        of the first run, or of the one that failed
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
@@ -25,6 +32,7 @@ An array given as f32[1024]:empty counts as never written: reading it before a s
 examples:
   {program} examples/tl/softmax.py
   {program} --compat their_triton_script.py --size 1000
+  {program} --schedules 20 --timeline out.html examples/tlx/hopper_gemm_ws.py
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000
 

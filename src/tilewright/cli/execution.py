@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.compat import install
@@ -24,8 +24,11 @@ from tilewright.runtime.options import current_run_options, running
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault
 
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tasks.ordering import OrderingLog
+
 _SWITCHES = ("stats", "traceback", "compat")
-_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed")
+_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline")
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
 """How many orders of events `check` tries in a kernel of `T` that leaves them open."""
@@ -147,6 +150,9 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
                 "check_uninitialised": True,
                 "debug": True,
             }
+        orders = _ordering(line, checking)
+        if orders is not None:
+            changes["recorder"] = orders.recorder
         schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
         changes["schedules"] = schedules
         with running(**changes), changed(schedules=schedules), logged(log):
@@ -157,7 +163,44 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     sys.stdout.flush()
     if "stats" in line.switches and log.kernels:
         sys.stderr.write(f"{program}: {log.counts()}\n{log.table()}")
-    return _verdict(log, code, program) if checking else code
+    if orders is None:
+        return code
+    log.warnings.extend(orders.warnings())
+    try:
+        _draw(orders, line.values.get("timeline"), program)
+    except UsageError as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        code = code or 1
+    for text in orders.not_analysed:
+        sys.stderr.write(f"{program}: not analysed: {text}\n")
+    return _verdict(log, code, program)
+
+
+def _ordering(line: _CommandLine, checking: bool) -> OrderingLog | None:
+    """What follows the order of events in kernels with tasks."""
+    wants_timeline = "timeline" in line.values
+    if not checking:
+        if wants_timeline:
+            raise UsageError("--timeline is for 'tilewright check', which follows every event")
+        return None
+    # Loads the runtime of tasks, which a plain run may do without.
+    from tilewright.targets.numpy.tasks.ordering import OrderingLog
+
+    return OrderingLog(wants_timeline)
+
+
+def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
+    if path is None:
+        return
+    if orders.timeline is None:
+        raise UsageError("--timeline: no kernel with tasks ran, so there is nothing to draw")
+    from tilewright.report.task_timeline import timeline_html
+
+    try:
+        Path(path).write_text(timeline_html(orders.timeline), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+    sys.stderr.write(f"{program}: {path}: {orders.timeline.title}\n")
 
 
 def _verdict(log: LaunchLog, code: int, program: str) -> int:

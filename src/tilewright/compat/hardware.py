@@ -9,6 +9,7 @@ from __future__ import annotations
 from tilewright.compat.driver import CAPABILITY
 
 _HOPPER, _BLACKWELL = 9, 10
+_major: int = CAPABILITY[0]
 
 
 def is_cuda() -> bool:
@@ -16,15 +17,15 @@ def is_cuda() -> bool:
 
 
 def is_hopper() -> bool:
-    return CAPABILITY[0] == _HOPPER
+    return _major == _HOPPER
 
 
 def is_hopper_or_newer() -> bool:
-    return CAPABILITY[0] >= _HOPPER
+    return _major >= _HOPPER
 
 
 def is_blackwell() -> bool:
-    return CAPABILITY[0] == _BLACKWELL
+    return _major == _BLACKWELL
 
 
 def is_hip() -> bool:

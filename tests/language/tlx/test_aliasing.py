@@ -84,7 +84,10 @@ def test_a_spec_goes_into_a_function_of_its_own() -> None:
             "tlx.storage_alias_spec(tlx.storage_kind.smemCluster)",
             "smemCluster storage is not supported for storage_alias_spec",
         ),
-        ("tlx.storage_alias_spec(buffer_size_bytes=0)", "buffer_size_bytes must be positive, got 0"),
+        (
+            "tlx.storage_alias_spec(buffer_size_bytes=0)",
+            "buffer_size_bytes must be positive, got 0",
+        ),
         (
             "tlx.storage_alias_spec(buffer_size_bytes=n)",
             "buffer_size_bytes must be a compile-time constant",
@@ -130,7 +133,12 @@ def test_groups_outside_of_kernels() -> None:
     ("arguments", "options", "error", "message"),
     [
         ((), {}, ValueError, "reuse_group requires at least one element"),
-        ((_buffer(),), {"group_size": 0}, ValueError, "group_size must be a positive integer, got 0"),
+        (
+            (_buffer(),),
+            {"group_size": 0},
+            ValueError,
+            "group_size must be a positive integer, got 0",
+        ),
         (
             ("x",),
             {},

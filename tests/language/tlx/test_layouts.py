@@ -105,9 +105,7 @@ def test_padded() -> None:
 
 def test_linear_in_shared_memory() -> None:
     layout = tlx.shared_linear_layout_encoding([[0, 1], [1, 0]], [], 32)
-    assert _text(layout) == (
-        "#ttg.shared_linear<{offset = [[0, 1], [1, 0]]}, alignment = 32>"
-    )
+    assert _text(layout) == ("#ttg.shared_linear<{offset = [[0, 1], [1, 0]]}, alignment = 32>")
     assert layout.order == (1, 0)
 
 
@@ -188,11 +186,15 @@ def test_mistakes(line: str, message: str) -> None:
 
 def test_accumulators_and_operands() -> None:
     mma = tlx.amd_mfma_layout(4, (32, 32, 16), True, (2, 2))
-    assert _text(mma).startswith("#ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [32")
+    assert _text(mma).startswith(
+        "#ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [32"
+    )
     operand = tlx.dot_operand_layout(1, mma, 8)
     assert _text(operand).startswith("#ttg.dot_op<{opIdx = 1, parent = #ttg.amd_mfma<")
     assert _text(operand).endswith("kWidth = 8}>")
-    assert _text(tlx.slice_layout(1, mma)).startswith("#ttg.slice<{dim = 1, parent = #ttg.amd_mfma<")
+    assert _text(tlx.slice_layout(1, mma)).startswith(
+        "#ttg.slice<{dim = 1, parent = #ttg.amd_mfma<"
+    )
 
 
 def test_zeros_in_a_layout() -> None:

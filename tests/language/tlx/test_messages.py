@@ -75,8 +75,7 @@ CASES = [
     ),
     (
         GFX950,
-        "b = tlx.local_alloc((64, 64), tl.float16, 2)\n"
-        "tlx.async_descriptor_store(d, b[0], [n, 0])",
+        "b = tlx.local_alloc((64, 64), tl.float16, 2)\ntlx.async_descriptor_store(d, b[0], [n, 0])",
         "tlx.async_descriptor_store is NV-only; got AMD arch 'gfx950'. Use "
         "tlx.async_amd_descriptor_store on TDM-capable AMD targets (gfx1250+).",
     ),

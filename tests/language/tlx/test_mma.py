@@ -40,7 +40,9 @@ def test_left_operand_in_registers() -> None:
 
 
 def test_transposed_operand() -> None:
-    body = "a = tlx.local_alloc((64, 64), tl.float16, 1)\ntlx.async_dot(a[0], tlx.local_trans(a[0]))"
+    body = (
+        "a = tlx.local_alloc((64, 64), tl.float16, 1)\ntlx.async_dot(a[0], tlx.local_trans(a[0]))"
+    )
     found = emitted(body)
     assert sum("nv128t, smem> -> M<64x64xf16, nv128t, smem>" in line for line in found) == 1
 
@@ -102,8 +104,7 @@ def test_warps_of_the_task_decide() -> None:
 
 def test_products_of_8_bit_floats_sum_exactly() -> None:
     body = (
-        "a = tlx.local_alloc((64, 64), tl.float8e5, 1)\n"
-        "tlx.async_dot(a[0], tlx.local_trans(a[0]))"
+        "a = tlx.local_alloc((64, 64), tl.float8e5, 1)\ntlx.async_dot(a[0], tlx.local_trans(a[0]))"
     )
     found = emitted(body)[-2]
     assert "maxNumImpreciseAcc = 1073741824 : i32" in found
@@ -113,9 +114,13 @@ TMEM = "t = tlx.local_alloc(({m}, {n}), tl.float32, 1, tlx.storage_kind.tmem)\nq
 
 
 def test_blackwell() -> None:
-    body = _operands(128) + TMEM.format(m=128, n=128) + (
-        "bar = tlx.alloc_barriers(1)\nw = bar[0]\n"
-        "tlx.async_dot(a[0], b[0], q, use_acc=False, mBarriers=[w])"
+    body = (
+        _operands(128)
+        + TMEM.format(m=128, n=128)
+        + (
+            "bar = tlx.alloc_barriers(1)\nw = bar[0]\n"
+            "tlx.async_dot(a[0], b[0], q, use_acc=False, mBarriers=[w])"
+        )
     )
     check(
         """
@@ -199,4 +204,6 @@ def test_mxfp8_block() -> None:
     found = emitted(body, target=BLACKWELL)
     assert sum("ttg.local_store" in line for line in found) == 1
     assert sum("ttng.tmem_store" in line for line in found) == 1
-    assert any("tt.bitcast" in line and "tensor<128x4xf32> -> tensor<128x4xi32>" in line for line in found)
+    assert any(
+        "tt.bitcast" in line and "tensor<128x4xf32> -> tensor<128x4xi32>" in line for line in found
+    )

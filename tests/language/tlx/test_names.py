@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright import tl, tlx
 from tilewright.language.tlx import warp_spec
 
-NAMES = """
+_WORDS = """
 async_task async_tasks async_task_replica_id warp_pipeline_stage
 layout_encoding shared_layout_encoding swizzled_shared_layout_encoding swizzled_layout
 nv_mma_shared_layout_encoding padded_shared_layout_encoding shared_linear_layout_encoding
@@ -38,7 +38,8 @@ clc_consumer amd_sched_barrier
 dtype_of size_of get_fp8_format_name cluster_cta_rank cluster_size_1d thread_id clock64
 vote_ballot_sync warp_redux stoch_round assume_uniform dump_layout assert_same_layout
 _to_mxfp8_block
-""".split()
+"""
+NAMES = _WORDS.split()
 
 
 @pytest.mark.parametrize("name", NAMES)

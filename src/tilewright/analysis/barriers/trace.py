@@ -62,6 +62,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
 COPIES, STORES, PRODUCTS = "copies", "stores", "products"
+_BLOCKING = (MBarrierWaitOp, BarOp, SyncOp)
 MAX_EVENTS = 20_000
 ENTRIES = 3
 """Tiles of a persistent loop, where its bounds are left to themselves."""
@@ -91,10 +92,7 @@ def traces(team: Team, questions: Iterable[Turns]) -> Iterator[tuple[Turns, list
         writers = [Writer(member, turns, facts) for member in team.members]
         yield (
             turns,
-            [
-                Trace(each.member.name, len(each.member.threads), each.write())
-                for each in writers
-            ],
+            [Trace(each.member.name, len(each.member.threads), each.write()) for each in writers],
         )
         if turns.inner is None and not any(each.asked for each in writers):
             return  # nothing depends on the caller: other numbers give the same events
@@ -355,6 +353,8 @@ class Writer:
 
     def _leaf(self, op: Operation) -> None:
         threads = len(self.active)
+        if isinstance(op, _BLOCKING) and threads < len(self.member.threads):
+            raise NotAnalysed(op, "only some threads of a role wait here")
         if isinstance(op, MBarrierWaitOp):
             parity = self.needed(op.parity, op) & 1
             self._add(Wait(op, self._place(op.barrier, op.index, op), parity))

@@ -77,6 +77,8 @@ class Generations:
     """When each phase ended."""
     signals: list[Signal] = field(default_factory=list[Signal])
     waits: list[WaitRecord] = field(default_factory=list[WaitRecord])
+    waiters: dict[str, None] = field(default_factory=dict[str, None])
+    """Tasks that came to a wait for it."""
     _known: dict[str, int] = field(default_factory=dict[str, int])
 
     def signal(

@@ -69,6 +69,7 @@ class Checker:
         self._buffers: dict[str, _Buffer] = {}
         self._seen_at: dict[int, Sequence[int]] = {}
         self._signals = signals
+        self._overrun: tuple[Strand, Generations, int, Signal] | None = None
         self._accesses = 0
         self.events = 0
         self.not_analysed: dict[str, None] = {}
@@ -96,8 +97,15 @@ class Checker:
         for other in others:
             strand.knowledge.learn(other.knowledge)
 
-    def issue(self, issuer: Strand, what: str, engine: str, in_order: bool) -> Strand:
-        """An operation is under way, after what its issuer has done so far.
+    def issue(
+        self,
+        issuer: Strand,
+        what: str,
+        engine: str,
+        in_order: bool = False,
+        gates: tuple[str, ...] = (),
+    ) -> Strand:
+        """An operation is under way, after what its issuer has done so far; it tells `gates`.
 
         Operations that one task gives to an engine that works in order follow each other.
         """
@@ -105,6 +113,7 @@ class Checker:
         line = (engine, issuer.name)
         before = self._last.get(line) if in_order else None
         strand = self._strands.operation(issuer.name, what, engine, issuer, event)
+        strand.gates = gates
         if before is not None:
             strand.knowledge.learn(before.knowledge)
         if in_order:
@@ -167,7 +176,8 @@ class Checker:
             self._tick(),
             strand.operation,
             strand.engine,
-            tables.last_write(region) if deed == "write" else 0,
+            tables.last_write(region),
+            strand.gates,
         )
         seen = strand.knowledge.seen
         for clash in tables.clashes(access, seen, strand.knowledge.fenced):
@@ -256,6 +266,8 @@ class Checker:
     def _signal(self, kind: str, strand: Strand, key: Hashable, amount: int, place: int) -> Signal:
         barrier = self._barriers[key]
         self._made_before(strand, barrier, place)
+        if kind == "arrive":
+            self._note_overrun(strand, barrier, place)
         assert kind == "arrive" or kind == "expect" or kind == "deliver"
         signal = barrier.signal(kind, strand, amount, place, self._tick())
         if not strand.operation:
@@ -265,6 +277,10 @@ class Checker:
     def phase(self, key: Hashable) -> None:
         """A phase is complete."""
         self._barriers[key].end_phase(self._tick())
+
+    def waiting(self, strand: Strand, key: Hashable) -> None:
+        """A task comes to a wait."""
+        self._barriers[key].waiters[strand.name] = None
 
     def waited(self, strand: Strand, key: Hashable, parity: int, place: int) -> None:
         """A wait has passed."""
@@ -289,6 +305,52 @@ class Checker:
             message, place, cause, notes=(Remark(f"{barrier.name} is made here", barrier.place),)
         )
         self._direct.setdefault(("init", barrier.place, place), made)
+
+    def _note_overrun(self, strand: Strand, barrier: Generations, place: int) -> None:
+        """Somebody arrives in a phase and does not know that the one before has ended."""
+        if strand.operation or self._overrun is not None:
+            return
+        known = barrier.known_to(strand)
+        mine = [
+            each
+            for each in barrier.signals
+            if each.kind == "arrive" and each.task == strand.name and each.phase >= known
+        ]
+        if mine and sum(each.amount for each in mine) >= barrier.count:
+            self._overrun = (strand, barrier, place, mine[-1])
+
+    def _overran(self) -> list[Finding]:
+        """The first signal that may come a phase too early, if nothing else is wrong."""
+        if self._overrun is None:
+            return []
+        strand, barrier, place, before = self._overrun
+        waiters = list(barrier.waiters)
+        if not waiters:
+            return []
+        waited = {
+            each.owner
+            for each in self._barriers.values()
+            if any(wait.task == strand.name for wait in each.waits)
+        }
+        answers = [
+            each.owner
+            for each in self._barriers.values()
+            if each.owner not in waited
+            and {s.task for s in self._signals(each.owner)} & set(waiters)
+        ]
+        fix = f"wait for a barrier that {' or '.join(waiters)} signals before this"
+        if answers:
+            fix = f"tlx.barrier_wait on {answers[0]} before this"
+        cause = Cause(
+            "wait",
+            f"nothing tells {strand.name} that phase {before.phase} of {barrier.name} has ended: "
+            f"it is made for {counted(barrier.count, 'arrival')} a phase",
+            Remark(fix, place),
+            answers[0] if answers else barrier.owner,
+            (Remark(f"{strand.name} signals it here before", before.place),),
+        )
+        message = f"{TITLES['wait']}: {strand.name} signals {barrier.name} again too soon"
+        return [Finding(message, place, cause)]
 
     def _late_bytes(self, barrier: Generations, signal: Signal, issued: int) -> None:
         """Bytes came in a later phase than the operation was issued in."""
@@ -346,17 +408,19 @@ class Checker:
         )
         told: dict[tuple[str, str, str], Finding] = {}
         direct = list(self._direct.values())
-        blamed = {each.cause.barrier for each in direct if each.kind in ("bytes", "init")}
-        for clash in sorted(self._clashes.values(), key=_preference):
+        clashes = sorted(self._clashes.values(), key=_preference)
+        if any(each.kind in ("bytes", "init") for each in direct):
+            clashes = []  # they follow from a barrier that is not what it should be
+        for clash in clashes:
+            if told and clash.first.task == clash.second.task and not clash.needs_fence:
+                continue  # what two tasks do tells more
             cause = explain(clash, history)
-            if cause.barrier and cause.barrier in blamed:
-                continue  # it follows from what is told of the barrier
             key = (cause.kind, cause.barrier, "" if cause.barrier else _pair(clash))
             if key in told:
                 told[key] = replace(told[key], others=told[key].others + 1)
             else:
                 told[key] = self._finding(clash, cause)
-        return [*direct, *told.values()]
+        return [*direct, *told.values()] or self._overran()
 
     def _replaced(self, access: Access) -> Access | None:
         return self._tables[access.region.memory].accesses.get(access.previous)

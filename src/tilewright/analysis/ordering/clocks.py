@@ -62,6 +62,8 @@ class Strand:
     engine: str = ""
     event: int = 0
     """When it began."""
+    gates: tuple[str, ...] = ()
+    """The barriers that an operation reports to."""
 
     @property
     def time(self) -> int:

@@ -74,8 +74,11 @@ def _fence(clash: Clash) -> Cause:
 
 
 def _is_too_soon(first: Access, second: Access, history: History) -> bool:
-    """Whether a write came before the read of the value that it replaces."""
-    if first.deed != "write" or second.deed != "read":
+    """Whether a write came before the read of the value that it replaces, or a read before the
+    first write."""
+    if first.deed == "read":
+        return first.previous == 0
+    if second.deed != "read":
         return False
     meant = history.write(first)
     return meant is not None and history.ordered(meant, second)
@@ -111,6 +114,9 @@ class _Search:
         for barrier, phase in releases:
             if self._is_for_late(barrier):
                 return self._missing_wait(barrier, phase)
+        reported = self._reported()
+        if reported is not None:
+            return reported
         too_early = self._too_early()
         if too_early is not None:
             return too_early
@@ -146,13 +152,7 @@ class _Search:
             return None
         late = self.late
         if wait.passes_at_once and wait.parity != (phase & 1):
-            missing = (
-                f"{late.task} waits for parity {wait.parity} of {barrier.name}, which may pass at "
-                f"once: it knows of {counted(wait.known, 'complete phase')}; the phase that orders "
-                f"the accesses has parity {phase & 1}"
-            )
-            fix = Remark(f"wait for parity {phase & 1} here", wait.place)
-            return Cause("phase", missing, fix, barrier.owner)
+            return self._wrong_parity(barrier, wait, phase)
         if wait.sure > phase or not self._is_for_late(barrier):
             return None
         arrivers = barrier.arrivers()
@@ -165,6 +165,15 @@ class _Search:
             fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
             return Cause("count", missing, fix, barrier.owner)
         return self._arrived_before(barrier, wait)
+
+    def _wrong_parity(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
+        missing = (
+            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, which may pass at "
+            f"once: it knows of {counted(wait.known, 'complete phase')}; the phase that orders "
+            f"the accesses has parity {phase & 1}"
+        )
+        fix = Remark(f"wait for parity {phase & 1} here", wait.place)
+        return Cause("phase", missing, fix, barrier.owner)
 
     def _arrived_before(self, barrier: Generations, wait: WaitRecord) -> Cause | None:
         """The arrival that the wait is sure of came before the early access."""
@@ -220,7 +229,7 @@ class _Search:
     def _is_released(self) -> bool:
         """Whether the operation itself reports to a barrier."""
         early = self.early
-        return any(
+        return bool(early.gates) or any(
             signal.operation and signal.component == early.component
             for barrier in self.history.barriers
             for signal in barrier.signals
@@ -240,6 +249,18 @@ class _Search:
             "way"
         )
         return Cause("wait", missing, Remark(f"{self._call()} before this", place), owner)
+
+    def _reported(self) -> Cause | None:
+        """The early access is an operation that tells a barrier, which it had not done yet."""
+        gates = [each for each in self.history.barriers if each.name in self.early.gates]
+        for barrier in gates:
+            phase = barrier.phase_at(self.early.event)
+            wait = self._last_wait(barrier)
+            if wait is not None and wait.parity != (phase & 1):
+                return self._wrong_parity(barrier, wait, phase)
+            if wait is None and self._is_for_late(barrier):
+                return self._missing_wait(barrier, phase)
+        return None
 
     def _too_early(self) -> Cause | None:
         """The early access's task did arrive, but before the access."""

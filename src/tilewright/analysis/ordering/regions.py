@@ -64,7 +64,9 @@ class Access:
     operation: str = ""
     engine: str = ""
     previous: int = 0
-    """Number of the write that this one replaced, in its first byte; 0 if there is none."""
+    """Number of the write before it to its first byte; 0 if there is none."""
+    gates: tuple[str, ...] = ()
+    """The barriers that the operation reports to."""
 
     def __str__(self) -> str:
         if self.operation:
@@ -140,8 +142,12 @@ class ByteTables:
 
 
 def _needs_fence(prior: Access, access: Access) -> bool:
-    """What threads wrote is for copy engines and matrix units to read only after a fence."""
-    return prior.proxy == "generic" and access.proxy == "async" and access.deed == "read"
+    """What threads store is for copy engines and matrix units to read only after a fence.
+
+    Copies that threads issue (cp.async) are not asked for one: kernels in use do without.
+    """
+    is_store = prior.proxy == "generic" and not prior.operation
+    return is_store and access.proxy == "async" and access.deed == "read"
 
 
 class Owners:

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from tilewright.analysis.ordering.barriers import Generations, Signal
 from tilewright.analysis.ordering.clocks import Strand
 from tilewright.analysis.ordering.explain import PossibleSignal
-from tilewright.analysis.ordering.findings import Cause, FindingKind, Remark, counted
+from tilewright.analysis.ordering.findings import Cause, Remark, counted
 
-_ORDER: tuple[FindingKind, ...] = ("bytes", "phase", "count", "arrive")
+_DELIVERS = frozenset(("tma", "copy", "bulk"))
+"""Words in the names of ops that bring bytes and do not arrive."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,28 @@ class StuckWait:
 def blame(waits: Sequence[StuckWait]) -> tuple[StuckWait, Cause] | None:
     """The most telling of the waits, and what is wrong with its barrier."""
     stuck = {each.strand.name.rpartition(" ")[2] for each in waits}
-    found = [(wait, _cause(wait, stuck)) for wait in waits]
-    return min(found, key=lambda each: _ORDER.index(each[1].kind), default=None)
+    for rule in (_bytes, _phase, _count, _first_wait):
+        for wait in waits:
+            cause = rule(wait, stuck)
+            if cause is not None:
+                return wait, cause
+    # Among missing arrivals, those that nothing in the program makes come first.
+    for wait in sorted(waits, key=lambda each: bool(each.possible)):
+        return wait, _arrive(wait)
+    return None
 
 
-def _cause(wait: StuckWait, stuck: set[str]) -> Cause:
-    barrier = wait.barrier
-    current = [each for each in barrier.signals if each.phase == len(barrier.phases)]
-    return (
-        _bytes(barrier, current)
-        or _phase(wait)
-        or _count(wait, current)
-        or _first_wait(wait, stuck)
-        or _arrive(wait, current)
-    )
+def _current(barrier: Generations) -> list[Signal]:
+    """What the phase under way has got."""
+    return [each for each in barrier.signals if each.phase == len(barrier.phases)]
 
 
 def _sum(signals: Sequence[Signal], kind: str) -> int:
     return sum(each.amount for each in signals if each.kind == kind)
 
 
-def _bytes(barrier: Generations, current: Sequence[Signal]) -> Cause | None:
+def _bytes(wait: StuckWait, stuck: set[str]) -> Cause | None:
+    barrier, current = wait.barrier, _current(wait.barrier)
     announced, delivered = _sum(current, "expect"), _sum(current, "deliver")
     if announced == delivered or not delivered:
         return None
@@ -85,7 +87,7 @@ def _bytes(barrier: Generations, current: Sequence[Signal]) -> Cause | None:
     return Cause("bytes", missing, fix, barrier.owner, tuple(places))
 
 
-def _phase(wait: StuckWait) -> Cause | None:
+def _phase(wait: StuckWait, stuck: set[str]) -> Cause | None:
     barrier = wait.barrier
     known, ended = barrier.known_to(wait.strand), len(barrier.phases)
     if ended <= known:
@@ -98,11 +100,12 @@ def _phase(wait: StuckWait) -> Cause | None:
     return Cause("phase", missing, fix, barrier.owner)
 
 
-def _count(wait: StuckWait, current: Sequence[Signal]) -> Cause | None:
-    barrier = wait.barrier
+def _count(wait: StuckWait, stuck: set[str]) -> Cause | None:
+    barrier, current = wait.barrier, _current(wait.barrier)
     arrived = _sum(current, "arrive")
     places = {each.place for each in current if each.kind == "arrive"}
-    absent = [each for each in wait.possible if each.place not in places]
+    arriving = [each for each in wait.possible if not _DELIVERS & set(each.op.split("_"))]
+    absent = [each for each in arriving if each.place not in places]
     if not 0 < arrived < barrier.count or absent:
         return None
     missing = (
@@ -129,8 +132,8 @@ def _first_wait(wait: StuckWait, stuck: set[str]) -> Cause | None:
     return Cause("phase", missing, fix, barrier.owner)
 
 
-def _arrive(wait: StuckWait, current: Sequence[Signal]) -> Cause:
-    barrier = wait.barrier
+def _arrive(wait: StuckWait) -> Cause:
+    barrier, current = wait.barrier, _current(wait.barrier)
     arrived = _sum(current, "arrive")
     missing = (
         f"{arrived} of {counted(barrier.count, 'arrival')} came to {barrier.name} in phase "

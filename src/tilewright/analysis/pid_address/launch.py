@@ -306,5 +306,7 @@ def kernel_of(root: Operation, name: str | None) -> FuncOp:
         raise AnalysisError("the module has no public function to analyse")
     if len(public) > 1:
         known = ", ".join(function.sym_name.data for function in public)
-        raise AnalysisError(f"the module has several public functions ({known}): name one")
+        raise AnalysisError(
+            f"the module has several public functions ({known}): name one (--function)"
+        )
     return public[0]

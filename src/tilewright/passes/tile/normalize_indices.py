@@ -95,7 +95,7 @@ class _Round:
     def run(self, function: FuncOp) -> None:
         scope: Scope = ChainMap()
         for block in function.body.blocks:
-            self._block(block, scope)
+            self._block(block, scope.new_child())
 
     def _block(self, block: Block, scope: Scope) -> None:
         for argument in block.args:

@@ -190,3 +190,29 @@ func.func @unknown(%A: memref<4xf32, #global>) {
   }
   func.return
 }
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#barrier = #tile.space<barrier>
+
+// Threads that take different branches run side by side, which is not followed.
+func.func @branches(%A: memref<64xf16, #global>) {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  tile.kernel (%bx) in (1) threads(256) {
+    %s = tile.alloc "s" : memref<64xf16, #shared>
+    %a = tile.alloc "a" init [1] : memref<1x!nv.mbarrier, #barrier>
+    %t = gpu.thread_id x
+    %low = arith.cmpi ult, %t, %c128 : index
+    scf.if %low {
+      // expected-remark @below {{barriers not analysed: only some threads of a role wait here}}
+      nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+    } else {
+      nv.mbarrier.arrive_expect_tx %a[%c0], 128 : memref<1x!nv.mbarrier, #barrier>
+      tile.async_copy %A -> %s barrier %a[%c0] {instruction = "tma"} : memref<64xf16, #global> -> memref<64xf16, #shared>, memref<1x!nv.mbarrier, #barrier>
+    }
+  }
+  func.return
+}

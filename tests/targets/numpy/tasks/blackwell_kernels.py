@@ -30,14 +30,14 @@ def gemm_tensor_memory(
             tlx.async_descriptor_store(c_desc, c[0], [row, column])
             tlx.async_descriptor_store_wait(0)
         with tlx.async_task(num_warps=1):
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for k in range(tl.cdiv(K, BLOCK_K)):
                 stage = k % STAGES
                 phase = (k // STAGES) & 1
                 tlx.barrier_wait(full[stage], phase)
                 tlx.async_dot(a[stage], b[stage], acc[0], use_acc=k > 0, mBarriers=[empty[stage]])
             tlx.tcgen05_commit(done[0])
         with tlx.async_task(num_warps=1):
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for k in range(tl.cdiv(K, BLOCK_K)):
                 stage = k % STAGES
                 phase = (k // STAGES) & 1
                 tlx.barrier_wait(empty[stage], phase ^ 1)
@@ -63,7 +63,7 @@ def gemm_pair(
     row = tl.program_id(0) * BLOCK_M
     column = tl.program_id(1) * BLOCK_N
     tlx.cluster_barrier()
-    for k in range(0, tl.cdiv(K, BLOCK_K)):
+    for k in range(tl.cdiv(K, BLOCK_K)):
         phase = k & 1
         tlx.barrier_expect_bytes(loaded[0], (BLOCK_M + BLOCK_N // 2) * BLOCK_K * 2)
         tlx.async_descriptor_load(a_desc, a[0], [row, k * BLOCK_K], loaded[0])
@@ -115,3 +115,44 @@ def shared_columns(x_ptr, out_ptr, ALIASED: tl.constexpr):
     tlx.local_store(p[0], value.to(tl.float16))
     tl.store(out_ptr + where, tlx.local_load(s[0]))
     tl.store(out_ptr + 128 * 64 + where, tlx.local_load(p[0]).to(tl.float32))
+
+
+@tw.jit
+def scaled_product(
+    a_desc, b_desc, a_scale_ptr, b_scale_ptr, out_ptr,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, COPIES: tl.constexpr,
+):  # fmt: skip
+    """Scale factors in blocks of 128 x 4, in shared memory or copied to tensor memory."""
+    a = tlx.local_alloc((M, K), tl.float8e4nv, 1)
+    b = tlx.local_alloc((K, N), tl.float8e4nv, 1)
+    left = tlx.local_alloc((1, M // 128, K // 128, 2, 256), tl.uint8, 1)
+    right = tlx.local_alloc((1, N // 128, K // 128, 2, 256), tl.uint8, 1)
+    acc = tlx.local_alloc((M, N), tl.float32, 1, tlx.storage_kind.tmem)
+    full = tlx.alloc_barriers(1)
+    done = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(full[0], (M + N) * K)
+    tlx.async_descriptor_load(a_desc, a[0], [0, 0], full[0])
+    tlx.async_descriptor_load(b_desc, b[0], [0, 0], full[0])
+    one = tl.load(a_scale_ptr + tl.arange(0, M * K // 32))
+    tlx.local_store(left[0], tl.reshape(one, (1, M // 128, K // 128, 2, 256)))
+    other = tl.load(b_scale_ptr + tl.arange(0, N * K // 32))
+    tlx.local_store(right[0], tl.reshape(other, (1, N // 128, K // 128, 2, 256)))
+    tlx.fence_async_shared()
+    tlx.barrier_wait(full[0], 0)
+    if COPIES:
+        one_tmem = tlx.local_alloc((M, K // 32), tl.uint8, 1, tlx.storage_kind.tmem)
+        other_tmem = tlx.local_alloc((N, K // 32), tl.uint8, 1, tlx.storage_kind.tmem)
+        tlx.tmem_copy(left[0], one_tmem[0])
+        tlx.tmem_copy(right[0], other_tmem[0])
+        tlx.async_dot_scaled(
+            a[0], b[0], acc[0], one_tmem[0], "e4m3", other_tmem[0], "e4m3",
+            use_acc=False, mBarriers=[done[0]],
+        )  # fmt: skip
+    else:
+        tlx.async_dot_scaled(
+            a[0], b[0], acc[0], left[0], "e4m3", right[0], "e4m3",
+            use_acc=False, mBarriers=[done[0]],
+        )  # fmt: skip
+    tlx.barrier_wait(done[0], 0)
+    rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    tl.store(out_ptr + rows * N + columns, tlx.local_load(acc[0]))

@@ -25,7 +25,7 @@ def gemm_specialised(
         with tlx.async_task("default"):
             phase = 1
             stage = 0
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for k in range(tl.cdiv(K, BLOCK_K)):
                 tlx.barrier_wait(empty_a[stage], phase)
                 tlx.barrier_expect_bytes(full_a[stage], HALF * BLOCK_K * 2)
                 tlx.async_descriptor_load(a_desc, a[stage], [row, k * BLOCK_K], full_a[stage])
@@ -46,7 +46,7 @@ def gemm_specialised(
             phase = 0
             stage = 0
             acc = tl.zeros((HALF, BLOCK_N), dtype=tl.float32)
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for _ in range(tl.cdiv(K, BLOCK_K)):
                 mine = stage + part * STAGES
                 tlx.barrier_wait(full_a[mine], phase)
                 tlx.barrier_wait(full_b[stage], phase)
@@ -86,12 +86,8 @@ def gemm_pipelined(
         acc = tlx.async_dot(a[stage], b[stage], acc)
         ahead = k + STAGES - 1
         acc = tlx.async_dot_wait(0, acc)
-        left = tlx.async_load(
-            a_ptrs, a[ahead % STAGES], mask=depth[None, :] < K - ahead * BLOCK_K
-        )
-        right = tlx.async_load(
-            b_ptrs, b[ahead % STAGES], mask=depth[:, None] < K - ahead * BLOCK_K
-        )
+        left = tlx.async_load(a_ptrs, a[ahead % STAGES], mask=depth[None, :] < K - ahead * BLOCK_K)
+        right = tlx.async_load(b_ptrs, b[ahead % STAGES], mask=depth[:, None] < K - ahead * BLOCK_K)
         tlx.async_load_commit_group([left, right])
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * N
@@ -116,9 +112,9 @@ def gemm_too_early(a_ptr, c_ptr, ACTS: tl.constexpr):
 def ping_pong(out_ptr, ROUNDS: tl.constexpr, THREADS: tl.constexpr):
     """Two tasks write in turns into one buffer; named barriers hand the turn over."""
     log = tlx.local_alloc((2 * ROUNDS, 32), tl.int32, 1)
-    lane = tl.arange(0, 32)[None, :]
     with tlx.async_tasks():
         with tlx.async_task("default"):
+            lane = tl.arange(0, 32)[None, :]
             for i in range(ROUNDS):
                 tlx.named_barrier_wait(9, THREADS)
                 part = tlx.local_slice(log[0], [2 * i, 0], [1, 32])
@@ -142,7 +138,6 @@ def per_thread(out_ptr):
     """Every thread arrives at a warp barrier; the count is that of the task's threads."""
     value = tlx.local_alloc((32,), tl.int32, 1)
     bars = tlx.alloc_warp_barrier(1, num_warps=4)
-    lane = tl.arange(0, 32)
     with tlx.async_tasks():
         with tlx.async_task("default"):
             tlx.barrier_wait(bars[0], 0)
@@ -212,3 +207,136 @@ def unwritten(out_ptr):
     tlx.local_store(half, tl.zeros((32, 32), tl.float32))
     rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 32)[None, :]
     tl.store(out_ptr + rows * 32 + columns, tlx.local_load(buffer[0]))
+
+
+@tw.jit
+def announced(out_ptr):
+    """CTA 1 signals a barrier of CTA 0; nobody asks the cluster to meet first."""
+    value = tlx.local_alloc((32,), tl.int32, 1)
+    bars = tlx.alloc_barriers(1)
+    lane = tl.arange(0, 32)
+    if tlx.cluster_cta_rank() == 1:
+        tlx.remote_shmem_store(value[0], lane * 5, 0)
+        tlx.barrier_arrive(bars[0], 1, 0)
+    else:
+        tlx.barrier_wait(bars[0], 0)
+        tl.store(out_ptr + lane, tlx.local_load(value[0]))
+
+
+@tw.jit
+def reduced(x_desc, out_desc, BLOCK: tl.constexpr):
+    """TMA adds a block to what is in memory, twice, then stores another."""
+    tile = tlx.local_alloc((BLOCK, BLOCK), tl.float32, 1)
+    full = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(full[0], BLOCK * BLOCK * 4)
+    tlx.async_descriptor_load(x_desc, tile[0], [0, tl.program_id(0) * BLOCK], full[0])
+    tlx.barrier_wait(full[0], 0)
+    tlx.async_descriptor_store(out_desc, tile[0], [0, 0], store_reduce="add")
+    tlx.async_descriptor_store(out_desc, tile[0], [0, 0], store_reduce="add")
+    tlx.async_descriptor_store(out_desc, tile[0], [BLOCK, tl.program_id(0) * BLOCK])
+    tlx.async_descriptor_store_wait(0)
+
+
+@tw.jit
+def by_index(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Gather along an axis of a buffer, and scatter back."""
+    rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    where = rows * BLOCK + columns
+    tile = tlx.local_alloc((BLOCK, BLOCK), tl.float32, 2)
+    tlx.local_store(tile[0], tl.load(x_ptr + where))
+    indices = tl.load(index_ptr + where)
+    value = tlx.local_gather(tile[0], indices, 1)
+    tlx.local_scatter(tile[1], value * 2, indices, 1)
+    tl.store(out_ptr + where, value)
+    tl.store(out_ptr + BLOCK * BLOCK + where, tlx.local_load(tile[1]))
+
+
+@tw.jit
+def from_registers(a_ptr, b_ptr, c_ptr):
+    """The left operand of a product in registers, the right one a transposed view."""
+    rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    b = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_store(b[0], tl.load(b_ptr + rows * 64 + columns))
+    tlx.fence_async_shared()
+    a = tl.load(a_ptr + rows * 64 + columns)
+    acc = tlx.async_dot(a, tlx.local_trans(b[0]), tl.zeros((64, 64), dtype=tl.float32))
+    acc = tlx.async_dot_wait(0, acc)
+    tl.store(c_ptr + rows * 64 + columns, acc)
+
+
+@tw.jit
+def bulk(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Bulk copies in and out."""
+    row = tlx.local_alloc((BLOCK,), tl.float32, 1)
+    full = tlx.alloc_barriers(1)
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tlx.barrier_expect_bytes(full[0], BLOCK * 4)
+    tlx.async_load(x_ptr + lane, row[0], bulk=True, bulk_size=BLOCK * 4, barrier=full[0])
+    tlx.barrier_wait(full[0], 0)
+    tlx.async_store(out_ptr + tl.program_id(0) * BLOCK, row[0], BLOCK * 4)
+    tlx.async_descriptor_store_wait(0)
+
+
+@tw.jit
+def described_on_device(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    """Two descriptors in memory of the program, read back by number."""
+    place = tlx.allocate_tensor_descriptor(2)
+    tlx.make_tensor_descriptor(place[0], x_ptr, [N, N], [N, 1], [BLOCK, BLOCK])
+    tlx.make_tensor_descriptor(place[1], out_ptr, [N, N], [N, 1], [BLOCK, BLOCK])
+    source = tlx.reinterpret_tensor_descriptor(place[0], [BLOCK, BLOCK], tl.float32)
+    target = tlx.reinterpret_tensor_descriptor(place[1], [BLOCK, BLOCK], tl.float32)
+    target.store([0, BLOCK], source.load([BLOCK, 0]) + 1)
+
+
+@tw.jit
+def whoever_is_last(out_ptr):
+    """Two tasks write one element, and nothing orders them."""
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out_ptr, 1)
+        with tlx.async_task(num_warps=4):
+            tl.store(out_ptr, 2)
+
+
+@tw.jit
+def summed(out_ptr):
+    """Two tasks add to one element, in any order."""
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            for i in range(8):
+                tl.atomic_add(out_ptr, 0.1 * i)
+        with tlx.async_task(num_warps=4):
+            for i in range(8):
+                tl.atomic_add(out_ptr, 1.7 * i)
+
+
+@tw.jit
+def talkative(bar_count: tl.constexpr):
+    """The second task speaks after the first."""
+    bars = tlx.alloc_barriers(1, arrive_count=bar_count)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.device_print("first", tl.program_id(0))
+            tlx.barrier_arrive(bars[0], bar_count)
+        with tlx.async_task(num_warps=4):
+            tlx.barrier_wait(bars[0], 0)
+            tl.device_print("second", tl.program_id(0))
+
+
+@tw.jit
+def reused(x_ptr, out_ptr):
+    """A buffer in the bytes of another one, the older way: the larger one decides the room."""
+    lane = tl.arange(0, 64)
+    small = tlx.local_alloc((32,), tl.int32, 1)
+    large = tlx.local_alloc((64,), tl.int32, 2, reuse=small)
+    tlx.local_store(large[0], tl.load(x_ptr + lane))
+    tlx.local_store(large[1], tl.load(x_ptr + lane) * 10)
+    tl.store(out_ptr + tl.arange(0, 32), tlx.local_load(small[0]))
+    tl.store(out_ptr + 32 + lane, tlx.local_load(large[1]))
+
+
+@tw.jit
+def overrun(x_ptr, index):
+    """A buffer that is not there."""
+    buffers = tlx.local_alloc((32,), tl.float32, 3)
+    tlx.local_store(buffers[index], tl.load(x_ptr + tl.arange(0, 32)))

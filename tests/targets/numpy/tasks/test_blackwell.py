@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -59,3 +60,28 @@ def test_aliased_tensor_memory_is_shared() -> None:
     # Two halves of P fill one column of S: the first 32 columns are other bits now.
     np.testing.assert_array_equal(out[0][:, :32], low.view(np.float32))
     np.testing.assert_array_equal(out[0][:, 32:], x[:, 32:])
+
+
+def in_blocks(scales: np.ndarray) -> np.ndarray:
+    """Scale factors as hardware wants them: blocks of 128 x 4, rows 32 apart next to each other."""
+    rows, columns = scales.shape
+    blocks = scales.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4)
+    return np.ascontiguousarray(blocks).reshape(-1)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_scaled_products(copies: bool) -> None:
+    m, n, k = 128, 128, 256
+    a, b = (
+        RNG.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((m, k), (k, n))
+    )
+    a_scale, b_scale = (RNG.integers(120, 134, (128, k // 32)).astype(np.uint8) for _ in range(2))
+    out = np.full((m, n), np.nan, np.float32)
+    kernels.scaled_product[(1,)](
+        tiled(a, m, k), tiled(b, k, n), in_blocks(a_scale), in_blocks(b_scale), out, m, n, k, copies
+    )
+    powers = [np.exp2(x.astype(np.float64) - 127) for x in (a_scale, b_scale)]
+    left = a.astype(np.float64) * np.repeat(powers[0], 32, axis=1)
+    right = b.astype(np.float64) * np.repeat(powers[1], 32, axis=1).T
+    wanted = left @ right
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())

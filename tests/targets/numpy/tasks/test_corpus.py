@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -60,3 +61,27 @@ def test_specialized_attention() -> None:
         weights = np.exp(scores - scores.max(1, keepdims=True))
         wanted = weights / weights.sum(1, keepdims=True) @ double(v[rows])
         np.testing.assert_allclose(double(out[rows]), wanted, rtol=5e-3, atol=5e-3)
+
+
+def fours(packed: np.ndarray, axis: int) -> np.ndarray:
+    """Numbers of four bits, two to a byte along `axis`, the lower half first."""
+    table = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(np.float64)
+    bits = packed.view(np.uint8)
+    pair = np.stack([table[bits & 15], table[bits >> 4]], axis + 1)
+    shape = list(packed.shape)
+    shape[axis] *= 2
+    return pair.reshape(shape)
+
+
+def test_scaled_product() -> None:
+    kernel = compiled((CORPUS / "scaled_dot_e2m1.sm100.ttgir").read_text())
+    a, b = (RNG.integers(-128, 128, shape).astype(np.int8) for shape in ((128, 64), (64, 128)))
+    a_scale, b_scale = (RNG.integers(120, 134, (128, 4)).astype(np.int8) for _ in range(2))
+    out = np.full((128, 128), np.nan, np.float32)
+    pairs = {"a": a, "a_scale": a_scale, "b": b, "b_scale": b_scale, "out": out}
+    kernel.launch((1,), [Buffer(name, x) for name, x in pairs.items()], RunOptions(schedules=3))
+    powers = [np.exp2(x.view(np.uint8).astype(np.float64) - 127) for x in (a_scale, b_scale)]
+    left = fours(a, 1) * np.repeat(powers[0], 32, axis=1)
+    right = fours(b, 0) * np.repeat(powers[1], 32, axis=1).T
+    wanted = left @ right
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())

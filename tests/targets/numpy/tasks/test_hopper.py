@@ -113,3 +113,56 @@ def test_unwritten_shared_memory_is_reported() -> None:
     with tw.running(check_uninitialised=False):
         kernels.unwritten[(1,)](out)
     assert np.isnan(out[:32]).all() and not out[32:].any()
+
+
+def test_clusters_meet_before_the_first_signal() -> None:
+    out = np.zeros(32, np.int32)
+    with tw.running(schedules=12):
+        kernels.announced[(2,)](out, ctas_per_cga=(2, 1, 1))
+    np.testing.assert_array_equal(out, np.arange(32) * 5)
+
+
+def test_tma_adds_and_stores() -> None:
+    x = RNG.integers(-9, 9, (32, 96)).astype(np.float32)
+    out = np.zeros((64, 96), np.float32)
+    with tw.running(schedules=5):
+        kernels.reduced[(3,)](tiled(x, 32, 32), tiled(out, 32, 32), 32)
+    np.testing.assert_array_equal(out[:32, :32], 2 * x.reshape(32, 3, 32).sum(1))
+    np.testing.assert_array_equal(out[32:], x)
+
+
+def test_gather_and_scatter() -> None:
+    x = RNG.standard_normal((32, 32)).astype(np.float32)
+    order = np.argsort(RNG.random((32, 32)), axis=1).astype(np.int32)
+    out = np.zeros((2, 32, 32), np.float32)
+    kernels.by_index[(1,)](x, order, out, 32)
+    np.testing.assert_array_equal(out[0], np.take_along_axis(x, order, 1))
+    np.testing.assert_array_equal(out[1], 2 * x)
+    with pytest.raises(TaskFault, match=r"index 32 is out of bounds: tile.0. has 32 along axis 1"):
+        kernels.by_index[(1,)](x, order + 1, out, 32)
+    with pytest.raises(TaskFault, match="nobody has written"):
+        kernels.by_index[(1,)](x, np.zeros_like(order), out, 32)
+
+
+def test_left_operand_in_registers() -> None:
+    a, b, c = half(64, 64), half(64, 64), np.zeros((64, 64), np.float32)
+    with tw.running(schedules=4):
+        kernels.from_registers[(1,)](a, b, c)
+    wanted = a.astype(np.float64) @ b.astype(np.float64).T
+    np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_bulk_copies() -> None:
+    x = RNG.standard_normal(4 * 64).astype(np.float32)
+    out = np.zeros_like(x)
+    with tw.running(schedules=4):
+        kernels.bulk[(4,)](x, out, 64)
+    np.testing.assert_array_equal(out, x)
+
+
+def test_descriptors_in_memory() -> None:
+    x, out = RNG.standard_normal((2, 64, 64)).astype(np.float32)
+    before = out.copy()
+    kernels.described_on_device[(1,)](x, out, 64, 32)
+    np.testing.assert_array_equal(out[:32, 32:], x[32:, :32] + 1)
+    np.testing.assert_array_equal(out[32:], before[32:])

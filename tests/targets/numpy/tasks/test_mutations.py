@@ -109,7 +109,7 @@ def test_aliased_storage_is_shared() -> None:
         "        ttg.local_store %acc, %early : tensor<128x128xf32, #mma> -> !ct\n"
         "        %next = ttng.warp_group_dot",
     )
-    with pytest.raises(TaskFault, match="write to c.0. while the TMA load into .* still writes"):
+    with pytest.raises(TaskFault, match=r"write to c.0. while the TMA load into .* still writes"):
         run(early, schedules=4)
 
 

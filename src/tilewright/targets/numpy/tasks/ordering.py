@@ -66,6 +66,7 @@ _FAULT_KINDS: dict[FindingKind, FaultKind] = {
     "init": "barrier",
     "arrive": "deadlock",
 }
+_HeldKey: TypeAlias = tuple[AsyncOperation, int, tuple[int, ...], tuple[int, bool]]
 Locate: TypeAlias = Callable[[int | None], Attribute | None]
 """Where in the author's file a place is."""
 
@@ -98,10 +99,11 @@ class OrderingLog:
     timeline: Timeline | None = None
     """Of the first cluster, or of the one that failed."""
     not_analysed: dict[str, None] = field(default_factory=dict[str, None])
-    _written: dict[str, tuple[Place, Access]] = field(
-        default_factory=dict[str, tuple[Place, Access]]
+    _written: dict[tuple[int, str], tuple[Sequence[Place], Access]] = field(
+        default_factory=dict[tuple[int, str], "tuple[Sequence[Place], Access]"]
     )
-    _read: set[str] = field(default_factory=set[str])
+    """By the kernel, told by its places, and the buffer."""
+    _read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     def recorder(self) -> OrderingRecorder:
         """One for each schedule."""
@@ -112,16 +114,17 @@ class OrderingLog:
         """A cluster ran to its end."""
         self.clusters += 1
         self.not_analysed.update(checker.not_analysed)
-        self._read |= checker.read_owners()
+        self._read |= {(id(places), owner) for owner in checker.read_owners()}
         for owner, access in checker.unread().items():
-            self._written.setdefault(owner, (places[access.place], access))
+            self._written.setdefault((id(places), owner), (places, access))
 
     def warnings(self) -> list[Diagnostic]:
         """Buffers that were written, and read in no run."""
         found: list[Diagnostic] = []
-        for owner, (place, access) in self._written.items():
-            if owner in self._read:
+        for key, (places, access) in self._written.items():
+            if key in self._read:
                 continue
+            owner, place = key[1], places[access.place]
             message = f"{TITLES['unread']}: nobody reads {owner}, which {access.task} writes here"
             code = ORDERING_CODES["unread"]
             made = Diagnostic(Severity.WARNING, message, place.location, code)
@@ -140,6 +143,8 @@ class OrderingRecorder(Recorder):
         self._log = log
         self._checker = Checker()
         self._places: Sequence[Place] = ()
+        self._at: Sequence[int] = ()
+        """By the number of a place, the first one with the same location."""
         self._seed = 0
         self._program: Grid | None = None
         self._many = False
@@ -147,7 +152,7 @@ class OrderingRecorder(Recorder):
         self._timeline: TimelineBuilder | None = None
         self._strands: dict[Actor, Strand] = {}
         self._copies: dict[str, list[Strand]] = {}
-        self._held: dict[tuple[AsyncOperation, int, tuple[int, ...], int], Access] = {}
+        self._held: dict[_HeldKey, Access] = {}
 
     @override
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
@@ -155,10 +160,12 @@ class OrderingRecorder(Recorder):
         signals = cluster.tables.signals
 
         def possible(name: str) -> list[PossibleSignal]:
-            return [PossibleSignal(s.task, s.place, s.op) for s in signals.get(name, ())]
+            return [PossibleSignal(s.task, self._at[s.place], s.op) for s in signals.get(name, ())]
 
         self._checker = Checker(possible)
-        self._places = ctas[0].places
+        if self._places is not ctas[0].places:
+            self._places = ctas[0].places
+            self._at = _first_places(self._places)
         self._seed, self._program = seed, ctas[0].coordinates(0)
         self._many = len(ctas) > 1
         self._stuck = None
@@ -179,7 +186,7 @@ class OrderingRecorder(Recorder):
             self._keep_timeline(replaces=False)
             return
         waits = [
-            (strand, each.wait.subject.key, _parity(each.wait.what), each.wait.place)
+            (strand, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.place])
             for each in deadlock.stuck
             if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.place, int)
             for strand in self._strands.values()
@@ -282,7 +289,7 @@ class OrderingRecorder(Recorder):
 
     @override
     def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
-        strand = self._strands[actor]
+        strand, place = self._strands[actor], self._at[place]
         access = None
         if isinstance(actor, AsyncOperation):
             access = self._held.get(_held_key(actor, view))
@@ -304,12 +311,12 @@ class OrderingRecorder(Recorder):
     @override
     def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
         owner = barrier.name if barrier.root is None else barrier.root.name
-        strand = self._strands[actor]
+        strand, place = self._strands[actor], self._at[place]
         self._checker.init(strand, barrier.key, barrier.name, owner, barrier.count, place)
 
     @override
     def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
-        strand = self._strands[actor]
+        strand, place = self._strands[actor], self._at[place]
         if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
             # It arrives when the copies that its task issued before are done.
             before = [s for s in self._copies[strand.name] if s.event < strand.event]
@@ -319,7 +326,7 @@ class OrderingRecorder(Recorder):
 
     @override
     def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
-        strand = self._strands[actor]
+        strand, place = self._strands[actor], self._at[place]
         self._checker.expect(strand, barrier.key, size_bytes, place)
         self._mark(strand, "expect", f"announces {size_bytes} bytes to {barrier.name}", place)
 
@@ -327,7 +334,7 @@ class OrderingRecorder(Recorder):
     def deliver(
         self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
     ) -> None:
-        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, place)
+        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, self._at[place])
 
     @override
     def phase(self, barrier: Barrier, phase: int) -> None:
@@ -338,13 +345,14 @@ class OrderingRecorder(Recorder):
 
     @override
     def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        self._checker.waiting(self._strands[task], barrier.key)
         if self._timeline is not None:
             label = f"waits for parity {parity} of {barrier.name} {self._where(place)}"
             self._timeline.begin("task", task.name, "wait", "wait", label)
 
     @override
     def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
-        self._checker.waited(self._strands[task], barrier.key, parity, place)
+        self._checker.waited(self._strands[task], barrier.key, parity, self._at[place])
         if self._timeline is not None:
             self._timeline.finish("task", task.name, "wait")
 
@@ -353,9 +361,10 @@ class OrderingRecorder(Recorder):
     @override
     def issue(self, operation: AsyncOperation) -> None:
         assert operation.issuer is not None and isinstance(operation.place, int)
-        checker, place = self._checker, operation.place
+        checker, place = self._checker, self._at[operation.place]
         issuer = self._strands[operation.issuer]
-        strand = checker.issue(issuer, operation.what, operation.engine, operation.in_order)
+        gates = tuple(each.name for each in operation.gates)
+        strand = checker.issue(issuer, operation.what, operation.engine, operation.in_order, gates)
         self._strands[operation] = strand
         iteration = checker.visit(issuer.name, place, "issue")
         if operation.engine.startswith("cp.async"):
@@ -408,15 +417,18 @@ def _key(arena: Arena) -> tuple[int, bool]:
     return arena.cta, arena.is_tensor_memory
 
 
+def _first_places(places: Sequence[Place]) -> list[int]:
+    first: dict[str, int] = {}
+    return [first.setdefault(str(place.location), i) for i, place in enumerate(places)]
+
+
 def _region(view: View) -> Region:
     owner = view.leaf or view.root.name
     return Region(_key(view.arena), view.name, owner, view.cells, view.root.place)
 
 
-def _held_key(
-    operation: AsyncOperation, view: View
-) -> tuple[AsyncOperation, int, tuple[int, ...], int]:
-    return operation, view.start, view.shape, view.arena.cta
+def _held_key(operation: AsyncOperation, view: View) -> _HeldKey:
+    return operation, view.start, view.shape, _key(view.arena)
 
 
 def _proxy(operation: AsyncOperation, view: View) -> Proxy:

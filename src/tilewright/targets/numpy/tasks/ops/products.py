@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.tlx import DummyTMemLayout
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.attributes import TensorMemoryScalesEncoding, unwrapped
 from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
@@ -17,6 +18,9 @@ from tilewright.targets.numpy.tasks.ops.sync import call, predicate
 from tilewright.targets.numpy.tasks.ops.views import token
 from tilewright.targets.numpy.tasks.unit import emitter_of
 from tilewright.targets.numpy.values import Tensor, all_axes
+
+_SCALES = TensorMemoryScalesEncoding, DummyTMemLayout
+"""Layouts of scale factors; the second where none has been chosen."""
 
 
 def _wgmma(emitter: Emitter, op: Operation) -> None:
@@ -97,7 +101,7 @@ def _works_in_pairs(op: Operation) -> bool:
 
 def _copy(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TMEMCopyOp) and isinstance(op.dst.type, MemDescType)
-    packs = isinstance(unwrapped(op.dst.type.encoding), TensorMemoryScalesEncoding)
+    packs = isinstance(unwrapped(op.dst.type.encoding), _SCALES)
     pieces = [emitter.piece(op.src), emitter.piece(op.dst)]
     barrier = "None"
     if op.barrier is not None:

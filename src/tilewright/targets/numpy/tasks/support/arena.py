@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -105,12 +106,20 @@ class View:
     """The buffer of a storage alias it belongs to; these share bytes."""
     peers: tuple[Arena, ...] = ()
     """The same memory of all CTAs of the cluster, by rank."""
+    _parts: dict[int, View] = field(default_factory=lambda: dict[int, View](), init=False)
+    """Views that `index` has made: kernels ask for the same few again and again."""
 
     # -- views -------------------------------------------------------------------------------
 
     def index(self, number: Any) -> View:
         """One of several buffers; of a row of single elements, a row of one."""
         i = int(number)
+        found = self._parts.get(i)
+        if found is None:
+            found = self._parts[i] = self._index(i)
+        return found
+
+    def _index(self, i: int) -> View:
         extent = self.shape[0]
         problem = self.problem
         if problem is None and not 0 <= i < extent:
@@ -256,7 +265,7 @@ class View:
         raw = full.reshape(-1).view(np.uint8)
         cells[...] = np.resize(raw, cells.size).reshape(cells.shape)
 
-    @property
+    @cached_property
     def box(self) -> tuple[int, int, int, int]:
         """First and last row and byte of a row, ends excluded; shared memory is one row."""
         pitch = self.arena.pitch

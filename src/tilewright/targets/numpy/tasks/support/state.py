@@ -252,7 +252,6 @@ class CtaState(Batch):
         done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
         self.cluster.recorder.waited_group(task, kind, done, place)
 
-
     def leave(self, place: int) -> None:
         """The CTA ends: its memory must not be needed any more.
 

@@ -1,0 +1,256 @@
+"""Right kernels pass under many schedules; with one line changed, the report names the right lines.
+
+The kernels are those of `ordering_kernels.py`. A mutant is the same file with one piece of text
+replaced, run from a temporary folder, so its lines are the ones that reports must name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.targets.numpy.tasks.faults import TaskFault
+from tilewright.targets.numpy.tasks.ordering import OrderingFault, OrderingLog
+
+SOURCE = Path(__file__).with_name("ordering_kernels.py").read_text()
+BLOCK, STEPS, ROUNDS = 16, 7, 5
+WIDE = 64
+
+
+def run_ring(module: ModuleType) -> tuple[Any, Any]:
+    x = np.arange(BLOCK * BLOCK * STEPS, dtype=np.float32).reshape(BLOCK, -1)
+    out = np.full((BLOCK, BLOCK), np.nan, np.float32)
+    blocks = tw.TensorDescriptor.from_tensor(x, [BLOCK, BLOCK])
+    module.ring[(1,)](blocks, out, STEPS=STEPS, BLOCK=BLOCK)
+    return out, x.reshape(BLOCK, STEPS, BLOCK).sum(axis=1)
+
+
+def run_ping_pong(module: ModuleType) -> tuple[Any, Any]:
+    out = np.full((2, ROUNDS, 32), -1, np.int32)
+    module.ping_pong[(1,)](out, ROUNDS=ROUNDS)
+    wanted = np.arange(32)[None] + 100 * np.arange(ROUNDS)[:, None]
+    return out, np.stack([wanted, wanted])
+
+
+def run_aliased(module: ModuleType) -> tuple[Any, Any]:
+    x = np.random.default_rng(1).random((BLOCK, BLOCK), np.float32)
+    y = np.full_like(x, np.nan)
+    tiles = [tw.TensorDescriptor.from_tensor(each, [BLOCK, BLOCK]) for each in (x, y)]
+    module.aliased[(1,)](*tiles, BLOCK=BLOCK)
+    return y, x * 2
+
+
+def run_product(module: ModuleType) -> tuple[Any, Any]:
+    a = np.random.default_rng(2).random((WIDE, WIDE * 3)).astype(np.float16)
+    c = np.full((WIDE, WIDE), np.nan, np.float32)
+    tiles = tw.TensorDescriptor.from_tensor(a, [WIDE, WIDE])
+    module.product[(1,)](tiles, c, STEPS=3, BLOCK=WIDE)
+    blocks = a.astype(np.float64).reshape(WIDE, 3, WIDE).transpose(1, 0, 2)
+    return c, (blocks @ blocks).sum(axis=0)
+
+
+def run_neighbours(module: ModuleType) -> tuple[Any, Any]:
+    x = np.arange(64, dtype=np.float32)
+    out = np.full_like(x, np.nan)
+    module.neighbours[(2,)](x, out, BLOCK=32, ctas_per_cga=(2, 1, 1))
+    return out, np.concatenate([x[32:], x[:32]])
+
+
+Runner = Callable[[ModuleType], tuple[Any, Any]]
+RUNNERS: list[Runner] = [run_ring, run_ping_pong, run_aliased, run_product, run_neighbours]
+
+
+def load(folder: Path, text: str) -> ModuleType:
+    path = folder / "kernels.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_right_kernels_are_quiet_under_many_schedules(runner: Runner, tmp_path: Path) -> None:
+    log = OrderingLog()
+    with tw.running(schedules=24, recorder=log.recorder):
+        got, wanted = runner(load(tmp_path, SOURCE))
+    np.testing.assert_allclose(got, wanted, rtol=1e-3)
+    assert (log.schedules, log.warnings(), log.not_analysed) == (24, [], {})
+
+
+def line_of(text: str, words: str) -> int:
+    """The number of the only line that holds `words`."""
+    found = [number for number, line in enumerate(text.split("\n"), 1) if words in line]
+    assert len(found) == 1, f"{words!r} is in lines {found}"
+    return found[0]
+
+
+def mutant(*changes: tuple[str, str]) -> str:
+    text = SOURCE
+    for old, new in changes:
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times"
+        text = text.replace(old, new)
+    return text
+
+
+def fault_of(runner: Runner, folder: Path, text: str, seed: int = 0) -> TaskFault:
+    log = OrderingLog()
+    with tw.running(seed=seed, recorder=log.recorder), pytest.raises(TaskFault) as found:
+        runner(load(folder, text))
+    assert found.value.seed == seed
+    return found.value
+
+
+def lines_of(fault: OrderingFault, folder: Path) -> set[int]:
+    """Every line that a report names."""
+    marker = f"{folder / 'kernels.py'}:"
+    parts = str(fault).split(marker)[1:]
+    return {int(part.partition(":")[0]) for part in parts}
+
+
+FULL = "                tlx.barrier_wait(full[slot], (k // 2) & 1)\n"
+EMPTY = "                tlx.barrier_wait(empty[slot], ((k // 2) & 1) ^ 1)\n"
+RELEASE = "                tlx.barrier_arrive(empty[slot], 1)\n"
+SUM = "                total += tlx.local_load(tile[slot])\n"
+ANNOUNCE = "full[slot], BLOCK * BLOCK * 4"
+LOAD = "tlx.async_descriptor_load(x_desc, tile[slot]"
+TAKEN = "                tlx.barrier_wait(taken[0], (i & 1) ^ 1)\n"
+READY = "                tlx.barrier_wait(ready[0], i & 1)\n"
+PUT = "tlx.local_store(box[0]"
+GET = "seen = tlx.local_load(box[0])"
+GIVE = "                tlx.barrier_arrive(ready[0], 1)\n"
+TAKE = "                tlx.barrier_arrive(taken[0], 1)\n"
+FENCE = "            tlx.fence_async_shared()\n"
+DOUBLE = "tlx.local_store(c[0], value * 2)"
+STORE = "tlx.async_descriptor_store(y_desc"
+FIRST = "            value = tlx.local_load(a[0])\n"
+OTHER = "other = tlx.local_load(a[0])"
+DONE = "        acc = tlx.async_dot_wait(0, acc)\n"
+DOT = "acc = tlx.async_dot(tile[0]"
+
+CASES: list[tuple[str, Runner, tuple[tuple[str, str], ...], str, tuple[str, ...]]] = [
+    # name, kernel, changes, kind, words in lines that must be named
+    ("no wait for full", run_ring, ((FULL, ""),), "wait", (LOAD, "total +=")),
+    ("no wait for empty", run_ring, ((EMPTY, ""),), "wait", ("barrier_expect_bytes(full[slot]",)),
+    ("full the wrong way", run_ring, ((FULL, FULL.replace(" & 1)", " & 1 ^ 1)")),), "phase",
+     ("barrier_wait(full[slot]",)),
+    ("too few bytes", run_ring, ((ANNOUNCE, "full[slot], BLOCK * BLOCK * 2"),), "bytes",
+     ("barrier_expect_bytes(full[slot]",)),
+    ("release before the read", run_ring, ((SUM + RELEASE, RELEASE + SUM),), "race",
+     (LOAD, "total +=", "barrier_arrive(empty")),
+    ("no wait for taken", run_ping_pong, ((TAKEN, ""),), "wait", (PUT, GET)),
+    ("no wait for ready", run_ping_pong, ((READY, ""),), "wait", (PUT, GET)),
+    ("ready the wrong way", run_ping_pong, ((READY, READY.replace("i & 1", "(i & 1) ^ 1")),),
+     "phase", ("barrier_wait(ready[0]",)),
+    ("too few arrivals", run_ping_pong, (("1, arrive_count=2", "1, arrive_count=1"),), "count",
+     (PUT, GET, "alloc_barriers(1, arrive_count=1)")),
+    ("no fence", run_aliased, ((FENCE, ""),), "fence", (DOUBLE, STORE)),
+    ("no wait for the other reader", run_aliased,
+     (("            tlx.barrier_wait(read[0], 0)\n", ""),), "wait", (DOUBLE, OTHER)),
+    ("read after the other buffer was written", run_aliased,
+     ((DOUBLE, f"{DOUBLE}\n            value = tlx.local_load(a[0]) + value"),), "overwritten",
+     (DOUBLE, "value = tlx.local_load(a[0]) + value")),
+    ("product not waited for", run_product, ((DONE, ""), ("    rows, columns = tl.arange(0, BLOCK)"
+     "[:, None], tl.arange(0, BLOCK)[None, :]\n    tl.store(c_ptr", DONE[4:] + "    rows, columns ="
+     " tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]\n    tl.store(c_ptr")), "wait",
+     (DOT, "tlx.async_descriptor_load(a_desc")),
+    ("remote barrier not made", run_neighbours,
+     (("    tlx.cluster_barrier()\n    rank", "    rank"),), "init", ("arrived = tlx.alloc",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("runner", "changes", "kind", "words"), [each[1:] for each in CASES], ids=[c[0] for c in CASES]
+)
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_a_fault_is_found_in_every_schedule(
+    runner: Runner,
+    changes: tuple[tuple[str, str], ...],
+    kind: str,
+    words: tuple[str, ...],
+    seed: int,
+    tmp_path: Path,
+) -> None:
+    """Orders are compared, so no schedule is lucky."""
+    text = mutant(*changes)
+    fault = fault_of(runner, tmp_path, text, seed)
+    assert isinstance(fault, OrderingFault), str(fault)
+    assert [each.kind for each in fault.findings] == [kind], str(fault)
+    wanted = {line_of(text, each.strip()) for each in words}
+    assert wanted <= lines_of(fault, tmp_path), str(fault)
+
+
+DEADLOCKS: list[tuple[str, Runner, tuple[tuple[str, str], ...], str, str]] = [
+    ("nobody arrives", run_ring, ((RELEASE, ""),), "arrive", "empty"),
+    ("too many bytes", run_ring, ((ANNOUNCE, "full[slot], BLOCK * BLOCK * 8"),), "bytes", "full"),
+    ("too many arrivals", run_ping_pong, (("arrive_count=2", "arrive_count=3"),), "count", "taken"),
+    ("empty the wrong way", run_ring, ((EMPTY, EMPTY.replace(" ^ 1", "")),), "phase", "empty"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("runner", "changes", "kind", "barrier"),
+    [each[1:] for each in DEADLOCKS],
+    ids=[c[0] for c in DEADLOCKS],
+)
+def test_a_deadlock_says_what_is_wrong_with_which_barrier(
+    runner: Runner,
+    changes: tuple[tuple[str, str], ...],
+    kind: str,
+    barrier: str,
+    tmp_path: Path,
+) -> None:
+    fault = fault_of(runner, tmp_path, mutant(*changes))
+    assert isinstance(fault, OrderingFault)
+    assert fault.kind == "deadlock"
+    assert "error[TW6121]: deadlock: " in str(fault)
+    assert [(each.kind, each.cause.barrier) for each in fault.findings] == [(kind, barrier)]
+    assert "note: most likely: " in str(fault)
+
+
+def test_buffers_nobody_reads_are_warned_of(tmp_path: Path) -> None:
+    text = mutant(
+        (
+            "    ready = tlx.alloc_barriers(1)\n",
+            "    ready = tlx.alloc_barriers(1)\n"
+            "    spare = tlx.local_alloc((32,), tl.int32, 1)\n"
+            "    tlx.local_store(spare[0], tl.arange(0, 32))\n",
+        )
+    )
+    log = OrderingLog()
+    with tw.running(schedules=2, recorder=log.recorder):
+        run_ping_pong(load(tmp_path, text))
+    (warning,) = log.warnings()
+    assert warning.message == "buffer never read: nobody reads spare, which default writes here"
+    assert warning.code == "TW6139"
+    assert warning.trail.primary is not None
+    assert warning.trail.primary.line == line_of(text, "local_store(spare")
+    assert [note.message for note in warning.notes] == [
+        "in none of 2 runs; without it there is room for more stages"
+    ]
+
+
+def test_the_text_of_a_race(tmp_path: Path) -> None:
+    text = mutant((SUM + RELEASE, RELEASE + SUM))
+    fault = fault_of(run_ring, tmp_path, text)
+    lines = [
+        line.replace(f"{tmp_path}/", "")
+        for line in str(fault).split("\n")
+        if not line.lstrip().split(" ")[0].isdigit() and not line.lstrip().startswith("|")
+    ]
+    read, arrive, copy = (
+        line_of(text, words) for words in ("total +=", "barrier_arrive(empty", LOAD)
+    )
+    assert lines == GOLDEN.format(read=read, arrive=arrive, copy=copy).strip().split("\n")
+
+
+GOLDEN = """
+"""
