@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from typing_extensions import override
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.barriers.events import Box
@@ -26,7 +27,14 @@ from tilewright.analysis.barriers.teams import Member, Team, Turns
 from tilewright.analysis.barriers.trace import Facts, NotAnalysed, Writer
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import KernelOp, PersistentOp, PipelineOp, Space, space_of
+from tilewright.dialects.tile import (
+    KernelOp,
+    PersistentOp,
+    PipelineOp,
+    RegionType,
+    Space,
+    space_of,
+)
 from tilewright.dialects.tile.access import Region
 from tilewright.dialects.tile.interfaces import reads, writes
 from tilewright.dialects.type_utils import shape_of
@@ -202,7 +210,7 @@ def _captured(op: Operation) -> Iterator[SSAValue]:
     for each in walk(op):
         for operand in each.operands:
             inside = op.is_ancestor(operand.owner) and operand.owner is not op
-            if not inside and space_of(operand.type) is None:
+            if not inside and not isinstance(operand.type, MemRefType | RegionType):
                 yield operand
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.tile import PipelineOp
+from tilewright.dialects.tile import PipelineOp, StorageAliasSpecOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
+from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
@@ -89,6 +90,7 @@ class CompiledTileKernel:
         """The kernel as a NumPy program; made once."""
         module = self.prim_func.module.clone()
         _check_schedules(module)
+        _place_aliases(module)
         return compile_tile_module(module)
 
     # -- times of a tuner --------------------------------------------------------------------
@@ -238,6 +240,14 @@ def _check_schedules(module: ModuleOp) -> None:
     if any(loop.manual_stage is not None for loop in loops):
         engine = DiagnosticEngine()
         PlanPipeline().run(module.clone(), engine)
+        engine.raise_if_errors()
+
+
+def _place_aliases(module: ModuleOp) -> None:
+    """Buffers of a storage-alias spec get their offsets: they share bytes in a run as well."""
+    if any(isinstance(op, StorageAliasSpecOp) for op in walk(module)):
+        engine = DiagnosticEngine()
+        PlanStorageAlias().run(module, engine)
         engine.raise_if_errors()
 
 

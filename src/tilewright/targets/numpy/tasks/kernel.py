@@ -243,11 +243,13 @@ class _Runs:
         except (NumpyFault, KeyboardInterrupt):
             raise
         except Exception as error:
-            fault = kernel.teller.fault(error, cluster, seed, self._sources)
+            fault = kernel.teller.fault(recorder.kept or error, cluster, seed, self._sources)
             raise recorder.fault(fault, self._sources) from error
         finally:
             self._print(cluster)
         found = recorder.verdict(self._sources)
+        if found is None and recorder.kept is not None:
+            found = kernel.teller.fault(recorder.kept, cluster, seed, self._sources)
         if found is not None:
             raise found
 

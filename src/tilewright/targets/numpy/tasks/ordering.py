@@ -169,6 +169,7 @@ class OrderingRecorder(Recorder):
         self._seed, self._program = seed, ctas[0].coordinates(0)
         self._many = len(ctas) > 1
         self._stuck = None
+        self.kept = None
         self._strands, self._copies, self._held = {}, {}, {}
         for cta in ctas:
             for arena in (cta.smem, cta.tmem):
@@ -178,6 +179,11 @@ class OrderingRecorder(Recorder):
         if self._log.wants_timeline:
             title = f"program {self._program}, schedule with seed {seed}"
             self._timeline = TimelineBuilder(title)
+
+    @override
+    def keep(self, problem: Exception) -> bool:
+        self.kept = self.kept or problem
+        return True
 
     @override
     def end(self, deadlock: Deadlock | None = None) -> None:

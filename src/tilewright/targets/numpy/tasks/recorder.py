@@ -52,6 +52,13 @@ class Recorder:
     finds_conflicts = False
     """Whether it finds accesses that disturb operations itself: the run then goes on after one."""
 
+    kept: Exception | None = None
+    """A read of bytes nobody wrote, kept by a recorder that may find out why."""
+
+    def keep(self, problem: Exception) -> bool:
+        """Bytes are read that nobody wrote; whether the run goes on all the same."""
+        return False
+
     def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
         """The run ends with a fault; what is raised instead."""
         return fault

@@ -156,7 +156,9 @@ class CtaState(Batch):
         if self.cluster.is_checked:
             self._check(view, False, place)
             if not view.cells(view.arena.filled).all():
-                raise _uninitialised(view, place)
+                problem = _uninitialised(view, place)
+                if not self.cluster.recorder.keep(problem):
+                    raise problem
         return view.read()
 
     def writes(self, view: View, values: Any, proxy: Proxy, place: int) -> None:
