@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.language.tlx.ours import module_of
 from tilewright.dialects import make_context
+from tilewright.dialects.ttg import MemDescType, WarpSpecializeOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.ir.text import parse_source, print_module
@@ -165,8 +166,10 @@ KERNELS = {"gemm": _gemm, "attention": _attention}
 @pytest.mark.parametrize("name", KERNELS)
 def test_text_reads_back_as_itself(name: str) -> None:
     text = print_module(KERNELS[name](), flavour=TLX)
-    again = parse_source(text, "kernel.mlir", make_context())
-    assert print_module(again, flavour=TLX) == text
+    engine = DiagnosticEngine()
+    again = parse_source(make_context(), text, "kernel.mlir", engine)
+    assert again is not None, [str(each) for each in engine.diagnostics]
+    assert print_module(again.module, flavour=TLX) == text
 
 
 def _count(module: ModuleOp, op: str) -> int:
@@ -198,14 +201,21 @@ def test_attention() -> None:
 
 
 def test_a_context_is_captured_in_the_order_of_its_fields() -> None:
-    text = print_module(_attention())
-    op = next(line for line in text.splitlines() if "ttg.warp_specialize(" in line)
-    names = op.split("(")[1].split(")")[0].split(", ")
-    start = names.index("%context")
-    types = text[text.rindex("} : (") + 5 :].split(") -> ()")[0]
-    kinds = re.findall(r"!ttg\.memdesc<[^>]*>?[^>]*>|!tt\.tensordesc<[^>]*>|i32|i64|f32", types)
-    found = [kinds[start + offset].split("<")[1].split(",")[0] for offset in range(3)]
-    assert found == ["1xi64", "1xi64", "1xui128"]
+    tasks = next(op for op in _attention().walk() if isinstance(op, WarpSpecializeOp))
+    types = [capture.type for capture in tasks.captures]
+    answers = next(
+        index
+        for index, type in enumerate(types)
+        if isinstance(type, MemDescType) and str(type.element_type) == "ui128"
+    )
+    context = types[answers - 2 : answers + 1]
+    assert [(type.shape, str(type.element_type)) for type in context] == [
+        ((1,), "i64"),
+        ((1,), "i64"),
+        ((1,), "ui128"),
+    ]
+    # `context` comes behind `alpha` and before `k_desc`, by name.
+    assert isinstance(types[answers + 1], MemDescType)
 
 
 def test_the_tree_lowers_to_one_allocation() -> None:
