@@ -122,6 +122,18 @@ def test_regions_in_loops_in_regions() -> None:
 
 
 @jit
+def comprehends(n):
+    with twice() as number:
+        parts = [n + i for i in (1, number)]
+        store(parts[0], parts[1])
+
+
+def test_comprehensions_work_inside() -> None:
+    assert sum("@store" in line for line in lines(comprehends)) == 2
+    assert {"n", "number", "parts"} <= set(Twice.reads)
+
+
+@jit
 def loads_in_regions(n):
     with twice():
         x = load(n)

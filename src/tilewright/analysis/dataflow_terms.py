@@ -128,6 +128,8 @@ class _Terms(Writer):
     @override
     def _whole(self, op: Operation) -> None:
         if op not in self.known:
+            if any(isinstance(each, PipelineOp) for each in walk(op)):
+                raise NotAnalysed(op, f"a pipelined loop inside of {op.name} is not followed")
             self.known[op] = _Known(op)
         facts = self.known[op]
         seen = tuple(self._content(region) for region in facts.reads)

@@ -61,36 +61,6 @@ def seeds_with_rare_constructs(each: int, among: range) -> list[int]:
     return chosen
 
 
-_SIGNS = """
-tt.func public @kernel(%p0: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n0: i32, %n1: i32) {
-  %one = arith.constant 1 : i32
-  %z = arith.constant 0.0 : f32
-  %pid = tt.get_program_id x : i32
-  %v = arith.addi %pid, %n1 : i32
-  %d = arith.ori %n0, %one : i32
-DIVISIONS
-  tt.return
-}
-"""
-
-
-def signed_divisions() -> Kernel:
-    """All divisions, by divisors of both signs; random kernels divide by positive numbers."""
-    names = ("divsi", "remsi", "floordivsi", "ceildivsi")
-    lines = [
-        f"  %{name} = arith.{name} %v, %d : i32\n"
-        f"  %at_{name} = tt.addptr %p0, %{name} : !tt.ptr<f32>, i32\n"
-        f"  tt.store %at_{name}, %z : !tt.ptr<f32>"
-        for name in names
-    ]
-    numbers = ((-7, -20), (5, 13), (-4, 9), (6, -11))
-    launches = [
-        Launch((5, 1, 1), {"n0": d, "n1": v}, {"p0": (1 << 40) + 16}, seed=d) for d, v in numbers
-    ]
-    text = _SIGNS.replace("DIVISIONS", "\n".join(lines))
-    return Kernel("signed_divisions", text, tuple(launches), (("p0", 64),))
-
-
 class _Maker(AccessMaker):
     def __init__(self, pick: Random, name: str) -> None:
         super().__init__(pick)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -202,7 +204,8 @@ def _source(name: str) -> _Source:
     return _Source(module, ast.parse(Path(path).read_text(), path), path)
 
 
-def _places(name: str) -> Iterator[tuple[str, ast.AST, Change]]:
+@cache
+def _places(name: str) -> tuple[tuple[str, ast.AST, Change], ...]:
     """(function, node, change) for everything inside functions of a module."""
 
     def visit(node: ast.AST, function: str) -> Iterator[tuple[str, ast.AST, Change]]:
@@ -222,7 +225,7 @@ def _places(name: str) -> Iterator[tuple[str, ast.AST, Change]]:
                         yield inner, child, change
             yield from visit(child, inner)
 
-    yield from visit(_source(name).tree, "")
+    return tuple(visit(_source(name).tree, ""))
 
 
 def _is_annotation(node: ast.AST, child: ast.AST) -> bool:
@@ -247,6 +250,18 @@ def all_mutants() -> tuple[Mutant, ...]:
     )
 
 
+def seeded(seed: int) -> list[Mutant]:
+    """All mutants in an order of the seed's, which changes elsewhere in a file do not disturb."""
+    seen = Counter[tuple[str, str, str]]()
+
+    def rank(mutant: Mutant) -> bytes:
+        same = (mutant.module, mutant.function, mutant.change)
+        seen[same] += 1
+        return sha256(repr((seed, *same, seen[same])).encode()).digest()
+
+    return sorted(all_mutants(), key=rank)
+
+
 def source_files() -> frozenset[str]:
     return frozenset(_source(name).path for name in MODULES)
 
@@ -258,10 +273,8 @@ def source_files() -> frozenset[str]:
 def applied(mutant: Mutant) -> Iterator[None]:
     """The analysis with one error in it."""
     source = _source(mutant.module)
-    _, _, (_, make, undo) = next(
-        place for number, place in enumerate(_places(mutant.module)) if number == mutant.number
-    )
-    old = _codes(compile(source.tree, source.path, "exec"))
+    _, _, (_, make, undo) = _places(mutant.module)[mutant.number]
+    old = _original_codes(mutant.module)
     make()
     try:
         new = _codes(compile(ast.fix_missing_locations(source.tree), source.path, "exec"))
@@ -280,6 +293,12 @@ def applied(mutant: Mutant) -> Iterator[None]:
     finally:
         for function, code in exchanged:
             function.__code__ = code
+
+
+@cache
+def _original_codes(name: str) -> dict[tuple[str, int], CodeType]:
+    source = _source(name)
+    return _codes(compile(source.tree, source.path, "exec"))
 
 
 def _key(code: CodeType) -> tuple[str, int]:

@@ -215,7 +215,7 @@ def _same(host: Host, op: Operation, operands: Sequence[Value]) -> Sequence[Valu
 
 def _bitcast(host: Host, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
     [a] = _arrays(operands)
-    is_number = isinstance(element_type_of(op.results[0].type), IntegerType)
+    is_number = isinstance(element_type_of(op.results[0].type), IntegerType | PointerLike)
     if is_number == (a.dtype != float):
         return [a]
     return [mixed(op, op.results[0], operands)]

@@ -2,8 +2,8 @@
 
 A mutant that only makes the analysis give up earlier is no danger: unknown is never reported as
 safe. Every field of every access must be the same, unknown, or a consequence of what the other
-report says. (The class follows from axes and strides; the reason for a class claims nothing.) Two formulas that differ are the same if they agree at random points of their symbols'
-ranges, and one is weaker if an opaque value took the place of something known.
+report says. (The class follows from axes and strides; the reason for a class claims nothing.) Two formulas that
+differ are the same if they agree at random points of their symbols' ranges, and one is weaker if an opaque value took the place of something known.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tilewright.analysis.axis_info import AxisInfo
 from tilewright.analysis.pid_address import (
     Access,
     AddressReport,
+    AssumptionKind,
     Bound,
     Box,
     ValueInfo,
@@ -79,6 +80,8 @@ def is_weaker(report: AddressReport, known: AddressReport) -> bool:
     accesses = zip(report.accesses, known.accesses, strict=True)
     if not all(_access(mine, theirs) for mine, theirs in accesses):
         return False
+    if _rests_on_less(report, known):
+        return False
     lines = {_place(line): line for line in known.values}
     for line in report.values:
         other = lines.get(_place(line))
@@ -87,6 +90,31 @@ def is_weaker(report: AddressReport, known: AddressReport) -> bool:
     assumed = {(one.kind, one.operation, one.call): one for one in known.assumptions}
     pairs = [(one, assumed.get((one.kind, one.operation, one.call))) for one in report.assumptions]
     return all(other is None or _formula(one.expr, other.expr) for one, other in pairs)
+
+
+def _rests_on_less(report: AddressReport, known: AddressReport) -> bool:
+    """Whether the same is said of an access, on fewer conditions: that says more.
+
+    That nothing overflows is asked for by formulas, signs also by what is said of lanes.
+    """
+    for mine, theirs in zip(report.accesses, known.accesses, strict=True):
+        dropped = _premises(known, theirs) - _premises(report, mine)
+        if not _are_equal(mine, theirs, ("offset", "mask")):
+            continue
+        if any(kind is AssumptionKind.NO_OVERFLOW for kind, *_ in dropped):
+            return True
+        if dropped and _are_equal(mine, theirs, ("contiguity", "mask_constancy", "coalesced")):
+            return True
+    return False
+
+
+def _are_equal(mine: Access, known: Access, fields: Iterable[str]) -> bool:
+    return all(str(getattr(mine, name)) == str(getattr(known, name)) for name in fields)
+
+
+def _premises(report: AddressReport, access: Access) -> set[tuple[object, ...]]:
+    assumed = [report.assumptions[index] for index in access.assumptions]
+    return {(one.kind, one.operation, one.call) for one in assumed}
 
 
 def _place(line: ValueInfo) -> tuple[object, ...]:
@@ -127,11 +155,18 @@ def _access(mine: Access, known: Access) -> bool:
         and set(mine.guard_axes) >= set(known.guard_axes)
         and all(_trips(a.trips, b.trips) for a, b in zip(mine.loops, known.loops, strict=True))
         and _virtual(mine, known)
-        and {str(one) for one in mine.facts} <= {str(one) for one in known.facts}
+        and _facts(mine, known)
         and all(_bound(bound, known.domain.bounds) for bound in mine.domain.bounds)
         and _box(mine.box, known.box)
         and _says_less(mine, known)
     )
+
+
+def _facts(mine: Access, known: Access) -> bool:
+    """Nothing is known but what the other knows, or something about what is not known at all."""
+    texts = {str(one) for one in known.facts}
+    names = set[str]().union(*map(_opaque, known.facts))
+    return all(str(one) in texts or _opaque(one) - names for one in mine.facts)
 
 
 def _trips(mine: Poly | None, known: Poly | None) -> bool:
@@ -194,8 +229,8 @@ def _fewer_lanes(mine: Access, known: Access) -> bool:
     return (
         all(b % a == 0 for a, b in zip(mine.contiguity, known.contiguity, strict=True))
         and mine.block_size <= known.block_size
-        and _at_most(mine.align_bytes, known.align_bytes)
-        and _at_most(mine.vector_bits, known.vector_bits)
+        and _at_most(mine.align_bytes, known.align_bytes, mine.elem_bytes)
+        and _at_most(mine.vector_bits, known.vector_bits, 8 * mine.elem_bytes)
         and known.mask_constancy % mine.mask_constancy == 0
     )
 
@@ -249,12 +284,16 @@ def _moved(exact: Poly, values: _Values, name: str) -> int:
     return evaluate(exact, there)
 
 
-def _at_most(mine: int | None, known: int | None) -> bool:
-    return mine is None or (known is not None and mine <= known)
+def _at_most(mine: int | None, known: int | None, always: int) -> bool:
+    """`always`: what every access to an element has."""
+    return mine is None or mine <= max(known or 0, always)
 
 
 def _stride(mine: Poly | None, known: Poly | None) -> bool:
-    return mine is None or (known is not None and _same(mine, known))
+    """The same, or with something unknown in it."""
+    if mine is None or known is None:
+        return mine is None
+    return _same(mine, known) or bool(_opaque(mine) - _opaque(known))
 
 
 def _bound(mine: Bound, known: Iterable[Bound]) -> bool:
@@ -303,10 +342,10 @@ def _formula(mine: Any, known: Any) -> bool:
 
 def _opaque(value: Poly | Formula) -> set[str]:
     """Names of what is not known in a formula."""
-    names = {atom.name for atom in value.space.atoms_within((value,)) if atom.is_opaque}
-    if isinstance(value, Formula):
-        names |= _predicates(value)
-    return names
+    atoms = value.space.atoms_within((value,))
+    names = {atom.name for atom in atoms if atom.is_opaque}
+    formulas = [atom.formula for atom in atoms] + [value if isinstance(value, Formula) else None]
+    return names.union(*(_predicates(one) for one in formulas if one is not None))
 
 
 def _predicates(formula: Formula) -> set[str]:

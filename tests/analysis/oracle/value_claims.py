@@ -148,8 +148,8 @@ def _axis(info: AxisInfo, value: SSAValue, found: Array) -> Iterator[str]:
     for dim in range(info.rank):
         extent = found.shape[dim + 1]
         size, divisor, same = info.contiguity[dim], info.divisibility[dim], info.constancy[dim]
-        if extent % size or extent % same:
-            yield f"dimension {dim}: groups of {size} and {same} in {extent} lanes ({info})"
+        if min(size, divisor, same) < 1 or extent % size or extent % same:
+            yield f"dimension {dim}: groups in {extent} lanes: {info}"
             continue
         groups = _grouped(found, dim, size)
         steps = np.diff(groups, axis=-1)

@@ -266,6 +266,15 @@ CASES = {
         ttng.arrive_barrier %q, 2, %c : M<1xi64, plain, smem>
         """,
     ),
+    "waiting for a parity of one bit": (
+        HOPPER,
+        BAR + "tlx.barrier_wait(bar[0], n == p)",
+        """
+        %e = arith.cmpi eq, %n, %p : i32
+        %w = arith.extui %e : i1 to i32
+        ttng.wait_barrier %q, %w, %true : M<1xi64, plain, smem>
+        """,
+    ),
     "arriving elsewhere": (
         HOPPER,
         BAR + "q = bar[0]\ntlx.barrier_arrive(q, 1, n)\ntlx.remote_view(q, 1)",
@@ -398,6 +407,43 @@ CASES = {
         rocdl.sched.barrier 0
         ttg.barrier local
         rocdl.sched.barrier 0
+        """,
+    ),
+    "registers on AMD": (
+        GFX950,
+        "v = tlx.require_layout(tl.arange(0, 256), tlx.layout(((64, 4), (1,)), ((1, 64), (0,))))\n"
+        "w = tlx.amd_register_resident(v, 'vgpr', 2)\nu = tlx.amd_register_handoff(w)\n"
+        "tlx.rematerialized_range(0, 64, 7)",
+        """
+        %w = amdg.register_resident %v class "vgpr" groups 2 : {layout}
+        %u = amdg.register_handoff %w class "vgpr" : {layout}
+        %r = amdg.rematerialized_range 0 to 64 identity 7 : tensor<64xi32>
+        """.format(
+            layout="tensor<256xi32, #tlx.no_verify_layout<#tlx.user_layout<#ttg.linear<{register = "
+            "[], lane = [[1], [2], [4], [8], [16], [32]], warp = [[64], [128]], block = []}>>>>"
+        ),
+    ),
+    "products on AMD": (
+        GFX950,
+        "a = tl.zeros((32, 32), tl.float16)\nr = tl.zeros((32, 32), tl.float32)\n"
+        "r = tlx.amd_scheduled_mfma(a, a, r, 'persistent', 1, 'vgpr', True)\n"
+        "r, s = tlx.amd_mfma_commit(r, a)\ntlx.extract_slice(r, [16, 32], [16, 0])",
+        """
+        %m = amdg.scheduled_mfma %cst, %cst, %cst resident "rhs" accumulator "persistent" register_class "vgpr" initialize true : tensor<32x32xf16>, tensor<32x32xf16>, tensor<32x32xf32> -> tensor<32x32xf32>
+        %r:2 = amdg.mfma_commit %m, %cst : tensor<32x32xf32>, tensor<32x32xf16>
+        %e = amdg.extract_slice %r#0 [16, 0] : tensor<32x32xf32> to tensor<16x32xf32>
+        """,
+    ),
+    "clusters on AMD": (
+        GFX1250,
+        "tlx.cluster_barrier()\ntlx.cond_barrier(c)",
+        """
+        rocdl.sched.barrier 0
+        ttg.barrier local
+        rocdl.sched.barrier 0
+        amdg.cluster_barrier_arrive
+        amdg.cluster_barrier_wait
+        amdg.cond_barrier %c
         """,
     ),
     "descriptors on AMD": (

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.language.tlx.ours import module_of
 from tilewright.dialects import make_context
+from tilewright.dialects.tt import TensorDescType
 from tilewright.dialects.ttg import MemDescType, WarpSpecializeOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -214,8 +215,7 @@ def test_a_context_is_captured_in_the_order_of_its_fields() -> None:
         ((1,), "i64"),
         ((1,), "ui128"),
     ]
-    # `context` comes behind `alpha` and before `k_desc`, by name.
-    assert isinstance(types[answers + 1], MemDescType)
+    assert isinstance(types[answers + 1], TensorDescType)  # of `k_desc`, the next name
 
 
 def test_the_tree_lowers_to_one_allocation() -> None:

@@ -23,7 +23,12 @@ from dataclasses import dataclass, replace
 
 from tilewright.analysis.ordering.barriers import Generations, Signal
 from tilewright.analysis.ordering.clocks import Knowledge, Strand, Strands, covers, join
-from tilewright.analysis.ordering.explain import History, PossibleSignal, explain
+from tilewright.analysis.ordering.explain import (
+    History,
+    PossibleSignal,
+    explain,
+    short_task,
+)
 from tilewright.analysis.ordering.findings import TITLES, Cause, Finding, Remark, counted
 from tilewright.analysis.ordering.regions import (
     Access,
@@ -332,11 +337,13 @@ class Checker:
             for each in self._barriers.values()
             if any(wait.task == strand.name for wait in each.waits)
         }
+        helpers = {short_task(each) for each in waiters}
         answers = [
             each.owner
             for each in self._barriers.values()
             if each.owner not in waited
-            and {s.task for s in self._signals(each.owner)} & set(waiters)
+            and (tasks := {s.task for s in self._signals(each.owner)}) & helpers
+            and short_task(strand.name) not in tasks
         ]
         fix = f"wait for a barrier that {' or '.join(waiters)} signals before this"
         if answers:
@@ -374,14 +381,17 @@ class Checker:
 
     # -- the end -----------------------------------------------------------------------------
 
-    def stuck(self, waits: Sequence[tuple[Strand, Hashable, int, int]]) -> Finding | None:
+    def stuck(
+        self, waits: Sequence[tuple[Strand, Hashable, int, int]], is_all: bool = True
+    ) -> Finding | None:
         """Why tasks that wait for barriers, with a parity, at a place, cannot go on."""
         found = blame(
             [
                 StuckWait(strand, barrier, parity, place, self._signals(barrier.owner))
                 for strand, key, parity, place in waits
                 if (barrier := self._barriers.get(key)) is not None
-            ]
+            ],
+            is_all,
         )
         if found is None:
             return None
@@ -411,11 +421,15 @@ class Checker:
         clashes = sorted(self._clashes.values(), key=_preference)
         if any(each.kind in ("bytes", "init") for each in direct):
             clashes = []  # they follow from a barrier that is not what it should be
-        for clash in clashes:
+        explained = [(clash, explain(clash, history)) for clash in clashes]
+        explained.sort(key=lambda each: each[1].kind == "race")  # what says least comes last
+        lines: dict[str, tuple[str, str, str]] = {}
+        for clash, cause in explained:
             if told and clash.first.task == clash.second.task and not clash.needs_fence:
                 continue  # what two tasks do tells more
-            cause = explain(clash, history)
-            key = (cause.kind, cause.barrier, "" if cause.barrier else _pair(clash))
+            pair = _pair(clash)
+            key = (cause.kind, cause.barrier, "" if cause.barrier else pair)
+            key = lines.setdefault(pair, key)
             if key in told:
                 told[key] = replace(told[key], others=told[key].others + 1)
             else:
@@ -456,4 +470,5 @@ def _preference(clash: Clash) -> tuple[bool, bool, int]:
 
 
 def _pair(clash: Clash) -> str:
-    return f"{clash.first.place} {clash.second.place}"
+    """The two lines, whichever came first."""
+    return " ".join(map(str, sorted((clash.first.place, clash.second.place))))

@@ -81,7 +81,9 @@ def _is_too_soon(first: Access, second: Access, history: History) -> bool:
     if second.deed != "read":
         return False
     meant = history.write(first)
-    return meant is not None and history.ordered(meant, second)
+    while meant is not None and not history.ordered(meant, second):
+        meant = history.write(meant)
+    return meant is not None
 
 
 def _index(name: str) -> str:
@@ -89,7 +91,7 @@ def _index(name: str) -> str:
     return name[name.index("[") :] if "[" in name else ""
 
 
-def _base(name: str) -> str:
+def short_task(name: str) -> str:
     """`default` of `CTA 1 default`."""
     return name.rpartition(" ")[2]
 
@@ -136,9 +138,13 @@ class _Search:
                     found.append((barrier, number))
                     break
         same = _index(self.early.region.name)
-        return sorted(
-            found, key=lambda each: (_index(each[0].name) != same, each[0].ended[each[1]])
-        )
+
+        def rank(each: tuple[Generations, int]) -> tuple[bool, bool, int]:
+            barrier, phase = each
+            is_for_others = any(task != self.late.task for task in barrier.waiters)
+            return is_for_others, _index(barrier.name) != same, barrier.ended[phase]
+
+        return sorted(found, key=rank)
 
     def _last_wait(self, barrier: Generations) -> WaitRecord | None:
         """The wait of the late access's task that should have ordered it."""
@@ -199,8 +205,8 @@ class _Search:
 
     def _is_for_late(self, barrier: Generations) -> bool:
         """Whether it makes sense that the late access's task waits for a barrier."""
-        mine = _base(self.late.task)
-        signallers = {_base(each.task) for each in barrier.signals}
+        mine = short_task(self.late.task)
+        signallers = {short_task(each.task) for each in barrier.signals}
         return mine not in signallers
 
     def _missing_wait(self, barrier: Generations, phase: int) -> Cause:
@@ -278,7 +284,7 @@ class _Search:
         choices: list[tuple[bool, bool, Generations]] = []
         for barrier in self.history.barriers:
             tasks = {each.task for each in self.history.signals(barrier.owner)}
-            if _base(early.task) not in tasks or _base(late.task) in tasks:
+            if short_task(early.task) not in tasks or short_task(late.task) in tasks:
                 continue
             if any(each.task == late.task for each in barrier.waits):
                 continue

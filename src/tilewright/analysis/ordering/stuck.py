@@ -4,7 +4,8 @@ A deadlock is plain; whether a byte count, a parity or an arrive count is to bla
 the barrier has got. In this order, over all tasks that wait:
 
     announced and delivered bytes differ                            bytes
-    phases are complete that the waiting task does not know of      phase
+    a phase is complete that the waiting task does not know of      phase
+    two are, so that the parity is the same again                   count, or wait
     everyone who arrives has, and it is not enough                  count
     nobody has arrived yet, and all who could are stuck themselves  phase (of the first wait)
     somebody who arrives elsewhere has not                          arrive
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.ordering.barriers import Generations, Signal
 from tilewright.analysis.ordering.clocks import Strand
-from tilewright.analysis.ordering.explain import PossibleSignal
+from tilewright.analysis.ordering.explain import PossibleSignal, short_task
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
 
 _DELIVERS = frozenset(("tma", "copy", "bulk"))
@@ -42,14 +43,23 @@ class StuckWait:
         return f"{self.strand.name} waits for parity {self.parity} of {self.barrier.name}"
 
 
-def blame(waits: Sequence[StuckWait]) -> tuple[StuckWait, Cause] | None:
-    """The most telling of the waits, and what is wrong with its barrier."""
-    stuck = {each.strand.name.rpartition(" ")[2] for each in waits}
-    for rule in (_bytes, _phase, _count, _first_wait):
+def blame(waits: Sequence[StuckWait], is_all: bool = True) -> tuple[StuckWait, Cause] | None:
+    """The most telling of the waits, and what is wrong with its barrier.
+
+    Unless these are all waits, a missing arrival may have its cause in one of the others.
+    """
+    stuck = {short_task(each.strand.name) for each in waits}
+    needed = {each.task for wait in waits for each in wait.possible}
+    for rule in (_bytes, _phase, _missed, _count, _first_wait):
         for wait in waits:
+            # A task that nobody waits for suffers from the mistake; it does not make it.
+            if rule is _first_wait and short_task(wait.strand.name) not in needed:
+                continue
             cause = rule(wait, stuck)
             if cause is not None:
                 return wait, cause
+    if not is_all:
+        return None
     # Among missing arrivals, those that nothing in the program makes come first.
     for wait in sorted(waits, key=lambda each: bool(each.possible)):
         return wait, _arrive(wait)
@@ -90,7 +100,7 @@ def _bytes(wait: StuckWait, stuck: set[str]) -> Cause | None:
 def _phase(wait: StuckWait, stuck: set[str]) -> Cause | None:
     barrier = wait.barrier
     known, ended = barrier.known_to(wait.strand), len(barrier.phases)
-    if ended <= known:
+    if ended <= known or (known & 1) == wait.parity:
         return None
     missing = (
         f"{counted(ended, 'phase')} of {barrier.name} ended, of which {wait.strand.name} knows "
@@ -98,6 +108,25 @@ def _phase(wait: StuckWait, stuck: set[str]) -> Cause | None:
     )
     fix = Remark(f"wait for parity {known & 1} here", wait.place)
     return Cause("phase", missing, fix, barrier.owner)
+
+
+def _missed(wait: StuckWait, stuck: set[str]) -> Cause | None:
+    """The phase it waits for has ended, and the next one too: the parity is the same again."""
+    barrier = wait.barrier
+    known, ended = barrier.known_to(wait.strand), len(barrier.phases)
+    if ended < known + 2:
+        return None
+    arrivers = barrier.arrivers()
+    missing = (
+        f"{ended - known} phases of {barrier.name} ended before {wait.strand.name} came to wait "
+        f"for the first of them; {' and '.join(arrivers)} arrive"
+    )
+    if len(arrivers) > barrier.count:
+        fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
+        return Cause("count", missing, fix, barrier.owner)
+    again = barrier.signals[-1]
+    fix = Remark(f"wait until {wait.strand.name} is ready before this arrival", again.place)
+    return Cause("wait", missing, fix, barrier.owner)
 
 
 def _count(wait: StuckWait, stuck: set[str]) -> Cause | None:

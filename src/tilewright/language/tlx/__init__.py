@@ -28,28 +28,30 @@ from tilewright.language.tlx.aliasing import (
     storage_alias_spec_value as storage_alias_spec_type_class,
 )
 from tilewright.language.tlx.allocate import local_alloc
-from tilewright.language.tlx.amd import (
-    amd_descriptor_prefetch_tensor,
-    amd_mfma_commit,
-    amd_register_handoff,
-    amd_register_resident,
-    amd_scheduled_mfma,
+from tilewright.language.tlx.amd_buffers import (
     assume_uniform,
-    async_amd_descriptor_load,
-    async_amd_descriptor_load_fused,
-    async_amd_descriptor_store,
-    async_amd_descriptor_wait,
     buffer_atomic_add,
     buffer_load,
     buffer_load_to_local,
     buffer_store,
+)
+from tilewright.language.tlx.amd_descriptors import (
+    amd_descriptor_prefetch_tensor,
+    async_amd_descriptor_load,
+    async_amd_descriptor_load_fused,
+    async_amd_descriptor_store,
+    async_amd_descriptor_wait,
+    update_tensor_descriptor,
+)
+from tilewright.language.tlx.amd_registers import (
+    amd_mfma_commit,
+    amd_register_handoff,
+    amd_register_resident,
+    amd_scheduled_mfma,
     dot_scaled,
     extract_slice,
-    release_layout,
     rematerialized_range,
     require_amd_wmma_layout,
-    require_layout,
-    update_tensor_descriptor,
     zeros,
 )
 from tilewright.language.tlx.barriers import (
@@ -90,6 +92,10 @@ from tilewright.language.tlx.copies import (
     fence,
     fence_async_shared,
     prefetch,
+)
+from tilewright.language.tlx.demands import (
+    release_layout,
+    require_layout,
 )
 from tilewright.language.tlx.descriptors import (
     allocate_tensor_descriptor,

@@ -15,7 +15,11 @@ starts. Named barriers are the sixteen that the hardware has; their count includ
 from __future__ import annotations
 
 from tilewright.dialects import rocdl
-from tilewright.dialects.amdg import CondBarrierOp
+from tilewright.dialects.amdg import (
+    ClusterBarrierArriveOp,
+    ClusterBarrierWaitOp,
+    CondBarrierOp,
+)
 from tilewright.dialects.ttg import BarrierOp, LocalAllocOp, MemDescIndexOp
 from tilewright.dialects.ttg.program import ADDRESS_SPACES
 from tilewright.dialects.ttng import (
@@ -32,6 +36,7 @@ from tilewright.dialects.ttng import (
 from tilewright.frontend.builder import current
 from tilewright.language.tl.constants import scalar_constant
 from tilewright.language.tl.constexpr import constexpr, unwrap
+from tilewright.language.tl.conversion import convert
 from tilewright.language.tl.dtypes import int1, int32
 from tilewright.language.tl.operands import indices
 from tilewright.language.tl.options import current_options
@@ -104,7 +109,10 @@ def barrier_wait(bar: mbarrier, phase: Operand, pred: Operand | None = None) -> 
             "(storage must be smem, not smemCluster)."
         )
     allowed = predicate(pred).handle
-    current().insert(WaitBarrierOp(bar.handle, indices((phase,))[0].handle, allowed))
+    parity = unwrap(phase)
+    if isinstance(parity, tensor) and parity.dtype == int1:
+        parity = convert(parity, int32)
+    current().insert(WaitBarrierOp(bar.handle, indices((parity,))[0].handle, allowed))
 
 
 def barrier_arrive(
@@ -142,9 +150,10 @@ def named_barrier_arrive(bar: Operand, arrive_count: Operand) -> None:
 def cluster_barrier() -> None:
     """Wait until all threads of all CTAs of the cluster are here."""
     if not current_options().target.is_cuda:
-        raise NotImplementedError(
-            "tlx.cluster_barrier needs clusters of CTAs, which this target does not have"
-        )
+        workgroup_barrier()
+        current().insert(ClusterBarrierArriveOp())
+        current().insert(ClusterBarrierWaitOp())
+        return
     current().insert(ClusterArriveOp())
     current().insert(ClusterWaitOp())
 

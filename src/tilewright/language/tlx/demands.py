@@ -1,27 +1,33 @@
-"""Layouts that instructions demand of their operands.
+"""Layouts that instructions, or the author, demand of values.
 
 TMA and matrix instructions can use buffers in certain layouts only. A ``tlx.require_layout`` says
-which; later the compiler gives the allocation that layout, or converts.
+which; later the compiler gives the allocation that layout, or converts. `require_layout` and
+`release_layout` are the same in the hands of the author.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.tlx import NoVerifyLayout, ReleaseLayoutOp, RequireLayoutOp, UserLayout
 from tilewright.dialects.ttg import MemDescType
 from tilewright.dialects.ttng.attributes import TensorMemoryScalesEncoding, unwrapped
 from tilewright.frontend.builder import current
+from tilewright.language.tl.constexpr import unwrap
+from tilewright.language.tl.tensor import tensor
 from tilewright.language.tlx.layouts import (
     TMemCTAMode,
+    layout_encoding,
     nv_mma_shared_layout_encoding,
     shared_layout_encoding,
     shared_linear_layout_encoding,
     tensor_memory_layout_encoding,
     tensor_memory_scales_layout_encoding,
 )
+from tilewright.language.tlx.register_layouts import register_encoding
 from tilewright.language.tlx.storage import buffered_tensor, storage_kind
 
 
@@ -83,3 +89,36 @@ def require_tmem_scales(buffer: buffered_tensor) -> SSAValue:
     if buffer.type.storage != storage_kind.tmem:
         raise AssertionError("input must be a TMEM tensor")
     return require(buffer.handle, tensor_memory_scales_layout_encoding.make_default().to_ir())
+
+
+# -- by the author ------------------------------------------------------------------------------
+
+
+def require_layout(
+    x: tensor,
+    layout: layout_encoding,
+    pin: bool = True,
+    late_address_compute: bool = False,
+) -> tensor:
+    """`x` in a layout; with `pin` no pass may choose another."""
+    is_pinned, is_late = unwrap(pin), unwrap(late_address_compute)
+    if not isinstance(is_pinned, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AssertionError(f"pin must be a constexpr bool, got {type(is_pinned).__name__}")
+    if not isinstance(is_late, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AssertionError(
+            f"late_address_compute must be a constexpr bool, got {type(is_late).__name__}"
+        )
+    encoding = register_encoding(unwrap(layout), x.shape, x.dtype)
+    handle = require_registers(x.handle, encoding, pin=is_pinned)
+    if is_late:
+        owner = handle.owner
+        owner_attributes = getattr(owner, "attributes")  # noqa: B009 - an op, just inserted
+        owner_attributes["tlx.rematerialize_coordinates"] = UnitAttr()
+    return tensor(handle, x.type)
+
+
+def release_layout(x: tensor) -> tensor:
+    """`x` in any layout."""
+    if not isinstance(x, tensor) or not x.type.is_block():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AssertionError("x must be a distributed tensor")
+    return tensor(release(x.handle), x.type)

@@ -156,3 +156,29 @@ def scaled_product(
     tlx.barrier_wait(done[0], 0)
     rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
     tl.store(out_ptr + rows * N + columns, tlx.local_load(acc[0]))
+
+
+@tw.jit
+def views(x_ptr, out_ptr):
+    """Parts, shapes and types of one buffer: in shared memory, then in tensor memory."""
+    rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    tile = tlx.local_alloc((64, 64), tl.float32, 1)
+    tlx.local_store(tile[0], tl.load(x_ptr + rows * 64 + columns))
+    turned = tlx.local_load(tlx.local_trans(tile[0]))
+    tl.store(out_ptr + rows * 64 + columns, turned)
+    corner = tlx.local_slice(tile[0], [32, 16], [32, 16])
+    few_rows, few_columns = tl.arange(0, 32)[:, None], tl.arange(0, 16)[None, :]
+    tl.store(out_ptr + 4096 + few_rows * 16 + few_columns, tlx.local_load(corner))
+    flat = tlx.local_reshape(tile[0], [32, 128])
+    wide = tl.arange(0, 32)[:, None] * 128 + tl.arange(0, 128)[None, :]
+    tl.store(out_ptr + 8192 + wide, tlx.local_load(flat))
+    bits = tlx.local_load(tlx.local_reinterpret(tile[0], tl.int32))
+    tl.store(out_ptr + 12288 + rows * 64 + columns, bits.to(tl.float32, bitcast=True))
+    acc = tlx.local_alloc((128, 64), tl.float32, 2, tlx.storage_kind.tmem)
+    tall = tl.arange(0, 128)[:, None]
+    left = tlx.subslice(acc[1], 0, 32)
+    right = tlx.local_slice(acc[1], [0, 32], [128, 32])
+    narrow = tl.arange(0, 32)[None, :]
+    tlx.local_store(left, (tall * 100 + narrow).to(tl.float32))
+    tlx.local_store(right, (tall * 100 + narrow + 32).to(tl.float32))
+    tl.store(out_ptr + 16384 + tall * 64 + columns, tlx.local_load(acc[1]))

@@ -340,3 +340,19 @@ def overrun(x_ptr, index):
     """A buffer that is not there."""
     buffers = tlx.local_alloc((32,), tl.float32, 3)
     tlx.local_store(buffers[index], tl.load(x_ptr + tl.arange(0, 32)))
+
+
+@tw.jit
+def _returns_early(buffer, count):
+    if count > 3:
+        return
+    tlx.local_store(buffer, tlx.local_load(buffer) + 1)
+
+
+@tw.jit
+def calls_with_jumps(out_ptr, count):
+    """A function that works on a buffer, and returns from two places."""
+    buffer = tlx.local_alloc((32,), tl.int32, 1)
+    tlx.local_store(buffer[0], tl.arange(0, 32))
+    _returns_early(buffer[0], count)
+    tl.store(out_ptr + tl.arange(0, 32), tlx.local_load(buffer[0]))

@@ -36,7 +36,6 @@ def ping_pong(out_ptr, ROUNDS: tl.constexpr):
     box = tlx.local_alloc((32,), tl.int32, 1)
     ready = tlx.alloc_barriers(1)
     taken = tlx.alloc_barriers(1, arrive_count=2)
-    lane = tl.arange(0, 32)
     with tlx.async_tasks():
         with tlx.async_task("default"):
             for i in range(ROUNDS):
@@ -53,8 +52,8 @@ def ping_pong(out_ptr, ROUNDS: tl.constexpr):
 
 
 @tw.jit
-def aliased(x_desc, y_desc, BLOCK: tl.constexpr):
-    """A block is loaded, doubled, and stored through a buffer in the same bytes."""
+def aliased(x_desc, y_desc, z_ptr, BLOCK: tl.constexpr):
+    """A block is loaded, doubled, and stored through a buffer in the same bytes; and copied."""
     storage = tlx.storage_alias_spec(storage=tlx.storage_kind.smem)
     a = tlx.local_alloc((BLOCK, BLOCK), tl.float32, 1, reuse=storage)
     c = tlx.local_alloc((BLOCK, BLOCK), tl.float32, 1, reuse=storage)
@@ -76,7 +75,8 @@ def aliased(x_desc, y_desc, BLOCK: tl.constexpr):
             tlx.barrier_wait(full[0], 0)
             other = tlx.local_load(a[0])
             tlx.barrier_arrive(read[0], 1)
-            tl.device_assert(tl.max(other) < 100.0)
+            rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+            tl.store(z_ptr + rows * BLOCK + columns, other)
 
 
 @tw.jit

@@ -85,3 +85,15 @@ def test_scaled_products(copies: bool) -> None:
     right = b.astype(np.float64) * np.repeat(powers[1], 32, axis=1).T
     wanted = left @ right
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())
+
+
+def test_views() -> None:
+    x = RNG.standard_normal((64, 64)).astype(np.float32)
+    out = np.full(16384 + 8192, np.nan, np.float32)
+    kernels.views[(1,)](x, out)
+    np.testing.assert_array_equal(out[:4096].reshape(64, 64), x.T)
+    np.testing.assert_array_equal(out[4096:4608].reshape(32, 16), x[32:, 16:32])
+    np.testing.assert_array_equal(out[8192:12288].reshape(64, 64), x)
+    np.testing.assert_array_equal(out[12288:16384].reshape(64, 64), x)
+    wanted = np.arange(128)[:, None] * 100 + np.arange(64)[None, :]
+    np.testing.assert_array_equal(out[16384:].reshape(128, 64), wanted)

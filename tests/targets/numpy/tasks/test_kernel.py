@@ -10,7 +10,7 @@ from tests.targets.numpy.kernels import compiled as compiled_plain
 from tests.targets.numpy.tasks import hopper_kernels as kernels
 from tests.targets.numpy.tasks.programs import compiled, descriptor
 from tests.targets.numpy.tasks.test_mutations import RING
-from tilewright.targets.numpy import RunOptions
+from tilewright.targets.numpy import RunOptions, Unsupported
 from tilewright.targets.numpy.tasks.faults import TaskFault
 from tilewright.targets.numpy.tasks.kernel import TaskKernel
 
@@ -100,3 +100,8 @@ def test_buffers_are_counted() -> None:
         kernels.overrun[(1,)](x, 3)
     assert found.value.kind == "out of bounds"
     assert "buffers is made here" in str(found.value)
+
+
+def test_functions_with_jumps_cannot_use_buffers() -> None:
+    with pytest.raises(Unsupported, match="returns from several places"):
+        kernels.calls_with_jumps[(1,)](np.zeros(32, np.int32), 2)

@@ -16,17 +16,43 @@ from tilewright.targets.numpy.tasks.recorder import Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
 STEPS = 5
+EVENTS = frozenset(
+    [
+        "begin",
+        "end",
+        "spawn",
+        "join",
+        "alloc",
+        "access",
+        "init",
+        "invalidate",
+        "arrive",
+        "expect",
+        "deliver",
+        "phase",
+        "waiting",
+        "waited",
+        "issue",
+        "complete",
+        "commit",
+        "waited_group",
+        "named",
+        "named_waited",
+        "fence",
+    ]
+)
 
 
 class Log(Recorder):
     """Keeps events as (name, arguments)."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.events: list[tuple[str, tuple[Any, ...]]] = []
 
     @override
     def __getattribute__(self, name: str) -> Any:
-        if name in ("events", "named_events") or name.startswith("__"):
+        if name not in EVENTS:
             return super().__getattribute__(name)
         return lambda *arguments: self.events.append((name, arguments))
 

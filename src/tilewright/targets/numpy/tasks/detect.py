@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tilewright.ir.traversal import walk
 
@@ -20,6 +20,6 @@ _PREFIXES = (
 """What only a run of tasks gives a meaning to."""
 
 
-def needs_tasks(module: ModuleOp) -> bool:
-    """Whether a module uses on-chip memory, barriers or asynchronous engines."""
-    return any(op.name.startswith(_PREFIXES) for op in walk(module))
+def needs_tasks(root: Operation) -> bool:
+    """Whether a module or function uses on-chip memory, barriers or asynchronous engines."""
+    return any(op.name.startswith(_PREFIXES) for op in walk(root))

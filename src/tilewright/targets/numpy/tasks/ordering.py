@@ -20,17 +20,19 @@ from xdsl.ir import Attribute
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
+    Cause,
     Checker,
     Finding,
     FindingKind,
     PossibleSignal,
     Region,
+    Remark,
     Strand,
 )
 from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
-from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
+from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck, Task
 from tilewright.targets.numpy.source import short_place
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.tasks.faults import TaskFault
@@ -198,7 +200,19 @@ class OrderingRecorder(Recorder):
             for strand in self._strands.values()
             if strand.name == each.task and not strand.operation
         ]
-        self._stuck = self._checker.stuck(waits)
+        gates = [each for each in deadlock.stuck if isinstance(each.wait.subject, NamedBarrier)]
+        self._stuck = self._checker.stuck(waits, is_all=not gates)
+        if self._stuck is None and gates:
+            self._stuck = self._at_gate(gates[0])
+
+    def _at_gate(self, stuck: Stuck) -> Finding:
+        """A barrier of threads that not all come to."""
+        gate, place = stuck.wait.subject, stuck.wait.place
+        assert isinstance(gate, NamedBarrier) and isinstance(place, int)
+        fix = Remark("let as many threads come to it as are told here", self._at[place])
+        cause = Cause("arrive", f"{gate.missing()} to {gate.name}", fix, gate.name)
+        message = f"{TITLES['arrive']}: {stuck.task} waits at {gate.name} in vain"
+        return Finding(message, self._at[place], cause)
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
@@ -214,7 +228,7 @@ class OrderingRecorder(Recorder):
     @override
     def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
         findings = self._checker.findings()
-        if fault.kind == "deadlock":
+        if fault.kind == "deadlock" and not findings:
             if self._stuck is not None:
                 _hint(fault.diagnostic, self._stuck, self._location)
                 findings.append(self._stuck)

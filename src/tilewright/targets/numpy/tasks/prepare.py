@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine, SourceManager
 from tilewright.ir.rewrite import Rewriter
@@ -20,6 +21,8 @@ from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
 from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
 from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
+
+_NUMBER = "tilewright.number"
 
 
 def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
@@ -31,11 +34,19 @@ def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
     engine.raise_if_errors()
     RewriteLocalAlias().run(module, engine)
     engine.raise_if_errors()
+    keep_apart(module)
     rewriter = Rewriter()
     canonicalize(module)
     eliminate_common_subexpressions(module, rewriter)
     eliminate_dead_code(module, rewriter)
     return module
+
+
+def keep_apart(module: ModuleOp) -> None:
+    """Number the buffers of storage aliases: two of one type in the same bytes are still two."""
+    aliases = (op for op in walk(module) if isinstance(op, PlacedAliasOp))
+    for number, op in enumerate(aliases):
+        op.attributes[_NUMBER] = IntegerAttr(number, i32)
 
 
 def inline_calls(module: ModuleOp) -> None:

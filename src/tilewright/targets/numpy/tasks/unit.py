@@ -18,7 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
-from tilewright.dialects.ttng.wgmma import WarpGroupDotOp
+from tilewright.dialects.ttng.wgmma import WarpGroupDotOp, WarpGroupDotWaitOp
 from tilewright.ir.traversal import walk
 from tilewright.memory import UnitError
 from tilewright.targets.numpy.emitter import Emitter, Unit
@@ -121,6 +121,8 @@ def _handed_on(op: Operation, index: int) -> Iterable[SSAValue]:
     """The values that operand `index` of an op may become."""
     if op.name in ("tlx.release_layout", "tlx.require_layout", "ttg.convert_layout"):
         return op.results
+    if isinstance(op, WarpGroupDotWaitOp):  # one that leaves products under way
+        return [op.outputs[index]] if op.pendings.value.data else []
     if isinstance(op, ForOp):
         return [] if index < 3 else [op.iter_args[index - 3], op.results[index - 3]]
     if isinstance(op, WhileOp):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, Region
 
 from tilewright.dialects.tt.descriptors import MakeTensorDescOp
+from tilewright.dialects.tt.functions import CallOp
 from tilewright.dialects.tt.program import GetProgramIdOp
 from tilewright.dialects.tt.types import TensorDescType
 from tilewright.dialects.ttg.program import GlobalScratchAllocOp
@@ -18,6 +19,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule, spell
 from tilewright.targets.numpy.ops import RULES as BASE_RULES
 from tilewright.targets.numpy.ops.tt.descriptors import new_descriptor
+from tilewright.targets.numpy.tasks.detect import needs_tasks
 from tilewright.targets.numpy.tasks.ops.views import nothing
 from tilewright.targets.numpy.tasks.unit import emitter_of
 from tilewright.targets.numpy.values import Block as Described
@@ -60,6 +62,18 @@ def _only_block(emitter: Emitter, region: Region) -> Block:
     if len(region.blocks) != 1:
         raise emitter.unsupported("a task with jumps is not run on a CPU; use if and else")
     return region.blocks[0]
+
+
+def _call(emitter: Emitter, op: Operation) -> None:
+    """A call that could not be inlined: of a function with jumps, which can only compute."""
+    assert isinstance(op, CallOp)
+    callee = emitter.unit.functions.get(op.callee.root_reference.data)
+    if callee is not None and needs_tasks(callee):
+        raise emitter.unsupported(
+            f"'{callee.sym_name.data}' uses on-chip memory and returns from several places",
+            "let it have one return, at its end",
+        )
+    BASE_RULES[op.name](emitter, op)
 
 
 def _program_id(emitter: Emitter, op: Operation) -> None:
@@ -161,6 +175,7 @@ RULES: dict[str, Rule] = {
     "ttg.warp_specialize": _specialize,
     "ttg.warp_yield": nothing,
     "ttg.warp_return": nothing,
+    "tt.call": _call,
     "tt.get_program_id": _program_id,
     "tt.atomic_rmw": _scalar("tt.atomic_rmw"),
     "tt.atomic_cas": _scalar("tt.atomic_cas"),
