@@ -57,7 +57,8 @@ tt.func public @kernel(
 _HUGE = 2**30 + 7
 _NUMBERS = (
     (3, 7, 16), (-5, 2, 32), (12, -9, 48), (1, 30, 0),
-    (_HUGE, 7, 16), (2**31 - 8, 5, 32), (3, _HUGE, 32), (3, 7, 2**30 + 16), (-_HUGE, -_HUGE, -(2**30) - 16),
+    (_HUGE, 7, 16), (2**31 - 8, 5, 32), (2**31 - 16, 5, 32),
+    (3, _HUGE, 32), (3, 7, 2**30 + 16), (-_HUGE, -_HUGE, -(2**30) - 16),
 )  # fmt: skip
 """Arguments of the launches; with the last ones, sums and products overflow."""
 

@@ -192,9 +192,9 @@ BODIES["a_while_that_carries"] = """
 BODIES["a_deep_nest"] = """
   scf.for %i = %c0 to %c2 step %c1 : i32 {
     scf.for %j = %c0 to %c2 step %c1 : i32 {
-      scf.for %k = %pid to %c3 step %c2 : i32 {
+      scf.for %k = %pid to %c2 step %c1 : i32 {
         scf.for %l = %c0 to %c2 step %c1 : i32 {
-          %r = scf.for %m = %l to %c3 step %c1 iter_args(%x = %pid1) -> (i32) : i32 {
+          %r = scf.for %m = %l to %c2 step %c1 iter_args(%x = %pid1) -> (i32) : i32 {
             $ %x
             $ %m
             %y = arith.addi %x, %k : i32

@@ -32,6 +32,17 @@ BODIES["comparisons"] = "\n".join(
     for name in ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 )
 
+BODIES["unsigned_comparisons"] = """
+  %a = arith.cmpi ult, %pid, %n0 : i32
+  %b = arith.cmpi ule, %n0, %pid : i32
+  %d = arith.cmpi ugt, %n0, %n1 : i32
+  %e = arith.cmpi uge, %pid, %pid1 : i32
+  $ %n0, %a
+  $ %n0, %b
+  $ %n0, %d
+  $ %n0, %e
+"""
+
 BODIES["bits_as_numbers"] = """
   %t = arith.cmpi slt, %lane, %s0 : tensor<16xi32>
   %a = arith.extui %t : tensor<16xi1> to tensor<16xi32>
@@ -335,3 +346,15 @@ BODIES["bytes_in_columns"] = """
     f"  tt.store %v{step}, %zi : tensor<4x16x!tt.ptr<i8>>"
     for step in (1, 2, 33)
 )
+
+BODIES["a_single_row"] = """
+  %a = arith.muli %lane, %s0 : tensor<16xi32>
+  %b = tt.expand_dims %a {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %pr = tt.splat %p0 : !tt.ptr<f32> -> tensor<1x16x!tt.ptr<f32>>
+  %zr = arith.constant dense<0.0> : tensor<1x16xf32>
+  %d = tt.addptr %pr, %b : tensor<1x16x!tt.ptr<f32>>, tensor<1x16xi32>
+  tt.store %d, %zr : tensor<1x16x!tt.ptr<f32>>
+  %e = tt.expand_dims %place {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %f = tt.addptr %pr, %e : tensor<1x16x!tt.ptr<f32>>, tensor<1x16xi32>
+  tt.store %f, %zr : tensor<1x16x!tt.ptr<f32>>
+"""

@@ -180,6 +180,8 @@ def _virtual(mine: Access, known: Access) -> bool:
         return True
     exact = known.offset
     polys = (exact, *virtual.strides.values(), *virtual.coordinates.values())
+    if set[str]().union(*map(_opaque, polys[1:])) - _opaque(exact):
+        return True
     symbols = {atom.name: atom for one in polys for atom in one.space.atoms_within((one,))}
     pick = Random(str(exact))
     for _ in range(_POINTS):

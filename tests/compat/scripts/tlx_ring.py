@@ -23,7 +23,7 @@ def doubled(source, target, tiles, BM: tl.constexpr, BK: tl.constexpr):
     empty = tlx.alloc_warp_barrier(2, num_warps=4)
     with tlx.async_tasks():
         with tlx.async_task("default"):
-            for k in range(0, tiles):
+            for k in range(tiles):
                 i, phase = get_bufidx_phase(k, 2)
                 tlx.barrier_wait(empty[i], phase ^ 1)
                 tlx.barrier_expect_bytes(full[i], BM * BK * tlx.size_of(tlx.dtype_of(source)))
@@ -31,7 +31,7 @@ def doubled(source, target, tiles, BM: tl.constexpr, BK: tl.constexpr):
         with tlx.async_task(num_warps=4, registers=96):
             rows = tl.arange(0, BM)
             columns = tl.arange(0, BK)
-            for k in range(0, tiles):
+            for k in range(tiles):
                 i, phase = get_bufidx_phase(k, 2)
                 tlx.barrier_wait(full[i], phase)
                 tile = tlx.local_load(buffers[i])

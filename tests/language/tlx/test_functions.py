@@ -182,6 +182,15 @@ CASES = {
         ttng.async_tma_copy_global_to_local %d[%n, %c0_i32] %r, %q, %true : !tt.tensordesc<64x64xf16>, M<1xi64, plain, smem> -> M<64x64xf16, nv128, smem>
         """,
     ),
+    "async_descriptor_load of a row": (
+        HOPPER,
+        ROW + BAR + "e = tl.make_tensor_descriptor(x, [n], [1], [64])\n"
+        "tlx.async_descriptor_load(e, b[0], [n], bar[0])",
+        """
+        %r = tlx.require_layout %v : M<64xf16, plain, smem> -> M<64xf16, nv0, smem>
+        ttng.async_tma_copy_global_to_local %e[%n] %r, %q, %true : !tt.tensordesc<64xf16>, M<1xi64, plain, smem> -> M<64xf16, nv0, smem>
+        """,
+    ),
     "async_descriptor_load to several CTAs": (
         HOPPER,
         TILE + BAR + "tlx.async_descriptor_load(d, b[0], [n, 0], bar[0], pred=c, "

@@ -127,6 +127,10 @@ class Facts:
             )
         return self._inner[op]
 
+    def has_barriers(self, op: Operation) -> bool:
+        """Whether roles meet in `op`, as they do in loops that were split."""
+        return any(each.name.startswith("nv.mbarrier.") for each in walk(op))
+
     def regions(self, op: Operation) -> list[tuple[Region, bool]]:
         """Memory that others can see and `op` touches."""
         if op not in self._regions:
@@ -134,6 +138,10 @@ class Facts:
             found += [(region, True) for region in writes(op)]
             self._regions[op] = [each for each in found if _is_common(each[0])]
         return self._regions[op]
+
+
+def _is_constant(value: Mixed) -> bool:
+    return isinstance(value, int) or isinstance(constant_value(value), IntegerAttr)
 
 
 def _is_common(region: Region) -> bool:
@@ -293,8 +301,13 @@ class Writer:
         return self.facts.is_essential(op)
 
     def _end(self, op: Operation, lower: int, upper: Mixed, step: int) -> int:
+        """Where a loop ends. Bounds that are constants are meant, and so are those of loops that
+        were expanded: what was written out in front of the loop, or behind it, counts on them.
+        """
         turns = self._turns(op)
-        return self.needed(upper, op) if turns is None else lower + turns * step
+        if turns is None or _is_constant(upper) or not self.facts.has_barriers(op):
+            return self.needed(upper, op)
+        return lower + turns * step
 
     def _turns(self, op: Operation) -> int | None:
         return self.turns.inner if self.facts.is_innermost(op) else self.turns.outer

@@ -126,6 +126,10 @@ class Generations:
         """The phase that was under way."""
         return sum(1 for each in self.ended if each < event)
 
+    @property
+    def is_waited_for(self) -> bool:
+        return bool(self.waiters)
+
     def arrivers(self) -> list[str]:
         """Tasks that arrive, in the order they first did."""
         return list(dict.fromkeys(s.task for s in self.signals if s.kind == "arrive"))

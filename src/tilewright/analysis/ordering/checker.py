@@ -324,40 +324,44 @@ class Checker:
         if mine and sum(each.amount for each in mine) >= barrier.count:
             self._overrun = (strand, barrier, place, mine[-1])
 
-    def _overran(self) -> list[Finding]:
+    def _overran(self, is_certain: bool) -> list[Finding]:
         """The first signal that may come a phase too early, if nothing else is wrong."""
         if self._overrun is None:
             return []
         strand, barrier, place, before = self._overrun
-        waiters = list(barrier.waiters)
-        if not waiters:
-            return []
-        waited = {
-            each.owner
-            for each in self._barriers.values()
-            if any(wait.task == strand.name for wait in each.waits)
-        }
-        helpers = {short_task(each) for each in waiters}
-        answers = [
-            each.owner
-            for each in self._barriers.values()
-            if each.owner not in waited
-            and (tasks := {s.task for s in self._signals(each.owner)}) & helpers
-            and short_task(strand.name) not in tasks
-        ]
-        fix = f"wait for a barrier that {' or '.join(waiters)} signals before this"
-        if answers:
-            fix = f"tlx.barrier_wait on {answers[0]} before this"
+        if not (is_certain or barrier.waiters):
+            return []  # phases that nobody waits for may end as they like
+        answer = self._answer_to(strand, barrier)
+        fix = f"wait for whoever waits for {barrier.owner} before this"
+        if answer:
+            fix = f"tlx.barrier_wait on {answer} before this"
         cause = Cause(
             "wait",
             f"nothing tells {strand.name} that phase {before.phase} of {barrier.name} has ended: "
             f"it is made for {counted(barrier.count, 'arrival')} a phase",
             Remark(fix, place),
-            answers[0] if answers else barrier.owner,
+            answer or barrier.owner,
             (Remark(f"{strand.name} signals it here before", before.place),),
         )
         message = f"{TITLES['wait']}: {strand.name} signals {barrier.name} again too soon"
         return [Finding(message, place, cause)]
+
+    def _answer_to(self, strand: Strand, barrier: Generations) -> str:
+        """The barriers by which the other side says that it is done; empty if they are unknown."""
+        helpers = {short_task(each) for each in barrier.waiters}
+        words = set(barrier.owner.split("_"))
+        found: list[tuple[bool, bool, str]] = []
+        for each in self._barriers.values():
+            tasks = {signal.task for signal in self._signals(each.owner)}
+            if short_task(strand.name) in tasks or not tasks:
+                continue
+            if helpers and not tasks & helpers:
+                continue
+            if any(wait.task == strand.name for wait in each.waits):
+                continue
+            is_unrelated = not words & set(each.owner.split("_"))
+            found.append((is_unrelated, each.is_waited_for, each.owner))
+        return min(found)[2] if found else ""
 
     def _late_bytes(self, barrier: Generations, signal: Signal, issued: int) -> None:
         """Bytes came in a later phase than the operation was issued in."""
@@ -382,16 +386,19 @@ class Checker:
     # -- the end -----------------------------------------------------------------------------
 
     def stuck(
-        self, waits: Sequence[tuple[Strand, Hashable, int, int]], is_all: bool = True
+        self, waits: Sequence[tuple[Strand, Hashable, int, int]], others: Sequence[str] = ()
     ) -> Finding | None:
-        """Why tasks that wait for barriers, with a parity, at a place, cannot go on."""
+        """Why tasks that wait for barriers, with a parity, at a place, cannot go on.
+
+        `others` are tasks that wait for something else.
+        """
         found = blame(
             [
                 StuckWait(strand, barrier, parity, place, self._signals(barrier.owner))
                 for strand, key, parity, place in waits
                 if (barrier := self._barriers.get(key)) is not None
             ],
-            is_all,
+            others,
         )
         if found is None:
             return None
@@ -411,8 +418,11 @@ class Checker:
         """Buffers that were read."""
         return {owner for owner, buffer in self._buffers.items() if buffer.is_read}
 
-    def findings(self) -> list[Finding]:
-        """What is wrong in this run, one finding a cause."""
+    def findings(self, is_certain: bool = False) -> list[Finding]:
+        """What is wrong in this run, one finding a cause.
+
+        `is_certain` says that a barrier did get too many arrivals.
+        """
         history = History(
             [*self._retired, *self._barriers.values()], self._replaced, self._ordered, self._signals
         )
@@ -434,7 +444,7 @@ class Checker:
                 told[key] = replace(told[key], others=told[key].others + 1)
             else:
                 told[key] = self._finding(clash, cause)
-        return [*direct, *told.values()] or self._overran()
+        return [*direct, *told.values()] or self._overran(is_certain)
 
     def _replaced(self, access: Access) -> Access | None:
         return self._tables[access.region.memory].accesses.get(access.previous)

@@ -110,22 +110,39 @@ class _Search:
             found = self._wrong_wait(barrier, phase)
             if found is not None:
                 return found
-        engine = self._engine_wait()
-        if engine is not None:
-            return engine
+        mine = [each for each in releases if not self._is_for_others(each[0])]
+        found = (
+            self._not_ended()
+            or self._engine_wait()
+            or self._waits_for(mine)
+            or self._reported()
+            or self._too_early()
+            or self._expected()
+            or self._waits_for(releases)
+        )
+        return found or self._nothing()
+
+    def _waits_for(self, releases: Sequence[tuple[Generations, int]]) -> Cause | None:
         for barrier, phase in releases:
             if self._is_for_late(barrier):
                 return self._missing_wait(barrier, phase)
-        reported = self._reported()
-        if reported is not None:
-            return reported
-        too_early = self._too_early()
-        if too_early is not None:
-            return too_early
-        expected = self._expected()
-        if expected is not None:
-            return expected
-        return self._nothing()
+        return None
+
+    def _is_for_others(self, barrier: Generations) -> bool:
+        return any(task != self.late.task for task in barrier.waiters)
+
+    def _not_ended(self) -> Cause | None:
+        """A first wait that let a read pass, for a barrier that had not ended a phase by then."""
+        if self.late.deed != "read":
+            return None
+        for barrier in self.history.barriers:
+            wait = self._last_wait(barrier)
+            if wait is None or barrier.phases or wait.parity == 0:
+                continue
+            tasks = {each.task for each in self.history.signals(barrier.owner)}
+            if short_task(self.early.task) in tasks and short_task(self.late.task) not in tasks:
+                return self._wrong_parity(barrier, wait, 0)
+        return None
 
     # -- released ----------------------------------------------------------------------------
 
@@ -141,10 +158,13 @@ class _Search:
 
         def rank(each: tuple[Generations, int]) -> tuple[bool, bool, int]:
             barrier, phase = each
-            is_for_others = any(task != self.late.task for task in barrier.waiters)
-            return is_for_others, _index(barrier.name) != same, barrier.ended[phase]
+            is_other = _index(barrier.name) != same
+            return self._is_for_others(barrier), is_other, barrier.ended[phase]
 
-        return sorted(found, key=rank)
+        # Authors name the barriers of a buffer after it: `full_v` tells of `v`.
+        owner = self.early.region.owner
+        related = [each for each in found if owner in each[0].owner.split("_")]
+        return sorted(related or found, key=rank)
 
     def _last_wait(self, barrier: Generations) -> WaitRecord | None:
         """The wait of the late access's task that should have ordered it."""
@@ -157,7 +177,7 @@ class _Search:
         if wait is None:
             return None
         late = self.late
-        if wait.passes_at_once and wait.parity != (phase & 1):
+        if self._never_waits(barrier, wait) and wait.parity != (phase & 1):
             return self._wrong_parity(barrier, wait, phase)
         if wait.sure > phase or not self._is_for_late(barrier):
             return None
@@ -171,6 +191,12 @@ class _Search:
             fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
             return Cause("count", missing, fix, barrier.owner)
         return self._arrived_before(barrier, wait)
+
+    def _never_waits(self, barrier: Generations, wait: WaitRecord) -> bool:
+        """Whether a wait has passed at once whenever its task came to it so far."""
+        again = (each for each in barrier.waits if each.place == wait.place)
+        mine = (each for each in again if each.task == wait.task and each.event <= wait.event)
+        return all(each.passes_at_once for each in mine)
 
     def _wrong_parity(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
         missing = (
@@ -258,7 +284,11 @@ class _Search:
 
     def _reported(self) -> Cause | None:
         """The early access is an operation that tells a barrier, which it had not done yet."""
-        gates = [each for each in self.history.barriers if each.name in self.early.gates]
+        gates = [
+            each
+            for each in self.history.barriers
+            if each.name in self.early.gates and not self._is_for_others(each)
+        ]
         for barrier in gates:
             phase = barrier.phase_at(self.early.event)
             wait = self._last_wait(barrier)
@@ -281,17 +311,20 @@ class _Search:
         """A barrier that the early access's task signals, by the program if not in this run."""
         early, late = self.early, self.late
         same = _index(early.region.name)
-        choices: list[tuple[bool, bool, Generations]] = []
+        choices: list[tuple[bool, bool, bool, Generations]] = []
         for barrier in self.history.barriers:
             tasks = {each.task for each in self.history.signals(barrier.owner)}
             if short_task(early.task) not in tasks or short_task(late.task) in tasks:
                 continue
             if any(each.task == late.task for each in barrier.waits):
                 continue
-            choices.append((bool(barrier.waits), _index(barrier.name) != same, barrier))
+            is_unrelated = early.region.owner not in barrier.owner.split("_")
+            choices.append(
+                (is_unrelated, bool(barrier.waits), _index(barrier.name) != same, barrier)
+            )
         if not choices:
             return None
-        barrier = min(choices, key=lambda each: each[:2])[2]
+        barrier = min(choices, key=lambda each: each[:3])[3]
         missing = (
             f"{late.task} does not wait for {barrier.name}, on which {early.task} arrives when it "
             "is done"

@@ -7,6 +7,7 @@ the barrier has got. In this order, over all tasks that wait:
     a phase is complete that the waiting task does not know of      phase
     two are, so that the parity is the same again                   count, or wait
     everyone who arrives has, and it is not enough                  count
+    nothing in the program signals it                               arrive
     nobody has arrived yet, and all who could are stuck themselves  phase (of the first wait)
     somebody who arrives elsewhere has not                          arrive
 
@@ -43,27 +44,26 @@ class StuckWait:
         return f"{self.strand.name} waits for parity {self.parity} of {self.barrier.name}"
 
 
-def blame(waits: Sequence[StuckWait], is_all: bool = True) -> tuple[StuckWait, Cause] | None:
+def blame(waits: Sequence[StuckWait], others: Sequence[str] = ()) -> tuple[StuckWait, Cause] | None:
     """The most telling of the waits, and what is wrong with its barrier.
 
-    Unless these are all waits, a missing arrival may have its cause in one of the others.
+    Where `others` wait for something else, a missing arrival may have its cause there.
     """
-    stuck = {short_task(each.strand.name) for each in waits}
+    stuck = {short_task(each.strand.name) for each in waits} | set(map(short_task, others))
     needed = {each.task for wait in waits for each in wait.possible}
-    for rule in (_bytes, _phase, _missed, _count, _first_wait):
+    for rule in (_bytes, _phase, _missed, _count, _nobody, _first_wait):
         for wait in waits:
             # A task that nobody waits for suffers from the mistake; it does not make it.
             if rule is _first_wait and short_task(wait.strand.name) not in needed:
                 continue
+            if rule is _nobody and not needed:
+                continue
             cause = rule(wait, stuck)
             if cause is not None:
                 return wait, cause
-    if not is_all:
+    if others or not waits:
         return None
-    # Among missing arrivals, those that nothing in the program makes come first.
-    for wait in sorted(waits, key=lambda each: bool(each.possible)):
-        return wait, _arrive(wait)
-    return None
+    return waits[0], _arrive(waits[0])
 
 
 def _current(barrier: Generations) -> list[Signal]:
@@ -143,6 +143,11 @@ def _count(wait: StuckWait, stuck: set[str]) -> Cause | None:
     )
     fix = Remark(f"make it with arrive_count={arrived}", barrier.place)
     return Cause("count", missing, fix, barrier.owner)
+
+
+def _nobody(wait: StuckWait, stuck: set[str]) -> Cause | None:
+    """Nothing in the program signals the barrier."""
+    return None if wait.possible else _arrive(wait)
 
 
 def _first_wait(wait: StuckWait, stuck: set[str]) -> Cause | None:

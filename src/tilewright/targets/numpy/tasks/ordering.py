@@ -201,7 +201,7 @@ class OrderingRecorder(Recorder):
             if strand.name == each.task and not strand.operation
         ]
         gates = [each for each in deadlock.stuck if isinstance(each.wait.subject, NamedBarrier)]
-        self._stuck = self._checker.stuck(waits, is_all=not gates)
+        self._stuck = self._checker.stuck(waits, [each.task for each in gates])
         if self._stuck is None and gates:
             self._stuck = self._at_gate(gates[0])
 
@@ -227,7 +227,7 @@ class OrderingRecorder(Recorder):
 
     @override
     def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
-        findings = self._checker.findings()
+        findings = self._checker.findings(is_certain=fault.kind == "barrier")
         if fault.kind == "deadlock" and not findings:
             if self._stuck is not None:
                 _hint(fault.diagnostic, self._stuck, self._location)
