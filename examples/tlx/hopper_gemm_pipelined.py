@@ -21,7 +21,6 @@ def load_stage(a_ptrs, b_ptrs, a, b, rows, columns, k, K, stride_ak, stride_bk, 
     b_mask = (depth[:, None] < K) & (columns[None, :] < N)
     tlx.async_load(a_ptrs + k * BK * stride_ak, a, mask=a_mask, other=0.0)
     tlx.async_load(b_ptrs + k * BK * stride_bk, b, mask=b_mask, other=0.0)
-    tlx.async_load_commit_group()
 
 
 @tw.jit
@@ -36,25 +35,29 @@ def gemm_kernel(
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
     a = tlx.local_alloc((BM, BK), tl.float16, STAGES)
     b = tlx.local_alloc((BK, BN), tl.float16, STAGES)
+    steps = tl.cdiv(K, BK)
     for stage in tl.static_range(STAGES - 1):
-        load_stage(
-            a_ptrs, b_ptrs, a[stage], b[stage], rows, columns, stage, K, stride_ak, stride_bk,
-            M, N, BK,
-        )  # fmt: skip
+        if stage < steps:
+            load_stage(
+                a_ptrs, b_ptrs, a[stage], b[stage], rows, columns, stage, K, stride_ak, stride_bk,
+                M, N, BK,
+            )  # fmt: skip
+        tlx.async_load_commit_group()
     acc = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in tl.range(0, tl.cdiv(K, BK), num_stages=0):
+    for k in tl.range(0, steps, num_stages=0):
         slot = k % STAGES
         tlx.async_load_wait_group(STAGES - 2)
         acc = tlx.async_dot(a[slot], b[slot], acc)
         acc = tlx.async_dot_wait(1, acc)
         ahead = k + STAGES - 1
         free = ahead % STAGES
-        load_stage(
-            a_ptrs, b_ptrs, a[free], b[free], rows, columns, ahead, K, stride_ak, stride_bk,
-            M, N, BK,
-        )  # fmt: skip
+        if ahead < steps:
+            load_stage(
+                a_ptrs, b_ptrs, a[free], b[free], rows, columns, ahead, K, stride_ak, stride_bk,
+                M, N, BK,
+            )  # fmt: skip
+        tlx.async_load_commit_group()  # an empty group counts as well
     acc = tlx.async_dot_wait(0, acc)
-    tlx.async_load_wait_group(0)
     c_ptrs = c_ptr + rows[:, None] * stride_cm + columns[None, :] * stride_cn
     tl.store(c_ptrs, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
 

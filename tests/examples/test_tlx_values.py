@@ -1,4 +1,4 @@
-"""The examples of `tlx` against NumPy in float64, under several orders of events."""
+"""The examples of `tlx` against NumPy in float64, watched, under several orders of events."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import pytest
 
 import tilewright as tw
 from tests.examples.tlx_examples import NAMES, as_tuple, load
+from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 TOLERANCE = {"attention": 2e-3, "gemm": 4e-2}
 
 
 def check(name: str, schedules: int) -> None:
-    with tw.running(schedules=schedules):
+    log = OrderingLog()
+    with tw.running(schedules=schedules, recorder=log.recorder):
         found, wanted = load(name).example(np.random.default_rng(1))
+    assert log.warnings() == []
+    assert not log.not_analysed
     limit = next(limit for kind, limit in TOLERANCE.items() if kind in name)
     for result, exact in zip(as_tuple(found), as_tuple(wanted), strict=True):
         error = np.abs(np.asarray(result, np.float64) - exact)

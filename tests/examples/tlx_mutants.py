@@ -20,11 +20,13 @@ from xdsl.ir import Operation
 
 from tests.examples.tlx_examples import results
 from tilewright.dialects.arith import AddiOp, ConstantOp, RemuiOp, XoriOp
+from tilewright.dialects.tlx import ReuseGroupOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.ir.diagnostics import CompileError, resolve
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.api import NumpyFault
+from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 Outcome = Literal["reported", "wrong", "the same"]
 
@@ -111,20 +113,8 @@ def _next_buffer(op: Operation) -> None:
 
 def _share(op: Operation) -> None:
     """Buffers that are alive together get the same bytes."""
-    shared = next(
-        each for each in walk(_module_of(op)) if each.name == op.name and each is not op
-    ).properties["group_kind"]
-    op.properties["group_kind"] = shared
-    type = op.results[0].type
-    parts = [each for each in walk(_module_of(op)) if each.name == op.name]
-    other = next(each.results[0].type for each in parts if each.results[0].type != type)
-    op.results[0].type = other  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _module_of(op: Operation) -> Operation:
-    root = op.get_toplevel_object()
-    assert isinstance(root, Operation)
-    return root
+    assert isinstance(op, ReuseGroupOp)
+    Rewriter().replace_op(op, ReuseGroupOp(op.operands, "shared"))
 
 
 KINDS: dict[str, Callable[[Operation], None]] = {
@@ -192,11 +182,15 @@ def _applies(kind: str, op: Operation) -> bool:
 
 
 def run(mutant: Mutant, wanted: list[np.ndarray], **options: Any) -> Verdict:
-    """Run a mutant with the given options of `tw.running`."""
+    """Run a mutant with the given options of `tw.running`, watched by the ordering checker."""
+    log = OrderingLog()
     try:
-        found = results(mutant.example, mutant.apply, **options)
+        found = results(mutant.example, mutant.apply, recorder=log.recorder, **options)
     except (NumpyFault, CompileError) as fault:
         return Verdict("reported", str(fault))
+    warnings = log.warnings()
+    if warnings:
+        return Verdict("reported", warnings[0].message)
     pairs = zip(found, wanted, strict=True)
     same = all(np.array_equal(one.view(np.uint8), other.view(np.uint8)) for one, other in pairs)
     return Verdict("the same" if same else "wrong")

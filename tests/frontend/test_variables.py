@@ -103,5 +103,7 @@ def test_attributes():
 def test_nearest_ignores_case_and_underscores():
     known = ["BLOCK_SIZE", "n", "x_ptr"]
     assert nearest("blocksize", known) == "BLOCK_SIZE"
+    assert nearest("Paralel", ("Parallel", "parallel")) == "Parallel"
+    assert nearest("paralel", ("parallel", "Parallel")) == "parallel"
     assert nearest("xptr", known) == "x_ptr"
     assert nearest("stride", known) is None

@@ -169,7 +169,10 @@ def advice_on_attribute(error: AttributeError) -> str | None:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The one of `known` that `name` may be a misspelling of."""
-    by_letters = {each.lower().replace("_", ""): each for each in known}
+    # Of names that differ in their case only, the one that starts as `name` does comes last.
+    is_upper = name[:1].isupper()
+    ordered = sorted(known, key=lambda each: each[:1].isupper() == is_upper)
+    by_letters = {each.lower().replace("_", ""): each for each in ordered}
     near = difflib.get_close_matches(
         name.lower().replace("_", ""), sorted(by_letters), n=1, cutoff=0.7
     )

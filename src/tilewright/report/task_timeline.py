@@ -12,14 +12,15 @@ colours only help.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
 from tilewright.analysis.ordering.timeline import Lane, LaneKind, Mark, Span, Timeline
 from tilewright.report.memory_svg import INK, NAMESPACE, PAPER
 
-_LABEL = 190
-_STEP = 5
+_LABEL = 230
+_STEP = 8
 _LEAST = 700
 _ROW = 24
 _BAR = 7
@@ -33,6 +34,7 @@ _TITLES: dict[LaneKind, str] = {
     "barrier": "Barriers",
     "buffer": "Buffers",
 }
+_SORTED = ("barrier", "buffer")
 _LETTERS = {"arrive": "A", "expect": "E", "fence": "F", "phase": "|", "read": "r", "write": "W"}
 _FILLS = {"wait": "url(#hatch)", "operation": "#9bd3f4", "value": "#66c5ab"}
 
@@ -134,11 +136,19 @@ def _rows(lanes: Sequence[Lane]) -> Iterator[tuple[Lane | str, int]]:
     """Headings and lanes from top to bottom, with their heights."""
     for kind, title in _TITLES.items():
         mine = [lane for lane in lanes if lane.kind == kind]
+        if kind in _SORTED:
+            mine.sort(key=lambda lane: _natural(lane.name))
         if mine:
             yield title, _HEAD
         for lane in mine:
             depth = 1 + max(_depths(lane.spans), default=0)
             yield lane, max(_ROW, 2 * _BAR + depth * (_BAR + 1))
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """Sorts `a[2]` before `a[10]`."""
+    pairs = re.findall(r"(\D*)(\d*)", name)
+    return [(text, int(digits or 0)) for text, digits in pairs]
 
 
 def _depths(spans: Sequence[Span]) -> list[int]:

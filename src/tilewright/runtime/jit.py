@@ -172,7 +172,7 @@ def _found(module: str, name: str) -> object:
 
 
 # What names a kernel of `T`, or a function that makes one, uses; nothing of `T` is loaded to look.
-_TILE_NAMES = frozenset({"Kernel", "ClusterKernel", "prim_func"})
+_TILE_NAMES = frozenset({"Kernel", "ClusterKernel", "const", "prim_func"})
 
 
 def _is_tile_function(function: object) -> bool:

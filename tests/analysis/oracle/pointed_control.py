@@ -209,18 +209,21 @@ BODIES["a_deep_nest"] = """
 
 BODIES["carried_blocks"] = """
   %w0 = arith.extsi %n2 : i32 to i64
-  %b = tt.make_tensor_ptr %p0, [%w0, %w64], [%w64, %w1], [%pid, %c4] {order = array<i32: 1, 0>} : <tensor<4x16xf32>>
+  %b = tt.make_tensor_ptr %p0, [%w0, %w64], [%w64, %w1], [%pid, %c4] {order = array<i32: 1, 0>}
+      : <tensor<4x16xf32>>
   %d = tt.make_tensor_descriptor %p0, [%n2, %c63], [%w64, %w1] : <f32>, <4x16xf32>
   %e = tt.make_tensor_descriptor %p1, [%n0, %c16], [%w16, %w1] : <f32>, <4x16xf32>
   %r:4 = scf.for %i = %c0 to %c4 step %c1 iter_args(%x = %b, %y = %d, %u = %e, %s = %n0)
-      -> (!tt.ptr<tensor<4x16xf32>>, !tt.tensordesc<4x16xf32>, !tt.tensordesc<4x16xf32>, i32) : i32 {
+      -> (!tt.ptr<tensor<4x16xf32>>, !tt.tensordesc<4x16xf32>, !tt.tensordesc<4x16xf32>, i32)
+      : i32 {
     tt.store %x, %zb {boundaryCheck = array<i32: 0, 1>} : !tt.ptr<tensor<4x16xf32>>
     tt.descriptor_store %y[%s, %c4], %zb : !tt.tensordesc<4x16xf32>, tensor<4x16xf32>
     tt.descriptor_store %u[%c0, %i], %zb : !tt.tensordesc<4x16xf32>, tensor<4x16xf32>
     %a = arith.andi %s, %c3 : i32
     %k = arith.xori %a, %pid1 : i32
     %m = tt.advance %x, [%k, %c16] : <tensor<4x16xf32>>
-    scf.yield %m, %u, %y, %k : !tt.ptr<tensor<4x16xf32>>, !tt.tensordesc<4x16xf32>, !tt.tensordesc<4x16xf32>, i32
+    scf.yield %m, %u, %y, %k
+      : !tt.ptr<tensor<4x16xf32>>, !tt.tensordesc<4x16xf32>, !tt.tensordesc<4x16xf32>, i32
   }
   tt.store %r#0, %zb {boundaryCheck = array<i32: 0>} : !tt.ptr<tensor<4x16xf32>>
   tt.descriptor_store %r#1[%c0, %c4], %zb : !tt.tensordesc<4x16xf32>, tensor<4x16xf32>
@@ -256,8 +259,10 @@ BODIES["chosen_pointers"] = """
 
 BODIES["chosen_blocks"] = """
   %t = arith.cmpi slt, %pid, %n0 : i32
-  %b = tt.make_tensor_ptr %p0, [%w16, %w64], [%w64, %w1], [%pid, %c4] {order = array<i32: 1, 0>} : <tensor<4x16xf32>>
-  %c = tt.make_tensor_ptr %p0, [%w64, %w16], [%w16, %w1], [%n0, %c0] {order = array<i32: 1, 0>} : <tensor<4x16xf32>>
+  %b = tt.make_tensor_ptr %p0, [%w16, %w64], [%w64, %w1], [%pid, %c4] {order = array<i32: 1, 0>}
+      : <tensor<4x16xf32>>
+  %c = tt.make_tensor_ptr %p0, [%w64, %w16], [%w16, %w1], [%n0, %c0] {order = array<i32: 1, 0>}
+      : <tensor<4x16xf32>>
   %d = tt.make_tensor_descriptor %p0, [%n2, %c63], [%w64, %w1] : <f32>, <4x16xf32>
   %e = tt.make_tensor_descriptor %p1, [%n0, %c16], [%w16, %w1] : <f32>, <4x16xf32>
   %f = arith.select %t, %b, %c : !tt.ptr<tensor<4x16xf32>>

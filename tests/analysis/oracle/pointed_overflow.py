@@ -76,7 +76,8 @@ BODIES["loops_that_overflow"] = """
   %a = arith.muli %n0, %c4 : i32
   %d = arith.minsi %a, %c5 : i32
   %r:5 = scf.for %i = %c0 to %c3 step %c1
-      iter_args(%x = %a, %y = %pid, %w = %pid, %v = %a, %s = %d) -> (i32, i32, i32, i32, i32) : i32 {
+      iter_args(%x = %a, %y = %pid, %w = %pid, %v = %a, %s = %d) -> (i32, i32, i32, i32, i32)
+      : i32 {
     $ %x
     $ %y
     $ %w

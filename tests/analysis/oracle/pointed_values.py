@@ -175,7 +175,8 @@ BODIES["pointers_from_memory"] = """
   %e = tt.broadcast %d : tensor<1x16xi32> -> tensor<4x16xi32>
   %f = tt.addptr %b, %e : tensor<4x16x!tt.ptr<f32>>, tensor<4x16xi32>
   tt.store %f, %zb : tensor<4x16x!tt.ptr<f32>>
-  %g = tt.trans %f {order = array<i32: 1, 0>} : tensor<4x16x!tt.ptr<f32>> -> tensor<16x4x!tt.ptr<f32>>
+  %g = tt.trans %f {order = array<i32: 1, 0>}
+      : tensor<4x16x!tt.ptr<f32>> -> tensor<16x4x!tt.ptr<f32>>
   %zt = arith.constant dense<0.0> : tensor<16x4xf32>
   tt.store %g, %zt : tensor<16x4x!tt.ptr<f32>>
 """
@@ -319,7 +320,8 @@ BODIES["runs_of_lanes"] = """
   %floor = arith.floordivsi %far, %t4 : tensor<16xi32>
   %rest = arith.remui %place, %t4 : tensor<16xi32>
   %part = arith.divui %place, %t8 : tensor<16xi32>
-  %ones = arith.constant dense<[0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]> : tensor<16xi32>
+  %ones = arith.constant dense<[0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]>
+      : tensor<16xi32>
 """ + "\n".join(
     f"  $16 %{name}"
     for name in (

@@ -2,8 +2,10 @@
 
 A mutant that only makes the analysis give up earlier is no danger: unknown is never reported as
 safe. Every field of every access must be the same, unknown, or a consequence of what the other
-report says. (The class follows from axes and strides; the reason for a class claims nothing.) Two formulas that
-differ are the same if they agree at random points of their symbols' ranges, and one is weaker if an opaque value took the place of something known.
+report says. (The class follows from axes and strides; the reason for a class claims nothing.) Two
+formulas that differ are the same if they agree at random points of their symbols' ranges, and one
+is weaker if an opaque value took the place of something known. The same on fewer conditions is
+more.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from tilewright.analysis.affine import Atom, Formula, Poly, evaluate, holds
 from tilewright.analysis.axis_info import AxisInfo
@@ -222,9 +225,19 @@ def _says_less(mine: Access, known: Access) -> bool:
         return True
     if mine.contiguity != known.contiguity or mine.block_size > known.block_size:
         return False
-    if known.mask_constancy % mine.mask_constancy:
+    if known.mask_constancy % mine.mask_constancy or not _is_vector(mine):
         return False
     return not _opaque(known.offset) and _holds_at_many_points(mine, known)
+
+
+def _is_vector(mine: Access) -> bool:
+    """Whether the width follows from runs, alignment and mask."""
+    size = mine.elem_bytes
+    if mine.vector_bits is None or mine.vector_bits <= 8 * size or not mine.order:
+        return True
+    run = mine.contiguity[mine.order[0]]
+    widest = min(16, mine.align_bytes or size, size * run, size * mine.mask_constancy)
+    return mine.vector_bits <= 8 * widest
 
 
 def _fewer_lanes(mine: Access, known: Access) -> bool:
@@ -386,7 +399,10 @@ class _Values(dict[str, Any]):
         return True
 
     def __missing__(self, name: str) -> Any:
-        return lambda *args: hash((self._salt, name, () if self._by_name else args)) % 2
+        def truth(*args: int) -> int:
+            return crc32(repr((self._salt, name, () if self._by_name else args)).encode()) % 2
+
+        return truth
 
 
 def _at(value: Poly | Formula, values: dict[str, Any]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analysis.oracle.kernels import Kernel
@@ -11,8 +13,8 @@ from tests.analysis.oracle.trials import Trial
 
 @pytest.mark.parametrize("kernel", pointed_kernels(), ids=lambda kernel: kernel.name)
 def test_no_execution_refutes_a_claim(kernel: Kernel) -> None:
-    trial = Trial.of(kernel)
-    assert len(trial.honest) >= 7
+    trial = Trial.of(replace(kernel, launches=kernel.launches[::2]))
+    assert len(trial.honest) >= 4
     refuted = list(trial.all_refuted(modes=("open",)))
     assert not refuted, "\n".join(map(str, refuted))
 

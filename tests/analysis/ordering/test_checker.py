@@ -292,6 +292,32 @@ def test_a_second_arrival_without_a_wait_comes_too_soon() -> None:
     )
 
 
+def test_a_barrier_must_not_run_ahead_of_a_wait() -> None:
+    """Two phases end one after the other; had the wait come after both, it would not pass."""
+    checker, main, other = two_tasks()
+    for place in (ARRIVE, AGAIN):
+        checker.arrive(other, "full", 1, place)
+        checker.phase("full")
+        if place == ARRIVE:
+            checker.waited(main, "full", 0, WAIT)
+    (finding,) = checker.findings()
+    assert (finding.kind, finding.place, finding.cause.fix.place) == ("wait", WAIT, AGAIN)
+    assert finding.cause.missing == (
+        "phase 1 of full[0] may end before default has come to its wait for parity 0, which then "
+        "does not pass"
+    )
+
+
+def test_a_barrier_that_waits_for_the_wait_is_fine() -> None:
+    checker, main, other = two_tasks()
+    for parity in (0, 1):
+        hand_over(checker, other, main, parity)
+        checker.arrive(main, "empty", 1, ARRIVE)
+        checker.phase("empty")
+        checker.waited(other, "empty", parity, WAIT)
+    assert checker.findings() == []
+
+
 # Tasks that wait for ever.
 
 
@@ -308,6 +334,34 @@ def test_stuck_for_bytes() -> None:
         "announce 64 bytes here",
         EXPECT,
     )
+
+
+def test_stuck_for_bytes_that_nobody_brings() -> None:
+    checker, main, other = two_tasks()
+    checker.expect(other, "full", 128, EXPECT)
+    checker.arrive(other, "full", 1, EXPECT)
+    finding = checker.stuck([(main, "full", 0, WAIT)])
+    assert finding is not None
+    assert (finding.kind, finding.cause.fix.place) == ("bytes", EXPECT)
+    assert finding.cause.missing == (
+        "128 bytes are announced to full[0] in phase 0, 0 are delivered"
+    )
+
+
+def test_stuck_in_a_circle_beside_one_who_only_suffers() -> None:
+    """`done` is waited for too, but whoever waits for it helps nobody."""
+    signals = {
+        "done": [PossibleSignal("partition0", AGAIN, "ttng.tc_gen5_commit")],
+        "full": [PossibleSignal("partition1", EXPECT, "ttng.barrier_expect")],
+        "empty": [PossibleSignal("partition0", ARRIVE, "ttng.tc_gen5_mma")],
+    }
+    checker, main, products = two_tasks(signals=signals.__getitem__)
+    checker.init(main, "done", "done[0]", "done", 1, MAKE)
+    loads = checker.task("partition1", main)
+    waits = [(main, "done", 0, READ), (products, "full", 0, WAIT), (loads, "empty", 0, AGAIN)]
+    finding = checker.stuck(waits)
+    assert finding is not None
+    assert (finding.kind, finding.place, finding.cause.barrier) == ("phase", AGAIN, "empty")
 
 
 def test_stuck_for_the_wrong_parity() -> None:

@@ -134,7 +134,8 @@ def test_use_swizzle_can_be_switched_off():
     [
         ((1, 2, 3, 4), 128, "T.Kernel takes 1 to 3 grid extents, got 4"),
         ((1.5,), 128, "T.Kernel: a grid extent must be an integer, got 1.5"),
-        ((1,), (1, 2, 3, 4), "T.Kernel: threads is a number or up to three"),
+        ((1,), (1, 2, 3, 4), "T.Kernel: threads is a whole number or up to three"),
+        ((1,), 1.5, "T.Kernel: threads is a whole number or up to three, got 1.5"),
         ((1,), 0, "T.Kernel: a number of threads must be positive, got 0"),
     ],
 )

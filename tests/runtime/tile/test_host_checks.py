@@ -53,6 +53,7 @@ def misaligned(array):
         ((7, 3, UNUSED), TypeError, "scale.A is a tensor of float16, but 7 was given"),
         ((A, A, UNUSED), TypeError, "scale.factor is a number of int32, but a tensor was given"),
         ((A, "x", UNUSED), TypeError, "scale.factor is a number of int32, but 'x' was given"),
+        ((A, 3.5, UNUSED), ValueError, "scale.factor: 3.5 does not fit int32"),
         ((A, 1 << 40, UNUSED), ValueError, "scale.factor: 1099511627776 does not fit int32"),
         ((A[0], 3, UNUSED), ValueError, "scale.A has rank 1, shape (6,), but it is declared with "
                                         "rank 2, shape (4, 6)"),

@@ -90,6 +90,27 @@ def test_a_factory_returns_a_prim_func():
         TileJIT(lambda: 3)()
 
 
+@tw.jit
+def without_kernel(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    for i in T.Parallel(8):
+        A[i] = 0.0
+
+
+def test_a_kernel_that_forgets_its_launch():
+    with pytest.raises(tw.CompileError, match=r"put it inside `with T.Kernel\(...\)`") as caught:
+        without_kernel(np.zeros(8, np.float32))
+    assert "|         A[i] = 0.0" in str(caught.value)
+
+
+def test_mistakes_of_a_factory_are_placed():
+    with pytest.raises(tw.CompileError, match="a size cannot be negative") as caught:
+        made(-1)
+    assert "test_jit.py:" in str(caught.value)
+    assert "def times(A: T.Tensor((n,)" in str(caught.value)
+
+
 def test_several_at_once():
     one, none = made.par_compile([(8,), {"nonsense": 1}], ignore_error=True)
     assert one is made(8)

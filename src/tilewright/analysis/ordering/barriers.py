@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilewright.analysis.ordering.clocks import Knowledge, Strand, includes
+from tilewright.analysis.ordering.clocks import Knowledge, Strand, covers, includes
 
 SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
 
@@ -51,6 +51,9 @@ class WaitRecord:
     """Phases its task knew to be complete before."""
     sure: int
     """Phases it is sure of afterwards."""
+    component: int
+    time: int
+    """Of its task: whoever knows this time knows that the wait is over."""
 
     @property
     def passes_at_once(self) -> bool:
@@ -118,9 +121,26 @@ class Generations:
         sure = min(sure, len(self.phases))
         if sure > known:
             strand.knowledge.learn(self.phases[sure - 1])
-        record = WaitRecord(strand.name, parity & 1, place, event, known, sure)
+        record = WaitRecord(
+            strand.name, parity & 1, place, event, known, sure, strand.component, strand.time
+        )
+        strand.tick()
         self.waits.append(record)
         return record
+
+    def outrun(self) -> tuple[WaitRecord, Signal] | None:
+        """A wait that the next phase does not wait for, and a signal of that phase.
+
+        If the phase after the one it waits for could end first, its parity would be the same again
+        and the wait would not pass: some signal of that phase must know that the wait is over.
+        """
+        for wait in self.waits:
+            if wait.sure >= len(self.phases):
+                continue
+            if covers(self.phases[wait.sure].seen, wait.component, wait.time):
+                continue
+            return wait, next(each for each in self.signals if each.phase == wait.sure)
+        return None
 
     def phase_at(self, event: int) -> int:
         """The phase that was under way."""

@@ -205,6 +205,11 @@ class Checker:
         elif buffer.writer is None:
             buffer.writer = access
 
+    def touched(self, region: Region, deed: Deed) -> None:
+        """Some bytes of a region are touched, it is not known which: nothing is compared."""
+        buffer = self._buffers.setdefault(region.owner, _Buffer(region.place, region.memory))
+        buffer.is_read = buffer.is_read or deed == "read"
+
     def takes_effect(self, access: Access, strand: Strand) -> None:
         """An access happens now: its value is that of whoever wrote last."""
         owners = self._owners[access.region.memory]
@@ -346,6 +351,25 @@ class Checker:
         message = f"{TITLES['wait']}: {strand.name} signals {barrier.name} again too soon"
         return [Finding(message, place, cause)]
 
+    def _outrun(self) -> list[Finding]:
+        """A wait that may come too late, if nothing else is wrong."""
+        for barrier in [*self._retired, *self._barriers.values()]:
+            found = barrier.outrun()
+            if found is None:
+                continue
+            wait, signal = found
+            cause = Cause(
+                "wait",
+                f"phase {wait.sure} of {barrier.name} may end before {wait.task} has come to its "
+                f"wait for parity {wait.parity}, which then does not pass",
+                Remark(f"let {signal.task} wait until {wait.task} is here", signal.place),
+                barrier.owner,
+                (Remark(f"{signal.task} signals the next phase here", signal.place),),
+            )
+            message = f"{TITLES['wait']}: nothing keeps {barrier.name} from running ahead"
+            return [Finding(message, wait.place, cause)]
+        return []
+
     def _answer_to(self, strand: Strand, barrier: Generations) -> str:
         """The barriers by which the other side says that it is done; empty if they are unknown."""
         helpers = {short_task(each) for each in barrier.waiters}
@@ -414,6 +438,10 @@ class Checker:
             if buffer.writer is not None and not buffer.is_read
         }
 
+    def unread_copies(self) -> list[Access]:
+        """Copies that reported to a barrier, and of which nobody has read a byte."""
+        return [each for tables in self._tables.values() for each in tables.unread_copies()]
+
     def read_owners(self) -> set[str]:
         """Buffers that were read."""
         return {owner for owner, buffer in self._buffers.items() if buffer.is_read}
@@ -444,7 +472,7 @@ class Checker:
                 told[key] = replace(told[key], others=told[key].others + 1)
             else:
                 told[key] = self._finding(clash, cause)
-        return [*direct, *told.values()] or self._overran(is_certain)
+        return [*direct, *told.values()] or self._overran(is_certain) or self._outrun()
 
     def _replaced(self, access: Access) -> Access | None:
         return self._tables[access.region.memory].accesses.get(access.previous)

@@ -94,6 +94,12 @@ class ByteTables:
         self._latest: dict[int, int] = {}
         """By component, the time of its last read: who knows of it has nothing to look up."""
         self.accesses: dict[int, Access] = {}
+        self._brought: dict[int, Access] = {}
+        """What copies brought and nobody has read yet."""
+
+    def unread_copies(self) -> list[Access]:
+        """Copies into the memory of which nobody has read a byte."""
+        return list(self._brought.values())
 
     def last_write(self, region: Region) -> int:
         """Number of the write of the region's first byte."""
@@ -104,6 +110,8 @@ class ByteTables:
         """Earlier accesses that are in conflict with this one."""
         found: list[Clash] = []
         for prior, size in self._distinct(access.region.cells(self._writes)):
+            if access.deed == "read":
+                self._brought.pop(prior.number, None)
             if not covers(seen, prior.component, prior.time):
                 found.append(Clash(prior, access, size))
             elif _needs_fence(prior, access) and not covers(fenced, prior.component, prior.time):
@@ -123,6 +131,8 @@ class ByteTables:
         self.accesses[access.number] = access
         if access.deed == "write":
             access.region.cells(self._writes)[...] = access.number
+            if access.gates and access.proxy == "async":
+                self._brought[access.number] = access
             return
         table = self._reads.get(access.component)
         if table is None:

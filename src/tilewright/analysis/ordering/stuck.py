@@ -50,20 +50,37 @@ def blame(waits: Sequence[StuckWait], others: Sequence[str] = ()) -> tuple[Stuck
     Where `others` wait for something else, a missing arrival may have its cause there.
     """
     stuck = {short_task(each.strand.name) for each in waits} | set(map(short_task, others))
-    needed = {each.task for wait in waits for each in wait.possible}
+    is_known = any(wait.possible for wait in waits)
+    # Tasks that are not part of a circle suffer from the mistake; they do not make it.
+    ordered = sorted(waits, key=lambda each: not _is_in_circle(each, waits))
     for rule in (_bytes, _phase, _missed, _count, _nobody, _first_wait):
-        for wait in waits:
-            # A task that nobody waits for suffers from the mistake; it does not make it.
-            if rule is _first_wait and short_task(wait.strand.name) not in needed:
-                continue
-            if rule is _nobody and not needed:
-                continue
+        if rule is _nobody and not is_known:
+            continue
+        for wait in ordered:
             cause = rule(wait, stuck)
             if cause is not None:
                 return wait, cause
-    if others or not waits:
+    if others or not ordered:
         return None
-    return waits[0], _arrive(waits[0])
+    return ordered[0], _arrive(ordered[0])
+
+
+def _is_in_circle(wait: StuckWait, waits: Sequence[StuckWait]) -> bool:
+    """Whether the task waits, by way of others, for itself."""
+    helpers: dict[str, set[str]] = {}
+    for each in waits:
+        names = helpers.setdefault(short_task(each.strand.name), set())
+        names.update(signal.task for signal in each.possible)
+    me = short_task(wait.strand.name)
+    pending, seen = [me], set[str]()
+    while pending:
+        for name in sorted(helpers.get(pending.pop(), ())):
+            if name == me:
+                return True
+            if name not in seen:
+                seen.add(name)
+                pending.append(name)
+    return False
 
 
 def _current(barrier: Generations) -> list[Signal]:
@@ -78,7 +95,7 @@ def _sum(signals: Sequence[Signal], kind: str) -> int:
 def _bytes(wait: StuckWait, stuck: set[str]) -> Cause | None:
     barrier, current = wait.barrier, _current(wait.barrier)
     announced, delivered = _sum(current, "expect"), _sum(current, "deliver")
-    if announced == delivered or not delivered:
+    if announced == delivered:
         return None
     places = [
         Remark(f"{each.operation} brings {counted(each.amount, 'byte')}", each.place)
@@ -92,6 +109,8 @@ def _bytes(wait: StuckWait, stuck: set[str]) -> Cause | None:
     )
     if expect is None:
         fix = Remark(f"tlx.barrier_expect_bytes of {delivered} before this", places[0].place)
+    elif not delivered:
+        fix = Remark("issue a load that reports to it, or announce nothing here", expect.place)
     else:
         fix = Remark(f"announce {counted(delivered, 'byte')} here", expect.place)
     return Cause("bytes", missing, fix, barrier.owner, tuple(places))

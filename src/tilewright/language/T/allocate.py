@@ -47,7 +47,7 @@ from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import Expr, as_index, describe, is_number
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence, check_integer
-from tilewright.language.T.session import kernel, trace
+from tilewright.language.T.session import Stub, kernel, trace
 from tilewright.language.T.symbols import Symbolic
 
 OTHER_HARDWARE = "TW1027"
@@ -238,7 +238,7 @@ def alloc_global(shape: Any, dtype: object) -> Buffer:
 # -- views -------------------------------------------------------------------------------------
 
 
-class TensorStub:
+class TensorStub(Stub):
     """A tensor while only the annotations of an eager kernel are wanted."""
 
     def __init__(self, name: str, shape: Sequence[Any], dtype: Dtype) -> None:

@@ -168,10 +168,13 @@ class Eager:
         found = solve(size, int(number), known)
         if found is False:
             value = evaluate(size, known)
-            because = "" if isinstance(size, int) else f" = {text(size)}{_given(size, known)}"
+            spelled = "" if isinstance(size, int) else f"{text(size)}{_given(size, known)}"
+            because = f" = {spelled}" if spelled else ""
+            wanted = f"{spelled} is that for no whole number" if value is None else (
+                f"{value}{because} is expected"
+            )  # fmt: skip
             raise self._mistake(
-                f"{self.name}.{param.name} has size {number} in dimension {axis}, but "
-                f"{'no size' if value is None else value}{because} is expected",
+                f"{self.name}.{param.name} has size {number} in dimension {axis}, but {wanted}",
                 WRONG_SHAPE,
             )
         return found is True

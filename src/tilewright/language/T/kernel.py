@@ -92,9 +92,10 @@ def _threads(threads: Any) -> tuple[int, ...] | None:
     if threads is None:
         return (DEFAULT_THREADS,)
     numbers = list(as_sequence(threads))
-    if not all(is_number(number) for number in numbers) or not 1 <= len(numbers) <= 3:
+    is_whole = all(is_number(number) and int(number) == number for number in numbers)
+    if not is_whole or not 1 <= len(numbers) <= 3:
         raise FrontendError(
-            f"T.Kernel: threads is a number or up to three, got {describe(threads)}",
+            f"T.Kernel: threads is a whole number or up to three, got {describe(threads)}",
             code=BAD_ARGUMENT,
         )
     counts = tuple(int(number) for number in numbers)

@@ -177,7 +177,19 @@ def _way_back(size: Any, name: str) -> list[tuple[str, int]] | None:
     return steps if isinstance(size, Symbol) and size.name == name else None
 
 
-class OutputStub:
+class Stub:
+    """A tensor outside of ``T.Kernel``: it has a shape, and no elements to work with."""
+
+    name: str
+
+    def __getitem__(self, index: object) -> Any:
+        return kernel(f"{self.name}[...]")
+
+    def __setitem__(self, index: object, value: object) -> None:
+        kernel(f"{self.name}[...] = ...")
+
+
+class OutputStub(Stub):
     """An output while only the annotations of an eager kernel are wanted."""
 
     def __init__(self, position: int, name: str, annotation: Any) -> None:

@@ -127,7 +127,7 @@ def _number(where: str, param: Param, argument: Any) -> Any:
         _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
     except OverflowError:
         number = None
-    if number is None or (wanted.kind in "iu" and int(argument) != int(number)):
+    if number is None or (wanted.kind in "iu" and argument != int(number)):
         _fail(ValueError(f"{where}: {argument!r} does not fit {param.dtype}"))
     return number
 

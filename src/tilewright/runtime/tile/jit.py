@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from tilewright.frontend.errors import FrontendError, compile_error
+from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.tile.host_checks import check_is_tensor
@@ -21,7 +24,8 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
 from tilewright.runtime.tile.targets import checked_target
 
-_EAGER_NAMES = frozenset({"Kernel", "ClusterKernel"})
+# What only kernels use; one that forgets T.Kernel is told so where it is traced.
+_EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
 
 class TileJIT:
@@ -95,7 +99,7 @@ class TileJIT:
         key = (_frozen(args), _frozen(kwargs))
         kernel = self.cache.get(key)
         if kernel is None:
-            kernel = self.cache[key] = self._made(self.function(*args, **kwargs))
+            kernel = self.cache[key] = self._made(self._build(args, kwargs))
         return kernel
 
     def _told(
@@ -146,6 +150,19 @@ class TileJIT:
             made = eager.specialise(arguments, known)
             kernel = self.cache[key] = CompiledTileKernel(made, self.out_idx, target=self.target)
         return kernel
+
+    def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+        """What the factory returns; a mistake in it is reported at its line."""
+        try:
+            return self.function(*args, **kwargs)
+        except FrontendError as error:
+            file = self.function.__code__.co_filename
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [each for each in frames if each.filename == file]
+            if error.position is None and own:
+                line, column = own[-1].lineno or 1, own[-1].colno or 0
+                error.position = SourcePosition(file, line, column + 1)
+            raise compile_error(error) from error
 
     def _made(self, result: object) -> CompiledTileKernel:
         if not isinstance(result, PrimFunc):

@@ -246,6 +246,41 @@ def sentences(fault: TaskFault, folder: Path) -> str:
     )
 
 
+def test_a_load_nobody_reads_is_warned_of(tmp_path: Path) -> None:
+    """The last block is in the other slot: the sum takes an old one, in good order."""
+    text = mutant(
+        ("tlx.local_load(tile[slot])", "tlx.local_load(tile[slot & (k < 1)])"),
+        ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(full",
+         "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(full"),
+        ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(emp",
+         "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(emp"),
+    )  # fmt: skip
+    log = OrderingLog()
+    with tw.running(schedules=3, recorder=log.recorder):
+        got, wanted = run_ring(load(tmp_path, text))
+    assert not np.array_equal(got, wanted)
+    (warning,) = log.warnings()
+    assert warning.message == (
+        "buffer never read: nobody reads what the TMA load into tile[1] brings (issued by "
+        "partition0, iteration 1)"
+    )
+    assert warning.trail.primary is not None
+    assert warning.trail.primary.line == line_of(text, LOAD)
+
+
+def test_elements_by_index_are_not_analysed_and_listed(tmp_path: Path) -> None:
+    text = mutant(
+        ("seen = tlx.local_load(box[0])", "seen = tlx.local_gather(box[0], tl.arange(0, 32), 0)")
+    )
+    log = OrderingLog()
+    with tw.running(schedules=2, recorder=log.recorder):
+        got, wanted = run_ping_pong(load(tmp_path, text))
+    np.testing.assert_array_equal(got, wanted)
+    line = line_of(text, "local_gather")
+    assert list(log.not_analysed) == [f"which elements of box[0] are touched at kernels.py:{line}"]
+    assert log.warnings() == []
+
+
 def test_the_text_of_a_race(tmp_path: Path) -> None:
     text = mutant((SUM + RELEASE, RELEASE + SUM))
     fault = fault_of(run_ring, tmp_path, text)

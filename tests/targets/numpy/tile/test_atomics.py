@@ -203,3 +203,24 @@ def test_small_floats_add_in_single_precision_and_round() -> None:
     b = np.zeros(1, ml_dtypes.bfloat16)
     run(text, b)
     assert float(b[0]) == 256  # 257 is no bf16 and rounds back
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_updates_read_what_somebody_wrote(returns: bool) -> None:
+    """The old value counts, whether it is asked for or not."""
+    result, name = ("-> i32", "%p = ") if returns else ("", "")
+    text = block(
+        "%A: memref<4xi32, #global>",
+        f"""
+    %c1 = arith.constant 1 : index
+    %one = arith.constant 1 : i32
+    %s = tile.alloc "s" : memref<4xi32, #shared>
+    memref.store %one, %s[%c1] : memref<4xi32, #shared>
+    tile.parallel (%i) in (3) {{
+      %k = arith.addi %i, %c1 : index
+      {name}tile.atomic add %s[%k], %one : memref<4xi32, #shared>, i32 {result}
+    }}
+""",
+    )
+    with pytest.raises(TileFault, match=r"read of uninitialised s\[2\]"):
+        run(text, np.zeros(4, np.int32))

@@ -27,6 +27,42 @@ def test_blocks_run_x_first() -> None:
     assert np.array_equal(a, np.arange(20).reshape(4, 5).T)
 
 
+def test_large_grids_are_not_listed() -> None:
+    """Two thousand million blocks: the first one ends the run, and memory does not."""
+    text = block(
+        "%A: memref<2xi32, #global>",
+        """
+    %c7 = arith.constant 7 : index
+    %s = tile.alloc "s" : memref<4xi32, #shared>
+    %x = memref.load %s[%c7] : memref<4xi32, #shared>
+    memref.store %x, %A[%bx] : memref<2xi32, #global>
+""",
+        grid="2147483647, 65535",
+    )
+    with pytest.raises(TileFault, match=r"s\[7\]") as caught:
+        run(text, np.zeros(2, np.int32))
+    assert caught.value.program == (0, 0, 0)
+
+
+def test_grids_are_not_negative() -> None:
+    text = block(
+        "%A: memref<2xi32, #global>, %n: index",
+        """
+    %one = arith.constant 1 : i32
+    memref.store %one, %A[%bx] : memref<2xi32, #global>
+""",
+        grid="%n, %n",
+    )
+    a = np.zeros(2, np.int32)
+    with pytest.raises(TileFault, match=r"cannot be negative, got \(-2, -2\)"):
+        run(text, a, -2)
+    assert not a.any()
+    run(text, a, 0)
+    assert not a.any()
+    run(text, a, 2)
+    assert a.tolist() == [1, 1]
+
+
 def _swizzled(gx: int, gy: int, panel: int) -> list[tuple[int, int]]:
     """Blocks in launch order as section 3.1 of the language places them, for order row."""
     found: list[tuple[int, int]] = []

@@ -258,6 +258,50 @@ def test_variable_that_iterations_leave_different_is_undefined_after() -> None:
         run(text, np.zeros(4, np.int32))
 
 
+CARRIED = """
+    %c0 = arith.constant 0 : index
+    %v = tile.alloc "v" : memref<2xi32, #local>
+    %zero = arith.constant 0 : i32
+    tile.fill %v, %zero : memref<2xi32, #local>, i32
+    tile.parallel (%i) in (4) {
+      %index = INDEX
+      %a = memref.load %A[%i] : memref<4xi32, #global>
+      %old = memref.load %v[%index] : memref<2xi32, #local>
+      %sum = arith.addi %old, %a : i32
+      memref.store %sum, %v[%index] : memref<2xi32, #local>
+      memref.store %sum, %B[%i] : memref<4xi32, #global>
+    }
+"""
+ONE_ELEMENT = "arith.addi %c0, %c0 : index"
+HALVES = """arith.remsi %i, %two : index"""
+
+
+def _carried(values: list[int], index: str) -> list[int]:
+    """Each iteration adds its value to what the thread has before the loop."""
+    body = CARRIED.replace("INDEX", index).replace(
+        "%zero =", "%two = arith.constant 2 : index\n    %zero ="
+    )
+    arguments = "%A: memref<4xi32, #global>, %B: memref<4xi32, #global>"
+    found = np.zeros(4, np.int32)
+    run(block(arguments, body), np.array(values, np.int32), found)
+    return found.tolist()
+
+
+def test_variable_that_is_carried_from_one_iteration_to_another() -> None:
+    """What a thread that runs both would add up depends on how iterations are dealt out."""
+    message = r"race in T.Parallel: iteration \(1\) writes v\[0\], which iteration \(0\) reads"
+    for values in ([1, 2, 3, 4], [1, 1, 1, 1], [0, 3, 0, 0]):
+        with pytest.raises(TileFault, match=message):
+            _carried(values, ONE_ELEMENT)
+    with pytest.raises(TileFault, match=r"iteration \(2\) writes v\[0\], which iteration \(0\)"):
+        _carried([0, 5, 1, 0], HALVES)
+
+
+def test_variable_that_no_other_iteration_changes() -> None:
+    assert _carried([0, 0, 0, 0], ONE_ELEMENT) == [0, 0, 0, 0]
+    assert _carried([0, 0, 0, 0], HALVES) == [0, 0, 0, 0]
+
+
 def test_empty_loops_do_nothing() -> None:
     text = block(
         "%B: memref<4xf32, #global>, %n: i32",

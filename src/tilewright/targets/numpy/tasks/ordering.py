@@ -106,6 +106,10 @@ class OrderingLog:
     )
     """By the kernel, told by its places, and the buffer."""
     _read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    _copies: dict[tuple[int, int], tuple[Sequence[Place], Access]] = field(
+        default_factory=dict[tuple[int, int], "tuple[Sequence[Place], Access]"]
+    )
+    """The first copy of each line that nobody read."""
 
     def recorder(self) -> OrderingRecorder:
         """One for each schedule."""
@@ -119,6 +123,8 @@ class OrderingLog:
         self._read |= {(id(places), owner) for owner in checker.read_owners()}
         for owner, access in checker.unread().items():
             self._written.setdefault((id(places), owner), (places, access))
+        for access in checker.unread_copies():
+            self._copies.setdefault((id(places), access.place), (places, access))
 
     def warnings(self) -> list[Diagnostic]:
         """Buffers that were written, and read in no run."""
@@ -133,7 +139,22 @@ class OrderingLog:
             text = f"in none of {self.clusters} runs; without it there is room for more stages"
             made.notes.append(Diagnostic(Severity.NOTE, text))
             found.append(made)
+        silent = {key for key in self._written if key not in self._read}
+        for key, (places, access) in self._copies.items():
+            if (key[0], access.region.owner) not in silent:
+                found.append(_unread_copy(places[access.place], access))
         return found
+
+
+def _unread_copy(place: Place, access: Access) -> Diagnostic:
+    message = (
+        f"{TITLES['unread']}: nobody reads what {access.operation} brings (issued by "
+        f"{access.task}, iteration {access.iteration})"
+    )
+    made = Diagnostic(Severity.WARNING, message, place.location, ORDERING_CODES["unread"])
+    text = f"is another buffer read in its place? {access.region.owner} is read elsewhere"
+    made.notes.append(Diagnostic(Severity.NOTE, text))
+    return made
 
 
 class OrderingRecorder(Recorder):
@@ -152,6 +173,10 @@ class OrderingRecorder(Recorder):
         self._many = False
         self._stuck: Finding | None = None
         self._timeline: TimelineBuilder | None = None
+        self._picked: View | None = None
+        """A buffer of which the next access touches some elements."""
+        self._announced: tuple[str, tuple[int, int]] | None = None
+        """Who announced bytes to which barrier just now: the arrival that goes with it follows."""
         self._strands: dict[Actor, Strand] = {}
         self._copies: dict[str, list[Strand]] = {}
         self._held: dict[_HeldKey, Access] = {}
@@ -310,6 +335,10 @@ class OrderingRecorder(Recorder):
     @override
     def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
         strand, place = self._strands[actor], self._at[place]
+        picked, self._picked = self._picked, None
+        if picked is view:
+            self._checker.touched(_region(view), deed)
+            return  # two tasks may well touch different elements
         access = None
         if isinstance(actor, AsyncOperation):
             access = self._held.get(_held_key(actor, view))
@@ -322,6 +351,12 @@ class OrderingRecorder(Recorder):
             label = f"{access} {self._where(place)}"
             tell = self._timeline.read if deed == "read" else self._timeline.wrote
             tell(self._named(view), label)
+
+    @override
+    def picks(self, view: View, place: int) -> None:
+        self._picked = view
+        where = self._where(place)
+        self._checker.not_analysed[f"which elements of {view.name} are touched at {where}"] = None
 
     def _named(self, view: View) -> str:
         return f"CTA {view.arena.cta} {view.name}" if self._many else view.name
@@ -342,13 +377,16 @@ class OrderingRecorder(Recorder):
             before = [s for s in self._copies[strand.name] if s.event < strand.event]
             self._checker.join(strand, before)
         self._checker.arrive(strand, barrier.key, count, place)
-        self._mark(strand, "arrive", f"arrives on {barrier.name}", place)
+        if self._announced != (strand.name, barrier.key):
+            self._mark(strand, "arrive", f"arrives on {barrier.name}", place)
+        self._announced = None
 
     @override
     def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
         strand, place = self._strands[actor], self._at[place]
         self._checker.expect(strand, barrier.key, size_bytes, place)
         self._mark(strand, "expect", f"announces {size_bytes} bytes to {barrier.name}", place)
+        self._announced = (strand.name, barrier.key)
 
     @override
     def deliver(

@@ -89,6 +89,9 @@ class Recorder:
     def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
         """Bytes are read or written; `view.cells` finds them in a table of the arena."""
 
+    def picks(self, view: View, place: int) -> None:
+        """The access that comes next touches only some elements of the view, by index."""
+
     # -- memory barriers ---------------------------------------------------------------------
 
     def init(self, actor: Actor, barrier: Barrier, place: int) -> None:

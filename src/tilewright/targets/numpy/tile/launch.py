@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from types import TracebackType
 from typing import Any, Protocol
@@ -68,6 +67,10 @@ class Launch:
         """Run every block of a grid, x fastest; all `together` if they wait for each other."""
         runtime = self.runtime
         extents = tuple(int(extent) for extent in grid)
+        if min(extents, default=0) < 0:
+            shown = ", ".join(map(str, extents))
+            fix = "check the sizes it is computed from, or use T.max(..., 0)"
+            raise Problem("shape", f"the extent of a grid cannot be negative, got ({shown})", [fix])
         runtime.grid = (*extents, 1, 1)[:3]
         runtime.cluster = (*cluster, 1, 1, 1)[:3]
         runtime.threads = threads
@@ -75,14 +78,18 @@ class Launch:
         self.is_running = True
         if isinstance(runtime, ConcurrentRuntime) and together:
             blocks = [(_padded(place), kernel(*_ids(place))) for place in order]
-            self.blocks += len(order)
+            self.blocks += len(blocks)
             runtime.run(blocks, prod(threads))
         else:
-            self._one_by_one(kernel, order, prod(threads))
+            self._one_by_one(kernel, order, prod(extents), prod(threads))
         self.is_running = False
 
     def _one_by_one(
-        self, kernel: Callable[..., Any], order: Sequence[tuple[int, ...]], threads: int
+        self,
+        kernel: Callable[..., Any],
+        order: Iterable[tuple[int, ...]],
+        total: int,
+        threads: int,
     ) -> None:
         runtime = self.runtime
         for count, place in enumerate(order):
@@ -93,7 +100,7 @@ class Launch:
             else:
                 kernel(*_ids(place))
             if self.progress is not None:
-                self.progress(count + 1, len(order))
+                self.progress(count + 1, total)
 
 
 def _padded(place: tuple[int, ...]) -> tuple[int, ...]:
@@ -104,13 +111,18 @@ def _ids(place: tuple[int, ...]) -> list[Any]:
     return [np.int64(each) for each in place]
 
 
-def _order(extents: tuple[int, ...], raster: tuple[str, int] | None) -> list[tuple[int, ...]]:
-    """Blocks in the order they start."""
-    plain = [tuple(reversed(place)) for place in product(*(range(n) for n in reversed(extents)))]
-    if raster is None or len(extents) < 2:
-        return plain
-    walk = Raster(*raster)
-    return [(*walk.place(p[0], p[1], extents[0], extents[1]), *p[2:]) for p in plain]
+def _order(extents: Sequence[int], raster: tuple[str, int] | None) -> Iterator[tuple[int, ...]]:
+    """Blocks in the order they start, one at a time: a grid can have more than memory can list."""
+    walk = None if raster is None or len(extents) < 2 else Raster(*raster)
+    for number in range(prod(extents)):
+        place: list[int] = []
+        rest = number
+        for extent in extents:
+            rest, index = divmod(rest, extent)
+            place.append(index)
+        if walk is not None:
+            place[:2] = walk.place(place[0], place[1], extents[0], extents[1])
+        yield tuple(place)
 
 
 # Faults.

@@ -41,6 +41,7 @@ class CtaEngines(CtaSync):
             self.writes(view, _unbatched(value), proxy, place)
 
     def local_gather(self, view: View, indices: Any, axis: int, place: int) -> Any:
+        self.cluster.recorder.picks(view, place)
         values = self.reads(view, "generic", place)
         return np.take_along_axis(values, self._within(indices, view, axis, place), axis)[None]
 
@@ -52,6 +53,7 @@ class CtaEngines(CtaSync):
         np.put_along_axis(touched, where, True, axis)
         cells = view.cells(view.arena.filled) if self.cluster.is_checked else None
         before = None if cells is None else cells.copy()
+        self.cluster.recorder.picks(view, place)
         self.writes(view, values, "generic", place)
         if cells is not None and before is not None:
             each = before.reshape((*view.shape, -1)) | touched[..., None]

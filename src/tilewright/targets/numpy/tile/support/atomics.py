@@ -18,7 +18,12 @@ from tilewright.targets.numpy.tile.support.convert import converted
 from tilewright.targets.numpy.tile.support.elements import get, outside, put
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.movement import Place
-from tilewright.targets.numpy.tile.support.regions import as_region, fitted, read_only
+from tilewright.targets.numpy.tile.support.regions import (
+    as_region,
+    fitted,
+    read_only,
+    uninitialised,
+)
 
 _NATIVE = "iufb"
 
@@ -86,8 +91,21 @@ def atomic(
         return _in_turn(lanes, kind, buffer, value, index)
     where, mask = _where(lanes, buffer, index)
     values = lanes.spread(value)[mask]
+    _check_readable(buffer, where)
     ufunc.at(buffer.data, where, values)
     return None
+
+
+def _check_readable(buffer: TileBuffer, where: tuple[Any, ...]) -> None:
+    """An update reads what is there: it must have arrived, and somebody must have written it."""
+    if buffer.pending.parts:
+        buffer.pending.check(buffer.name, buffer.data, where, writes=True)
+    if buffer.shadow is None:
+        return
+    bad = ~buffer.shadow.defined(where)
+    if bad.any():
+        first = [int(i[int(np.argmax(bad))]) for i in where]
+        raise uninitialised(buffer, first, int(bad.sum()), bad.size)
 
 
 def _where(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]) -> tuple[Any, Any]:

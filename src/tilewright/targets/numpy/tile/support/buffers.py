@@ -66,6 +66,31 @@ class Filled:
         self.flags[index] = defined
 
 
+class Own(Filled):
+    """What iterations of a parallel loop did to memory that each of them has for itself.
+
+    A thread runs several iterations with one piece of memory. An element that an iteration reads
+    before it writes it (`kept`) holds what was there before the loop only if no other iteration
+    of the thread has changed it.
+    """
+
+    __slots__ = ("kept", "written")
+
+    def __init__(self, flags: Any) -> None:
+        super().__init__(flags)
+        self.written = np.zeros(flags.shape, np.bool_)
+        self.kept = np.zeros(flags.shape, np.bool_)
+
+    def mark(self, index: Any) -> None:
+        super().mark(index)
+        self.written[index] = True
+
+    def read(self, index: Any, active: Any = None) -> None:
+        """Iterations (those that are `active`) have read their element."""
+        before = ~self.written[index]
+        self.kept[index] |= before if active is None else before & active
+
+
 class Owned:
     """The owner of each byte; `owners` has the shape of the buffer and a last axis of bytes."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.support.select import where
-from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
+from tilewright.targets.numpy.tile.support.buffers import Own, TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text, index_text
 from tilewright.targets.numpy.tile.support.regions import read_only, uninitialised
@@ -347,7 +347,11 @@ def _store_any(
 def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
     """Elements of the iterations' own parts of a buffer."""
     if any(np.ndim(i) for i in index):
-        return load(lanes, buffer, (*_own(lanes), *index))
+        place = (*_own(lanes), *index)
+        found = load(lanes, buffer, place)
+        if isinstance(buffer.shadow, Own):
+            buffer.shadow.read(_taking_part(lanes, place))
+        return found
     place = _own_place(buffer, index, "read")
     if buffer.shadow is not None:
         defined = buffer.shadow.defined(place)
@@ -358,6 +362,8 @@ def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
             lane = int(np.argmax(bad.reshape(-1)))
             problem.notes.insert(0, Note(f"{lanes.text(lane)} of {_extents(lanes)}"))
             raise problem
+        if isinstance(buffer.shadow, Own):
+            buffer.shadow.read(place, lanes.active)
     return buffer.data[place].copy()
 
 
@@ -376,6 +382,8 @@ def store_own(lanes: Lanes, buffer: TileBuffer, value: Any, *index: Any) -> None
     buffer.data[place] = where(lanes.active, np.asarray(value, old.dtype), old)
     if buffer.shadow is not None:
         buffer.shadow.assign(place, buffer.shadow.defined(place) | lanes.active)
+        if isinstance(buffer.shadow, Own):
+            buffer.shadow.written[place] |= lanes.active
 
 
 def _own_place(buffer: TileBuffer, index: tuple[Any, ...], verb: str) -> tuple[Any, ...]:
@@ -397,6 +405,15 @@ def _own(lanes: Lanes) -> tuple[Any, ...]:
     )
 
 
+def _taking_part(lanes: Lanes, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One index for each iteration that is active."""
+    whole = tuple(lanes.spread(i) for i in index)
+    if lanes.active is None:
+        return whole
+    mask = lanes.spread(lanes.active)
+    return tuple(i[mask] for i in whole)
+
+
 def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
     """A copy of a thread's memory for each iteration."""
     shape = (*lanes.shape, *buffer.data.shape)
@@ -410,7 +427,7 @@ def private(lanes: Lanes, buffer: TileBuffer) -> TileBuffer:
     )
     if buffer.shadow is not None:
         flags = buffer.shadow.defined(tuple(slice(None) for _ in buffer.data.shape))
-        made.shadow = Filled(np.array(np.broadcast_to(flags, shape)))
+        made.shadow = Own(np.array(np.broadcast_to(flags, shape)))
     return made
 
 
@@ -420,6 +437,8 @@ def settle(lanes: Lanes, buffer: TileBuffer, mine: TileBuffer) -> None:
         return
     rank = buffer.data.ndim
     flat = mine.data.reshape(-1, *buffer.data.shape)
+    if isinstance(mine.shadow, Own) and mine.shadow.kept.any():
+        _check_carried(lanes, buffer, flat, mine.shadow.kept.reshape(flat.shape))
     buffer.data[...] = flat[-1]
     if buffer.shadow is None or mine.shadow is None:
         return
@@ -428,3 +447,24 @@ def settle(lanes: Lanes, buffer: TileBuffer, mine: TileBuffer) -> None:
     everything = tuple(slice(None) for _ in range(mine.data.ndim))
     defined = mine.shadow.defined(everything).reshape(-1, *buffer.data.shape).all(axis=0)
     buffer.shadow.assign(tuple(slice(None) for _ in range(rank)), same & defined)
+
+
+def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, kept: Any) -> None:
+    """Report an iteration that reads what another one of the same thread may have changed."""
+    bits = np.ascontiguousarray(flat).view(f"u{flat.dtype.itemsize}")
+    before = np.ascontiguousarray(buffer.data).view(bits.dtype).reshape(buffer.data.shape)
+    changed = bits != before
+    bad = kept & (changed.sum(axis=0) > changed)
+    if not bad.any():
+        return
+    reader, *index = (int(i) for i in np.argwhere(bad)[0])
+    writers = changed[(slice(None), *index)]
+    writers[reader] = False
+    one, other = lanes.text(int(np.argmax(writers))), lanes.text(reader)
+    what = index_text(buffer.name, index)
+    message = f"race in T.Parallel: {one} writes {what}, which {other} reads"
+    fix = (
+        f"threads run several iterations, in no order, with one {buffer.name} each: set it before "
+        "it is read in the same iteration, or use T.reduce_* or T.atomic_add to add up"
+    )
+    raise Problem("race", message, [buffer.describe(), fix])

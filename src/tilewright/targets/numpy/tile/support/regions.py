@@ -168,7 +168,12 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
                 "written, or keep them apart with reuse_group kind `distinct`"
             )
             return Problem("uninitialised", message, [*notes, fix])
-    if buffer.is_global:
+    if buffer.space == "var":
+        fix = (
+            f"set it first: T.alloc_var(dtype, init=...) or {name} = ...; what iterations of a "
+            "T.Parallel leave in it is lost after the loop if they differ"
+        )
+    elif buffer.is_global:
         fix = f"nobody has written {name} yet: fill it before the launch, or store to it first"
     else:
         fix = f"write it first: T.clear({name}), T.fill({name}, value) or T.copy(source, {name})"

@@ -1,0 +1,104 @@
+"""``tilewright check`` for scripts with `tlx` tasks: reports of missing orders, and the timeline."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilewright.cli import main
+
+SCRIPT = """\
+import numpy as np
+import tilewright as tw
+from tilewright import tl, tlx
+
+
+@tw.jit
+def handed_over(out_ptr):
+    box = tlx.local_alloc((32,), tl.int32, 1)
+    spare = tlx.local_alloc((32,), tl.int32, 1)
+    ready = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            {wait}
+            tl.store(out_ptr + tl.arange(0, 32), tlx.local_load(box[0]))
+        with tlx.async_task(num_warps=1):
+            tlx.local_store(box[0], tl.arange(0, 32) * 3)
+            {extra}
+            tlx.barrier_arrive(ready[0], 1)
+
+
+out = np.zeros(32, np.int32)
+handed_over[(1,)](out)
+print((out == np.arange(32) * 3).all())
+"""
+WAIT = "tlx.barrier_wait(ready[0], 0)"
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Runs `tilewright VERB FLAGS script`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tilewright"])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+    def run(*arguments: str, wait: str = WAIT, extra: str = "pass") -> tuple[int, str, str]:
+        path = tmp_path / "script.py"
+        path.write_text(SCRIPT.format(wait=wait, extra=extra))
+        return main.run([*arguments, "script.py"]), *capsys.readouterr()
+
+    return run
+
+
+def test_a_right_kernel_passes(command):
+    code, out, err = command("check", "--schedules", "5")
+    assert (code, out) == (0, "True\n")
+    assert err == "tilewright check: 1 launch of 1 kernel, 1 program: no fault\n"
+
+
+def test_a_missing_wait_is_found_though_the_order_was_lucky(command):
+    """Seed 0 runs the writer first: the result is right, the kernel is not."""
+    code, _, err = command("check", "--schedules", "1", wait="pass")
+    lines = err.splitlines()
+    assert code == 1
+    assert "script.py:14:" in lines[0] or "script.py:16:" in lines[0]
+    assert "error[TW6132]: missing wait: " in lines[0]
+    assert "share 128 bytes of shared memory, and nothing orders them" in lines[0]
+    assert "note: missing: default does not wait for the phase of ready[0]" in err
+    assert "note: smallest fix: tlx.barrier_wait on ready (parity 0) before this" in err
+    assert "note: witness: program (0, 0, 0), schedule with seed 0" in err
+    assert lines[-1] == "tilewright check: fault in handed_over"
+
+
+def test_a_buffer_nobody_reads_is_a_warning(command):
+    code, out, err = command("check", extra="tlx.local_store(spare[0], tl.arange(0, 32))")
+    assert (code, out) == (0, "True\n")
+    assert "script.py:17:" in err
+    assert "warning[TW6139]: buffer never read: nobody reads spare, which partition0 writes" in err
+
+
+def test_the_timeline_is_one_file(command):
+    code, _, err = command("check", "--timeline", "out.html")
+    assert code == 0
+    assert "tilewright check: out.html: program (0, 0, 0), schedule with seed 0\n" in err
+    page = Path("out.html").read_text()
+    for text in ("Tasks", "partition0", "waits for parity 0 of ready[0] script.py:13", "box[0]"):
+        assert text in page
+
+
+def test_the_timeline_of_a_fault_lists_it(command):
+    code, _, _ = command("check", "--timeline=out.html", wait="pass")
+    assert code == 1
+    assert "<li>missing wait: " in Path("out.html").read_text()
+
+
+def test_wrong_uses_of_the_flag_are_told(command):
+    code, _, err = command("run", "--timeline", "out.html")
+    assert (code, err) == (
+        1,
+        "tilewright run: --timeline is for 'tilewright check', which follows every event\n",
+    )
+    code, _, err = command("check", "--timeline", "no/such/folder/out.html")
+    assert code == 1
+    assert "cannot write 'no/such/folder/out.html': No such file or directory" in err
