@@ -45,6 +45,8 @@ BODIES["choices_that_overflow"] = """
   $ %n1, %t
   $ %n1, %v
   $ %n1, %w
+  %same = arith.cmpi eq, %t, %no : i1
+  $ %n1, %same
   tt.store %to, %z : !tt.ptr<f32>
   scf.if %t {
     $ %n1
@@ -124,4 +126,12 @@ BODIES["tensors_that_overflow"] = """
     %w = arith.addi %t, %v : tensor<16xi32>
     scf.yield %w, %o : tensor<16xi32>, i32
   }
+"""
+
+BODIES["blocks_that_overflow"] = """
+  %a = arith.muli %n0, %c4 : i32
+  %d = tt.make_tensor_descriptor %p0, [%a, %c63], [%w64, %w1] : <f32>, <4x16xf32>
+  tt.descriptor_store %d[%c0, %c0], %zb : !tt.tensordesc<4x16xf32>, tensor<4x16xf32>
+  %e = tt.make_tensor_descriptor %p0, [%n2, %c63], [%w64, %w1] : <f32>, <4x16xf32>
+  tt.descriptor_store %e[%a, %pid], %zb : !tt.tensordesc<4x16xf32>, tensor<4x16xf32>
 """
