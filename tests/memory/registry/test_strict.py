@@ -280,20 +280,6 @@ def test_many_aliases_of_one_target_are_planned_quickly():
     assert group.shared_buffer_size() == 4 * (100 + 7 * (60 - 14))
 
 
-def test_a_part_that_contains_itself_is_refused():
-    registry, outer, inner = BufferRegistry(policy="strict"), Owner(), Owner()
-    registry.register("a", outer, 4, "shared")
-    registry.register("b", inner, 4, "shared")
-    registry.register_child(outer, inner, "inner")
-    before = str(registry.layouts(inner))
-    with pytest.raises(ValueError, match="Child 'outer' contains its parent"):
-        registry.register_child(inner, outer, "outer")
-    with pytest.raises(ValueError, match="Child 'me' contains its parent"):
-        registry.register_child(inner, inner, "me")
-    assert str(registry.layouts(inner)) == before
-    registry.register_child(outer, inner, "inner")
-
-
 def test_many_buffers_are_placed_one_after_the_other():
     group = BufferGroup(policy="strict")
     for number in range(300):

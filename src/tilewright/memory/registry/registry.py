@@ -258,8 +258,6 @@ class BufferRegistry:
         when the call is repeated without them, the child counts as it did before.
         """
         base = f"child_{id(child)}" if name is None else name
-        if self.policy == "strict" and self._contains(child, parent):
-            raise ValueError(f"Child '{base}' contains its parent: such a part has no size.")
         shared_name, persistent_name = roll_up_names(base)
         precision = parent.precision
         shared, persistent = self._pools_of(child, precision)
@@ -283,20 +281,6 @@ class BufferRegistry:
             group.calls[base] = live
             group.invalidate_layouts()
         return shared_name, persistent_name
-
-    def _contains(self, part: object, sought: object) -> bool:
-        """Whether `sought` is `part` or anywhere below it."""
-        seen: set[int] = set()
-        below = [part]
-        while below:
-            each = below.pop()
-            if each is sought:
-                return True
-            group = self._groups.get(each)
-            if group is not None and id(each) not in seen:
-                seen.add(id(each))
-                below += group.children.values()
-        return False
 
     @locked
     def register_calls(self, parent: object, order: Sequence[str]) -> None:
