@@ -16,85 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2FNUZType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IntegerType,
-)
 from xdsl.ir import Attribute
 
 from tilewright.dialects.tt import PtrType
 from tilewright.dialects.type_utils import POINTER_BITS, AnyTensor, tensor_of
 from tilewright.language.tl.constexpr import unwrap
+from tilewright.language.tl.scalar_table import SCALARS, Kind, Scalar, Signedness
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
 
-class Signedness(Enum):
-    SIGNED = 0
-    UNSIGNED = 1
-
-
-class Kind(Enum):
-    """Kinds of scalars; a Python number gives way to a tensor of its own or a higher kind."""
-
-    BOOLEAN = 0
-    INTEGRAL = 1
-    FLOATING = 2
-
-
-@dataclass(frozen=True)
-class _Scalar:
-    """A row of the table of scalars."""
-
-    kind: Kind
-    bits: int
-    ir: Attribute
-    short: str  # in mangled names
-    signed: bool = False
-    mantissa_bits: int = 0
-    exponent_bias: int = 0
-
-
-def _integers() -> Iterator[tuple[str, _Scalar]]:
-    yield "int1", _Scalar(Kind.BOOLEAN, 1, IntegerType(1), "u1")
-    for bits in (8, 16, 32, 64):
-        ir = IntegerType(bits)
-        yield f"int{bits}", _Scalar(Kind.INTEGRAL, bits, ir, f"i{bits}", signed=True)
-        yield f"uint{bits}", _Scalar(Kind.INTEGRAL, bits, ir, f"u{bits}")
-
-
-_FLOATS: Sequence[tuple[str, int, Attribute, int, int]] = (
-    # name, bits, type in the IR, bits of the mantissa, bias of the exponent
-    ("fp8e4b15", 8, IntegerType(8), 3, 15),  # no such type in MLIR: its bits are carried as i8
-    ("fp8e4nv", 8, Float8E4M3FNType(), 3, 7),
-    ("fp8e4b8", 8, Float8E4M3FNUZType(), 3, 8),
-    ("fp8e5", 8, Float8E5M2Type(), 2, 15),
-    ("fp8e5b16", 8, Float8E5M2FNUZType(), 2, 16),
-    ("fp16", 16, Float16Type(), 10, 15),
-    ("bf16", 16, BFloat16Type(), 7, 127),
-    ("fp32", 32, Float32Type(), 23, 127),
-    ("fp64", 64, Float64Type(), 52, 1023),
-)
-
-_SCALARS: Mapping[str, _Scalar] = {
-    **dict(_integers()),
-    **{
-        name: _Scalar(Kind.FLOATING, bits, ir, name, mantissa_bits=mantissa, exponent_bias=bias)
-        for name, bits, ir, mantissa, bias in _FLOATS
-    },
-}
 _VOID = "void"
 
 
@@ -129,16 +64,16 @@ class dtype(metaclass=_OneEach):
 
     def __init__(self, name: str) -> None:
         name = unwrap(name)
-        if name not in _SCALARS and name != _VOID:
-            known = ", ".join((*_SCALARS, _VOID))
+        if name not in SCALARS and name != _VOID:
+            known = ", ".join((*SCALARS, _VOID))
             raise ValueError(f"no scalar type is called {name!r}; there are {known}")
         self.name = name
 
     # What it is.
 
     @property
-    def _row(self) -> _Scalar | None:
-        return _SCALARS.get(self.name)
+    def _row(self) -> Scalar | None:
+        return SCALARS.get(self.name)
 
     def _is_kind(self, *kinds: Kind) -> bool:
         row = self._row
@@ -244,7 +179,7 @@ class dtype(metaclass=_OneEach):
     @staticmethod
     def is_dtype(type_str: str) -> bool:
         """Whether a scalar type has that name."""
-        return type_str in _SCALARS or type_str == _VOID
+        return type_str in SCALARS or type_str == _VOID
 
     # How large it is.
 
@@ -258,13 +193,13 @@ class dtype(metaclass=_OneEach):
         """Bytes of one element; 0 for `int1`."""
         return self.primitive_bitwidth // 8
 
-    def _integer(self, wanted: str) -> _Scalar:
+    def _integer(self, wanted: str) -> Scalar:
         row = self._row
         if row is None or row.kind is Kind.FLOATING:
             raise AttributeError(f"{self} has no {wanted}: it is not an integer type")
         return row
 
-    def _float(self, wanted: str) -> _Scalar:
+    def _float(self, wanted: str) -> Scalar:
         row = self._row
         if row is None or row.kind is not Kind.FLOATING:
             raise AttributeError(f"{self} has no {wanted}: it is not a floating-point type")
@@ -581,8 +516,8 @@ float64 = dtype("fp64")
 pi32_t = pointer_type(int32)
 
 _SIGNATURE_NAMES: Mapping[str, str] = {
-    **{name: name for name in (*_SCALARS, _VOID)},
-    **{row.short: name for name, row in _SCALARS.items()},
+    **{name: name for name in (*SCALARS, _VOID)},
+    **{row.short: name for name, row in SCALARS.items()},
     "i1": "int1",
     "B": "int1",
 }
@@ -598,6 +533,6 @@ def named_dtype(name: str) -> dtype:
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer type of that width; there is one of width 1."""
     name = "int1" if bitwidth == 1 else f"{'' if signed else 'u'}int{bitwidth}"
-    if name not in _SCALARS:
+    if name not in SCALARS:
         raise ValueError(f"Unsupported bitwidth {bitwidth} and signedness {signed}")
     return dtype(name)
