@@ -2,12 +2,14 @@
 
 The part that tile kernels meet: barriers in shared memory with their phases, groups of
 asynchronous copies and matrix products, fences, register budgets, named barriers, clusters.
+The part of thread level: moves, tensor cores, the copy engine, reductions across threads, launches.
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from tilewright.dialects.nv.across import AllReduceOp, LaunchOp
 from tilewright.dialects.nv.barriers import (
     CpAsyncCommitOp,
     CpAsyncMBarrierArriveOp,
@@ -34,11 +36,47 @@ from tilewright.dialects.nv.machine import (
     ElectOp,
     SetMaxNRegOp,
 )
+from tilewright.dialects.nv.matrix import (
+    LdMatrixOp,
+    MatrixOp,
+    MmaOp,
+    StMatrixOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+)
+from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
+from tilewright.dialects.nv.tma import (
+    TENSORMAP,
+    BulkLoadOp,
+    BulkStoreOp,
+    TensorMapOp,
+    TensorMapType,
+    TmaLoadOp,
+    TmaReduceOp,
+    TmaStoreOp,
+)
 from tilewright.dialects.nv.types import MBARRIER, MBarrierType
 
 Nv = Dialect(
     "nv",
     [
+        AllReduceOp,
+        AsyncMoveOp,
+        BulkLoadOp,
+        BulkStoreOp,
+        ConvertOp,
+        LaunchOp,
+        LdMatrixOp,
+        MatrixOp,
+        MmaOp,
+        MoveOp,
+        StMatrixOp,
+        TensorMapOp,
+        TmaLoadOp,
+        TmaReduceOp,
+        TmaStoreOp,
+        WgmmaFenceOp,
+        WgmmaOp,
         BarOp,
         ClusterArriveOp,
         ClusterRankOp,
@@ -62,15 +100,21 @@ Nv = Dialect(
         WgmmaCommitOp,
         WgmmaWaitOp,
     ],
-    [MBarrierType],
+    [MBarrierType, TensorMapType],
 )
 
 __all__ = [
     "MBARRIER",
+    "TENSORMAP",
+    "AllReduceOp",
+    "AsyncMoveOp",
     "BarOp",
+    "BulkLoadOp",
+    "BulkStoreOp",
     "ClusterArriveOp",
     "ClusterRankOp",
     "ClusterWaitOp",
+    "ConvertOp",
     "CpAsyncCommitOp",
     "CpAsyncMBarrierArriveOp",
     "CpAsyncOp",
@@ -79,16 +123,29 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
+    "LaunchOp",
+    "LdMatrixOp",
     "MBarrierArriveExpectTxOp",
     "MBarrierArriveOp",
     "MBarrierExpectTxOp",
     "MBarrierInitOp",
     "MBarrierType",
     "MBarrierWaitOp",
+    "MatrixOp",
+    "MmaOp",
+    "MoveOp",
     "Nv",
     "SetMaxNRegOp",
+    "StMatrixOp",
+    "TensorMapOp",
+    "TensorMapType",
+    "TmaLoadOp",
+    "TmaReduceOp",
     "TmaStoreCommitOp",
+    "TmaStoreOp",
     "TmaStoreWaitOp",
     "WgmmaCommitOp",
+    "WgmmaFenceOp",
+    "WgmmaOp",
     "WgmmaWaitOp",
 ]

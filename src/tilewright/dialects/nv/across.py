@@ -1,0 +1,106 @@
+"""What threads tell each other through registers, and the launch of a kernel.
+
+    %s = nv.allreduce sum %x threads(4) scale(1) : f32
+    nv.launch @gemm_kernel grid(%gx, %gy, %c1) args(%A, %n, %map) : memref<...>, i32, ...
+
+`nv.allreduce` combines the values of `threads` threads whose numbers differ by multiples of `scale`
+within a run of ``threads * scale``; each of them gets the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import Orders
+from tilewright.dialects.tile.base import (
+    ANY,
+    NUMBER,
+    Operand,
+    Words,
+    given,
+    number,
+    number_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.mixed import INDEX
+from tilewright.ir.text.assembly import AsmOp, TypeRule
+from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
+
+COMBINATIONS = Words(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+
+
+@irdl_op_definition
+class AllReduceOp(AsmOp):
+    """Combines a value of several threads; all get the result."""
+
+    name = "nv.allreduce"
+    kind = word_prop(COMBINATIONS)
+    value = operand_def(ANY)
+    threads = number_prop()
+    scale = number_prop(1)
+    result = result_def(ANY)
+
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = (
+        "$kind $value `threads` `(` $threads `)` `scale` `(` $scale `)` attr-dict `:` type($value)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "kind": COMBINATIONS,
+        "threads": NUMBER,
+        "scale": NUMBER,
+    }
+    TYPES: ClassVar[Mapping[str, TypeRule]] = {
+        "result": TypeRule("the result has the type of the value", lambda types: types["value"])
+    }
+
+    def __init__(self, kind: str, value: Operand, threads: int, scale: int = 1) -> None:
+        super().__init__(
+            operands=[value],
+            result_types=[SSAValue.get(value).type],
+            properties=given(kind=string(kind), threads=number(threads), scale=number(scale)),
+        )
+
+    def verify_(self) -> None:
+        for name, value in (("threads", self.threads), ("scale", self.scale)):
+            if value.value.data < 1:
+                raise VerifyException(f"{name} is at least 1, got {value.value.data}")
+
+
+@irdl_op_definition
+class LaunchOp(AsmOp):
+    """Runs a kernel on a grid of blocks, on the host's stream."""
+
+    name = "nv.launch"
+    kernel = prop_def(SymbolRefAttr)
+    grid = var_operand_def(INDEX)
+    arguments = var_operand_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = (
+        "$kernel `grid` `(` $grid `)` (`args` `(` $arguments^ `)`)? attr-dict "
+        "(`:` type($arguments)^)?"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kernel": SYMBOL}
+
+    def __init__(self, kernel: str, grid: Sequence[Operand], arguments: Sequence[Operand]) -> None:
+        super().__init__(operands=[grid, arguments], properties={"kernel": SymbolRefAttr(kernel)})
+
+    def verify_(self) -> None:
+        if len(self.grid) != 3:
+            raise VerifyException(f"a grid has three dimensions, got {len(self.grid)}")

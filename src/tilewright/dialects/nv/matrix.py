@@ -1,0 +1,382 @@
+"""Tensor cores: fragments in registers, operands in shared memory.
+
+    nv.ldmatrix %As[%o] -> %a[%c0] count(4) : memref<4096xf16, #shared>, memref<8xf16, #local>
+    nv.mma %a[%c0], %b[%c0] -> %c[%c0] shape [16, 8, 16] : memref<8xf16, ...>, ..., memref<4xf32>
+    %d = nv.matrix %As[%o] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #shared>
+    nv.wgmma.fence
+    nv.wgmma %da, %db -> %acc[%c0] shape [64, 256, 16] types(f16, f16) : memref<128xf32, #local>
+    nv.wgmma.commit
+
+The registers of one instruction's fragment lie next to each other, in the order of the PTX manual.
+`nv.wgmma` runs on: until a wait has returned, its accumulators belong to the tensor core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import Attribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.nv.barriers import PlainOp
+from tilewright.dialects.tile.access import (
+    Orders,
+    Region,
+    RegionAccess,
+    RegionEffects,
+    base_of,
+    box_of,
+    somewhere,
+)
+from tilewright.dialects.tile.base import (
+    NUMBER,
+    Operand,
+    given,
+    mark,
+    mark_prop,
+    number,
+    number_prop,
+)
+from tilewright.dialects.tile.mixed import (
+    INDEX,
+    Integers,
+    integers,
+    integers_attr,
+    integers_prop,
+    known,
+)
+from tilewright.dialects.tile.types import BUFFER
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.text.assembly import AsmOp
+from tilewright.ir.text.syntax import ANY, INT64_ARRAY, AttributeSyntax
+
+_COUNTS = (1, 2, 4)
+_SWIZZLES = (0, 32, 64, 128)
+_SHAPE: Mapping[str, AttributeSyntax] = {"shape": INT64_ARRAY}
+_REGISTER_BITS = 32
+
+
+def _run(buffer: SSAValue, index: SSAValue, elements: int) -> Region:
+    return box_of(buffer, [known(index)], (elements,))
+
+
+def _somewhere(buffer: SSAValue) -> Region:
+    return somewhere(base_of(buffer))
+
+
+class MatrixMoveOp(AsmOp, RegionAccess):
+    """Base of moves of 8x8 matrices of 16-bit elements, by a warp."""
+
+    src = operand_def(BUFFER)
+    src_index = operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_index = operand_def(INDEX)
+    count = number_prop()
+    transposed = mark_prop()
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `count` `(` $count `)` attr-dict "
+        " `:` type($src) `,` type($dst)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": NUMBER}
+
+    def __init__(
+        self,
+        src: Operand,
+        src_index: Operand,
+        dst: Operand,
+        dst_index: Operand,
+        count: int,
+        *,
+        transposed: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[src, src_index, dst, dst_index],
+            properties=given(count=number(count), transposed=mark(transposed)),
+        )
+
+    @property
+    def registers(self) -> int:
+        """Elements that one thread holds."""
+        return self.count.value.data * _REGISTER_BITS // bit_width(element_type_of(self.src.type))
+
+    @override
+    def is_async(self) -> bool:
+        return False
+
+    @override
+    def verify_(self) -> None:
+        if self.count.value.data not in _COUNTS:
+            raise VerifyException(f"moves 1, 2 or 4 matrices, got {self.count.value.data}")
+        mine, theirs = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if mine != theirs:
+            raise VerifyException(f"moves elements as they are, but '{mine}' is not '{theirs}'")
+
+
+@irdl_op_definition
+class LdMatrixOp(MatrixMoveOp):
+    """Matrices from shared memory; lane ``8*m + r`` names row ``r`` of matrix ``m``."""
+
+    name = "nv.ldmatrix"
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [_somewhere(self.src)]  # rows of other lanes, too
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_run(self.dst, self.dst_index, self.registers)]
+
+
+@irdl_op_definition
+class StMatrixOp(MatrixMoveOp):
+    """Matrices to shared memory; lane ``8*m + r`` names row ``r`` of matrix ``m``."""
+
+    name = "nv.stmatrix"
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [_run(self.src, self.src_index, self.registers)]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_somewhere(self.dst)]
+
+
+@irdl_op_definition
+class MmaOp(AsmOp, RegionAccess):
+    """``c += a @ b`` by a warp, all three in registers."""
+
+    name = "nv.mma"
+
+    a = operand_def(BUFFER)
+    a_index = operand_def(INDEX)
+    b = operand_def(BUFFER)
+    b_index = operand_def(INDEX)
+    c = operand_def(BUFFER)
+    c_index = operand_def(INDEX)
+    shape: Integers = integers_prop()
+
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$a `[` $a_index `]` `,` $b `[` $b_index `]` `->` $c `[` $c_index `]` "
+        "`shape` $shape attr-dict `:` type($a) `,` type($b) `->` type($c)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = _SHAPE
+
+    def __init__(
+        self,
+        a: tuple[Operand, Operand],
+        b: tuple[Operand, Operand],
+        c: tuple[Operand, Operand],
+        shape: Sequence[int],
+    ) -> None:
+        super().__init__(operands=[*a, *b, *c], properties={"shape": integers_attr(shape)})
+
+    @property
+    def mnk(self) -> tuple[int, int, int]:
+        m, n, k = integers(self.shape)
+        return m, n, k
+
+    def registers(self) -> tuple[int, int, int]:
+        """Elements of a, b and c that one thread holds."""
+        m, n, k = self.mnk
+        return m * k // 32, k * n // 32, m * n // 32
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        a, b, c = self.registers()
+        return [
+            _run(self.a, self.a_index, a),
+            _run(self.b, self.b_index, b),
+            _run(self.c, self.c_index, c),
+        ]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_run(self.c, self.c_index, self.registers()[2])]
+
+    @override
+    def is_async(self) -> bool:
+        return False
+
+    @override
+    def verify_(self) -> None:
+        if len(integers(self.shape)) != 3:
+            raise VerifyException("a product has a shape of three numbers: rows, columns, depth")
+
+
+@irdl_op_definition
+class MatrixOp(AsmOp):
+    """The descriptor of an operand in shared memory, as ``wgmma`` takes it.
+
+    `leading` and `stride` are the two distances in bytes of the PTX manual, `swizzle` the width of
+    the pattern in bytes.
+    """
+
+    name = "nv.matrix"
+
+    buffer = operand_def(BUFFER)
+    index = operand_def(INDEX)
+    swizzle = number_prop()
+    leading = number_prop()
+    stride = number_prop()
+    result = result_def(i64)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = (
+        "$buffer `[` $index `]` `swizzle` `(` $swizzle `)` `leading` `(` $leading `)` "
+        "`stride` `(` $stride `)` attr-dict `:` type($buffer)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "swizzle": NUMBER,
+        "leading": NUMBER,
+        "stride": NUMBER,
+    }
+
+    def __init__(
+        self, buffer: Operand, index: Operand, *, swizzle: int, leading: int, stride: int
+    ) -> None:
+        super().__init__(
+            operands=[buffer, index],
+            result_types=[i64],
+            properties=given(
+                swizzle=number(swizzle), leading=number(leading), stride=number(stride)
+            ),
+        )
+
+    @override
+    def verify_(self) -> None:
+        if self.swizzle.value.data not in _SWIZZLES:
+            raise VerifyException(
+                f"a swizzle is 0, 32, 64 or 128 bytes wide, got {self.swizzle.value.data}"
+            )
+        for name, value in (("leading", self.leading), ("stride", self.stride)):
+            if value.value.data % 16 or not 0 <= value.value.data < 1 << 18:
+                raise VerifyException(
+                    f"{name} is a multiple of 16 bytes below 2^18, got {value.value.data}"
+                )
+
+
+@irdl_op_definition
+class WgmmaFenceOp(PlainOp):
+    """Registers and shared memory are as the products after it must see them."""
+
+    name = "nv.wgmma.fence"
+
+
+@irdl_op_definition
+class WgmmaOp(AsmOp, RegionAccess):
+    """Starts ``acc (+)= a @ b`` by a warp group; `a` from shared memory, or from registers.
+
+    Without `a_index`, `a` is a descriptor of `nv.matrix`. `scale_d` false forgets what the
+    accumulators held.
+    """
+
+    name = "nv.wgmma"
+
+    a = operand_def()
+    a_index = opt_operand_def(INDEX)
+    b = operand_def(i64)
+    acc = operand_def(BUFFER)
+    acc_index = operand_def(INDEX)
+    scale_d = opt_operand_def(i1)
+    shape: Integers = integers_prop()
+    a_type = prop_def(TypeAttribute)
+    b_type = prop_def(TypeAttribute)
+    transposed_a = mark_prop()
+    """`a` lies column after column."""
+    transposed_b = mark_prop()
+    """`b` lies row after row (the other way is the hardware's own)."""
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = (
+        "$a (`[` $a_index^ `]`)? `,` $b `->` $acc `[` $acc_index `]` "
+        "`shape` $shape `types` `(` $a_type `,` $b_type `)` (`scale_d` $scale_d^)? "
+        "attr-dict `:` type($a) `->` type($acc)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        **_SHAPE,
+        "a_type": ANY,
+        "b_type": ANY,
+    }
+
+    def __init__(
+        self,
+        a: Operand,
+        b: Operand,
+        acc: tuple[Operand, Operand],
+        shape: Sequence[int],
+        types: tuple[Attribute, Attribute],
+        *,
+        a_index: Operand | None = None,
+        scale_d: Operand | None = None,
+        transposed_a: bool = False,
+        transposed_b: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[a, a_index, b, *acc, scale_d],
+            properties={
+                "shape": integers_attr(shape),
+                "a_type": types[0],
+                "b_type": types[1],
+                **given(transposed_a=mark(transposed_a), transposed_b=mark(transposed_b)),
+            },
+        )
+
+    @property
+    def mnk(self) -> tuple[int, int, int]:
+        m, n, k = integers(self.shape)
+        return m, n, k
+
+    @property
+    def accumulators(self) -> int:
+        """Elements of the result that one thread holds."""
+        m, n, _ = self.mnk
+        return m * n // 128
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        found = [_run(self.acc, self.acc_index, self.accumulators)]
+        for operand in (self.a, self.b):
+            if isinstance(operand.owner, MatrixOp):
+                found.append(_somewhere(operand.owner.buffer))
+        if self.a_index is not None:
+            m, _, k = self.mnk
+            found.append(_run(self.a, self.a_index, m * k // 128))
+        return found
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_run(self.acc, self.acc_index, self.accumulators)]
+
+    @override
+    def is_async(self) -> bool:
+        return True
+
+    @override
+    def verify_(self) -> None:
+        if len(integers(self.shape)) != 3:
+            raise VerifyException("a product has a shape of three numbers: rows, columns, depth")
+        m, n, _ = self.mnk
+        if m != 64 or n % 8 or not 8 <= n <= 256:
+            raise VerifyException(
+                f"a product has 64 rows and 8, 16, ... 256 columns, not {m} and {n}"
+            )
+        if (self.a_index is None) != (self.a.type == i64):
+            raise VerifyException("a is a descriptor, or registers with an index")

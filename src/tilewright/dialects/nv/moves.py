@@ -1,0 +1,197 @@
+"""What one thread moves: several neighbouring elements at once, between memory and registers.
+
+    nv.move %A[%i] -> %a[%c0] lanes(8) : memref<?xf16, #global>, memref<64xf16, #local>
+    nv.async_move %A[%i] -> %As[%o] lanes(8) valid %n : memref<?xf16, #global>, memref<...>
+    nv.convert %p[%c0] -> %q[%c0] lanes(2) : memref<64xf32, #local>, memref<64xf16, #local>
+
+At thread level arithmetic is scalar; width lives in the moves. A move is one access of the memory
+system: its bytes are a power of two, and the address must be a multiple of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.tile.access import Region, RegionAccess, RegionEffects, box_of
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.base import NUMBER, Operand, given, number, number_prop
+from tilewright.dialects.tile.mixed import INDEX, known
+from tilewright.dialects.tile.types import BUFFER, space_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, rank_of
+from tilewright.ir.text.assembly import AsmOp
+from tilewright.ir.text.syntax import AttributeSyntax
+
+_MOVE_BYTES = (1, 2, 4, 8, 16)
+_ASYNC_BYTES = (4, 8, 16)
+_REGISTERS = (Space.LOCAL, Space.VAR)
+
+
+def run_of(buffer: Operand, indices: Sequence[Operand], lanes: int) -> Region:
+    """`lanes` elements along the last dimension, from `indices` on."""
+    extents = (*(1,) * (len(indices) - 1), lanes)
+    return box_of(SSAValue.get(buffer), [known(each) for each in indices], extents)
+
+
+class LaneOp(AsmOp, RegionAccess):
+    """Base of ops that take neighbouring elements of one buffer to another."""
+
+    src = operand_def(BUFFER)
+    src_indices = var_operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_indices = var_operand_def(INDEX)
+    lanes = number_prop()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` attr-dict "
+        "`:` type($src) `,` type($dst)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"lanes": NUMBER}
+
+    def __init__(
+        self,
+        src: Operand,
+        src_indices: Sequence[Operand],
+        dst: Operand,
+        dst_indices: Sequence[Operand],
+        lanes: int,
+    ) -> None:
+        super().__init__(
+            operands=[src, src_indices, dst, dst_indices],
+            properties=given(lanes=number(lanes)),
+        )
+
+    @property
+    def width(self) -> int:
+        """How many elements."""
+        return self.lanes.value.data
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of the source."""
+        return self.width * bit_width(element_type_of(self.src.type)) // 8
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [run_of(self.src, self.src_indices, self.width)]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [run_of(self.dst, self.dst_indices, self.width)]
+
+    @override
+    def is_async(self) -> bool:
+        return False
+
+    @override
+    def verify_(self) -> None:
+        for buffer, indices in ((self.src, self.src_indices), (self.dst, self.dst_indices)):
+            if rank_of(buffer.type) != len(indices):
+                raise VerifyException(
+                    f"expects one index per dimension: '{buffer.type}' has "
+                    f"{rank_of(buffer.type)}, got {len(indices)}"
+                )
+        if self.width < 1:
+            raise VerifyException(f"moves at least one element, got {self.width}")
+
+    def verify_same_elements(self) -> None:
+        mine, theirs = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if mine != theirs:
+            raise VerifyException(f"moves elements as they are, but '{mine}' is not '{theirs}'")
+
+    def verify_bytes(self, allowed: Sequence[int]) -> None:
+        bits = self.width * bit_width(element_type_of(self.src.type))
+        if bits % 8 or bits // 8 not in allowed:
+            shown = ", ".join(map(str, allowed))
+            raise VerifyException(f"one access moves {shown} bytes, not {bits / 8:g}")
+
+
+@irdl_op_definition
+class MoveOp(LaneOp):
+    """One access: memory to registers, registers to memory, or among registers."""
+
+    name = "nv.move"
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        self.verify_same_elements()
+        self.verify_bytes(_MOVE_BYTES)
+        if space_of(self.src.type) not in _REGISTERS and space_of(self.dst.type) not in _REGISTERS:
+            raise VerifyException(
+                "a thread moves to or from its registers; memory to memory takes two moves"
+            )
+
+
+@irdl_op_definition
+class AsyncMoveOp(LaneOp):
+    """Starts the move of a few bytes from global to shared memory; zeros from lane `valid` on."""
+
+    name = "nv.async_move"
+
+    src = operand_def(BUFFER)
+    src_indices = var_operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_indices = var_operand_def(INDEX)
+    valid = opt_operand_def(INDEX)
+
+    ASM: ClassVar[str] = (
+        "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
+        "(`valid` $valid^)? attr-dict `:` type($src) `,` type($dst)"
+    )
+
+    def __init__(
+        self,
+        src: Operand,
+        src_indices: Sequence[Operand],
+        dst: Operand,
+        dst_indices: Sequence[Operand],
+        lanes: int,
+        valid: Operand | None = None,
+    ) -> None:
+        AsmOp.__init__(
+            self,
+            operands=[src, src_indices, dst, dst_indices, valid],
+            properties=given(lanes=number(lanes)),
+        )
+
+    @override
+    def is_async(self) -> bool:
+        return True
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        self.verify_same_elements()
+        self.verify_bytes(_ASYNC_BYTES)
+        source, destination = space_of(self.src.type), space_of(self.dst.type)
+        if source is not Space.GLOBAL or destination is None or not destination.is_shared:
+            raise VerifyException("an asynchronous move goes from global to shared memory")
+
+
+@irdl_op_definition
+class ConvertOp(LaneOp):
+    """Converts elements in registers, several with one instruction where there is one."""
+
+    name = "nv.convert"
+
+    @override
+    def verify_(self) -> None:
+        super().verify_()
+        for buffer in (self.src, self.dst):
+            if space_of(buffer.type) not in _REGISTERS:
+                raise VerifyException(f"converts registers, not '{buffer.type}'")

@@ -1,0 +1,312 @@
+"""The copy engine: tiles of tensors, and runs of bytes, between global and shared memory.
+
+    %map = nv.tensormap %A box [128, 64] swizzle(128) : memref<?x?xf16, #global>
+    nv.tma_load %map[%row, %column] -> %As[%o] barrier %full[%s]
+        : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>
+    nv.tma_store %Cs[%o] -> %map[%row, %column] : memref<8192xf16, #shared>
+
+A tensor map is made by the host and given to the kernel; it says how a tile (its box) lies in the
+tensor and how it is swizzled in shared memory. Coordinates are those of the tensor, outermost
+first. One thread issues a copy; what a box has outside the tensor reads as zero and is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import i16
+from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.nv.types import MBarrierType
+from tilewright.dialects.tile.access import (
+    Region,
+    RegionAccess,
+    RegionEffects,
+    base_of,
+    box_of,
+    somewhere,
+    with_unit,
+)
+from tilewright.dialects.tile.base import (
+    NUMBER,
+    Operand,
+    Words,
+    given,
+    number,
+    number_prop,
+    opt_word_prop,
+    string,
+    word_prop,
+)
+from tilewright.dialects.tile.mixed import INDEX, Integers, integers, integers_attr, integers_prop
+from tilewright.dialects.tile.types import BUFFER
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.text.assembly import AsmOp
+from tilewright.ir.text.syntax import INT64_ARRAY, AttributeSyntax
+
+REDUCTIONS = Words(("add", "min", "max", "and", "or", "xor"))
+FILLS = Words(("zero", "nan"))
+POLICIES = Words(("evict_normal", "evict_first", "evict_last"))
+_SWIZZLES = (0, 32, 64, 128)
+_MAX_BOX = 256
+_MAX_RANK = 5
+
+
+@irdl_attr_definition
+class TensorMapType(ParametrizedAttribute, TypeAttribute):
+    """A tensor map: 128 bytes that tell the copy engine about a tensor and its tiles."""
+
+    name = "nv.tensormap"
+
+
+TENSORMAP = TensorMapType()
+
+
+@irdl_op_definition
+class TensorMapOp(AsmOp):
+    """Makes the map of a tensor, on the host."""
+
+    name = "nv.tensormap"
+
+    tensor = operand_def(BUFFER)
+    box: Integers = integers_prop()
+    """Elements of a tile along each dimension of the tensor, outermost first."""
+    swizzle = number_prop()
+    fill = word_prop(FILLS, "zero")
+    result = result_def(TENSORMAP)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = (
+        "$tensor `box` $box `swizzle` `(` $swizzle `)` (`fill` $fill^)? attr-dict `:` type($tensor)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
+        "box": INT64_ARRAY,
+        "swizzle": NUMBER,
+        "fill": FILLS,
+    }
+
+    def __init__(
+        self, tensor: Operand, box: Sequence[int], swizzle: int, fill: str = "zero"
+    ) -> None:
+        super().__init__(
+            operands=[tensor],
+            result_types=[TENSORMAP],
+            properties=given(box=integers_attr(box), swizzle=number(swizzle), fill=string(fill)),
+        )
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return integers(self.box)
+
+    @override
+    def verify_(self) -> None:
+        if self.swizzle.value.data not in _SWIZZLES:
+            raise VerifyException(
+                f"a swizzle is 0, 32, 64 or 128 bytes wide, got {self.swizzle.value.data}"
+            )
+        if not 1 <= len(self.extents) <= _MAX_RANK:
+            raise VerifyException(f"a tile has 1 to {_MAX_RANK} dimensions")
+        for extent in self.extents:
+            if not 1 <= extent <= _MAX_BOX:
+                raise VerifyException(f"a tile has 1 to {_MAX_BOX} elements a side, not {extent}")
+
+
+def _in_shared(buffer: SSAValue) -> Region:
+    return with_unit(somewhere(base_of(buffer)), "tma")
+
+
+@irdl_op_definition
+class TmaLoadOp(AsmOp, RegionAccess):
+    """Starts the copy of a tile into shared memory; its bytes are reported to the barrier."""
+
+    name = "nv.tma_load"
+
+    map = operand_def(TENSORMAP)
+    coordinates = var_operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_index = operand_def(INDEX)
+    barrier = operand_def(BUFFER)
+    barrier_index = operand_def(INDEX)
+    multicast = opt_operand_def(i16)
+    """The blocks of the cluster that all receive the tile, one bit each."""
+    eviction_policy = opt_word_prop(POLICIES)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(RegionEffects())
+    ASM: ClassVar[str] = (
+        "$map `[` $coordinates `]` `->` $dst `[` $dst_index `]` "
+        "`barrier` $barrier `[` $barrier_index `]` (`multicast` $multicast^)? attr-dict "
+        "`:` type($dst) `,` type($barrier)"
+    )
+
+    def __init__(
+        self,
+        map: Operand,
+        coordinates: Sequence[Operand],
+        dst: tuple[Operand, Operand],
+        barrier: tuple[Operand, Operand],
+        *,
+        multicast: Operand | None = None,
+        eviction_policy: str | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[map, coordinates, *dst, *barrier, multicast],
+            properties=given(eviction_policy=string(eviction_policy)),
+        )
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        owner = self.map.owner
+        return [with_unit(somewhere(owner.tensor), "tma")] if isinstance(owner, TensorMapOp) else []
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_in_shared(self.dst)]
+
+    @override
+    def is_async(self) -> bool:
+        return True
+
+    @override
+    def verify_(self) -> None:
+        if not isinstance(element_type_of(self.barrier.type), MBarrierType):
+            raise VerifyException(f"expects a buffer of barriers, but got '{self.barrier.type}'")
+
+
+class TmaStoreBase(AsmOp, RegionAccess):
+    """Base of copies of a tile from shared memory."""
+
+    src = operand_def(BUFFER)
+    src_index = operand_def(INDEX)
+    map = operand_def(TENSORMAP)
+    coordinates = var_operand_def(INDEX)
+    traits = traits_def(RegionEffects())
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [_in_shared(self.src)]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        owner = self.map.owner
+        return [with_unit(somewhere(owner.tensor), "tma")] if isinstance(owner, TensorMapOp) else []
+
+    @override
+    def is_async(self) -> bool:
+        return True
+
+
+@irdl_op_definition
+class TmaStoreOp(TmaStoreBase):
+    """Starts the copy of a tile to global memory; belongs to the next ``nv.tma_store.commit``."""
+
+    name = "nv.tma_store"
+    ASM: ClassVar[str] = (
+        "$src `[` $src_index `]` `->` $map `[` $coordinates `]` attr-dict `:` type($src)"
+    )
+
+    def __init__(
+        self, src: tuple[Operand, Operand], map: Operand, coordinates: Sequence[Operand]
+    ) -> None:
+        super().__init__(operands=[*src, map, coordinates])
+
+
+@irdl_op_definition
+class TmaReduceOp(TmaStoreBase):
+    """As a store, but combines with what is there."""
+
+    name = "nv.tma_reduce"
+    kind = word_prop(REDUCTIONS)
+    ASM: ClassVar[str] = (
+        "$kind $src `[` $src_index `]` `->` $map `[` $coordinates `]` attr-dict `:` type($src)"
+    )
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": REDUCTIONS}
+
+    def __init__(
+        self,
+        kind: str,
+        src: tuple[Operand, Operand],
+        map: Operand,
+        coordinates: Sequence[Operand],
+    ) -> None:
+        super().__init__(operands=[*src, map, coordinates], properties=given(kind=string(kind)))
+
+
+class BulkOp(AsmOp, RegionAccess):
+    """Base of copies of bytes that lie one behind the other."""
+
+    src = operand_def(BUFFER)
+    src_index = operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_index = operand_def(INDEX)
+    elements = number_prop()
+    traits = traits_def(RegionEffects())
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": NUMBER}
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [box_of(self.src, (self.src_index,), (self.elements.value.data,), "tma")]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [box_of(self.dst, (self.dst_index,), (self.elements.value.data,), "tma")]
+
+    @override
+    def is_async(self) -> bool:
+        return True
+
+
+@irdl_op_definition
+class BulkLoadOp(BulkOp):
+    """Starts the copy of a run of elements into shared memory."""
+
+    name = "nv.bulk_load"
+    barrier = operand_def(BUFFER)
+    barrier_index = operand_def(INDEX)
+    ASM: ClassVar[str] = (
+        "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `elements` `(` $elements `)` "
+        "`barrier` $barrier `[` $barrier_index `]` attr-dict "
+        "`:` type($src) `,` type($dst) `,` type($barrier)"
+    )
+
+    def __init__(
+        self,
+        src: tuple[Operand, Operand],
+        dst: tuple[Operand, Operand],
+        elements: int,
+        barrier: tuple[Operand, Operand],
+    ) -> None:
+        # Operands of a class come before those of its base.
+        super().__init__(
+            operands=[*barrier, *src, *dst], properties=given(elements=number(elements))
+        )
+
+
+@irdl_op_definition
+class BulkStoreOp(BulkOp):
+    """Starts the copy of a run of elements to global memory."""
+
+    name = "nv.bulk_store"
+    ASM: ClassVar[str] = (
+        "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `elements` `(` $elements `)` "
+        "attr-dict `:` type($src) `,` type($dst)"
+    )
+
+    def __init__(
+        self, src: tuple[Operand, Operand], dst: tuple[Operand, Operand], elements: int
+    ) -> None:
+        super().__init__(operands=[*src, *dst], properties=given(elements=number(elements)))
