@@ -1,0 +1,23 @@
+"""Names of attributes that kernels of the thread level carry."""
+
+# Functions.
+KERNEL = "nv.kernel"
+"""Unit: runs on the device, launched by ``nv.launch``."""
+THREADS = "nv.threads"
+"""Integer: threads of a block."""
+MIN_BLOCKS = "nv.min_blocks"
+"""Integer: blocks that must fit on a multiprocessor at once."""
+CLUSTER = "nv.cluster"
+"""Array of three integers: blocks of a cluster along x, y and z."""
+SHARED_BYTES = "nv.shared_bytes"
+"""Integer: bytes of dynamic shared memory."""
+COOPERATIVE = "nv.cooperative"
+"""Unit: all blocks have to run at the same time."""
+PRELUDE = "nv.prelude"
+"""String: C source that is put before the kernel."""
+
+# Arguments.
+CONST = "nv.const"
+"""Unit: the kernel only reads it."""
+RESTRICT = "nv.restrict"
+"""Unit: nothing else points to its memory."""

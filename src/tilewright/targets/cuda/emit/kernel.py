@@ -1,0 +1,96 @@
+"""One kernel as a source file of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import BlockArgument
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import names
+from tilewright.targets.cuda.emit import control, machine, memory, scalars
+from tilewright.targets.cuda.emit.emitter import Emitter, is_buffer, is_tensor_map
+from tilewright.targets.cuda.header import definitions, headers
+
+RULES = {**scalars.RULES, **control.RULES, **memory.RULES, **machine.RULES}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a kernel, and what a launch has to know."""
+
+    name: str
+    text: str
+    threads: int
+    shared_bytes: int
+
+
+def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
+    """The source of a kernel that `outline-kernels` has made."""
+    emitter = Emitter(RULES, comments=comments)
+    parameters = [_parameter(emitter, each) for each in function.body.block.args]
+    threads = _number(function, nv_names.THREADS, 128)
+    shared = _number(function, nv_names.SHARED_BYTES, 0)
+    if shared:
+        emitter.uses.functions.setdefault("Barrier")
+    emitter.body(function.body.block)
+    name = function.sym_name.data
+    bounds = f"{threads}, {_number(function, nv_names.MIN_BLOCKS, 1)}"
+    lines = [
+        f'extern "C" __global__ void __launch_bounds__({bounds})',
+        f"{name}({', '.join(parameters)}) {{",
+    ]
+    if shared:
+        lines.append("  extern __shared__ __align__(1024) unsigned char smem[];")
+    body = "\n".join([*lines, *emitter.lines, "}"])
+    uses = emitter.uses
+    included = sorted(uses.headers | headers(uses.functions))
+    prelude = function.attributes.get(nv_names.PRELUDE)
+    parts = [
+        "\n".join(f"#include <{header}>" for header in included),
+        prelude.data if isinstance(prelude, StringAttr) else "",
+        definitions(uses.functions, uses.generated),
+        body,
+    ]
+    return Source(name, "\n\n".join(part for part in parts if part) + "\n", threads, shared)
+
+
+def _parameter(emitter: Emitter, argument: BlockArgument) -> str:
+    attributes = _argument_attributes(argument)
+    hint = attributes.get(names.NAME)
+    if isinstance(hint, StringAttr):
+        argument.name_hint = hint.data
+    name = emitter.name(argument, "argument")
+    if is_tensor_map(argument.type):
+        emitter.uses.functions.setdefault("tensor_map")
+        return f"const __grid_constant__ tw::TensorMap {name}"
+    if is_buffer(argument.type):
+        const = "const " if nv_names.CONST in attributes else ""
+        restrict = " __restrict__" if nv_names.RESTRICT in attributes else ""
+        return f"{const}{emitter.element(argument).name}*{restrict} {name}"
+    return f"{emitter.scalar(argument.type).name} {name}"
+
+
+def _argument_attributes(argument: BlockArgument) -> dict[str, object]:
+    function = argument.block.parent_op()
+    assert isinstance(function, FuncOp)
+    found = function.arg_attrs
+    if not isinstance(found, ArrayAttr):
+        return {}
+    attributes: object = found.data[argument.index]
+    assert isinstance(attributes, DictionaryAttr)
+    return dict(attributes.data)
+
+
+def _number(function: FuncOp, name: str, default: int) -> int:
+    found = function.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else default
+
+
+def kernels_of(module: ModuleOp) -> list[FuncOp]:
+    """The kernels of a module, in its order."""
+    return [
+        op for op in module.body.ops if isinstance(op, FuncOp) and nv_names.KERNEL in op.attributes
+    ]

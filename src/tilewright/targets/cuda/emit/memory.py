@@ -1,0 +1,189 @@
+"""Buffers, elements, moves.
+
+A buffer is a pointer in the source, or an array if it lies in registers. Its elements are addressed
+by one number: passes have flattened everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.types import space_of
+from tilewright.dialects.type_utils import shape_of
+from tilewright.targets.cuda.emit.emitter import ATOM, PRODUCT, SUM, Emitter, Rule, Text
+from tilewright.targets.cuda.spelling import CType
+
+_WORDS: Mapping[int, str] = {
+    1: "unsigned char",
+    2: "unsigned short",
+    4: "unsigned",
+    8: "uint2",
+    16: "uint4",
+}
+"""What one access of so many bytes is called."""
+
+
+def _alloc(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, AllocOp)
+    type, space = emitter.element(op.result), op.space
+    (size,) = _flat(emitter, op.result)
+    name = emitter.name(op.result, "buffer")
+    if space.is_per_thread:
+        # Wide moves take several elements at once, so arrays begin where words do.
+        emitter.statement(f"alignas(16) {type.name} {name}[{size}];")
+        return
+    offset = op.offset_bytes
+    if offset is None:
+        raise emitter.refusal(f"'{op.buffer_name}' has no place in shared memory yet")
+    place = "smem" if offset == 0 else f"smem + {offset}"
+    emitter.statement(f"{type.name}* const {name} = reinterpret_cast<{type.name}*>({place});")
+
+
+def _flat(emitter: Emitter, buffer: SSAValue) -> tuple[int, ...]:
+    shape = shape_of(buffer.type)
+    if len(shape) != 1:
+        raise emitter.refusal(f"a buffer of type '{buffer.type}' has not been flattened")
+    return shape
+
+
+def element(emitter: Emitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
+    """One element, as something that can be read or assigned."""
+    _flat(emitter, buffer)
+    (index,) = indices
+    return f"{emitter.operand(buffer)}[{emitter.operand(index)}]"
+
+
+def address(emitter: Emitter, buffer: SSAValue, index: SSAValue) -> str:
+    """Where an element lies."""
+    name, offset = emitter.operand(buffer), emitter.operand(index, SUM)
+    return name if offset == "0" else f"{name} + {offset}"
+
+
+def _load(emitter: Emitter, op: Operation) -> None:
+    buffer, *indices = op.operands
+    text = Text(element(emitter, buffer, indices), ATOM)
+    if _stays_the_same(op):
+        emitter.pure(op.results[0], text)
+    else:
+        emitter.constant(op.results[0], text)
+
+
+def _stays_the_same(load: Operation) -> bool:
+    """Whether nothing can change the element before its only use, which is in the same block."""
+    uses = list(load.results[0].uses)
+    if len(uses) != 1 or uses[0].operation.parent is not load.parent:
+        return not uses
+    following = load.next_op
+    while following is not None and following is not uses[0].operation:
+        if following.regions or not following.results:
+            return False  # a statement, perhaps a store
+        following = following.next_op
+    return following is not None
+
+
+def _store(emitter: Emitter, op: Operation) -> None:
+    value, buffer, *indices = op.operands
+    emitter.statement(f"{element(emitter, buffer, indices)} = {emitter.operand(value)};")
+
+
+def _word(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, reads: bool) -> str:
+    """Several elements as one word."""
+    const = "const " if reads and space_of(buffer.type) is Space.GLOBAL else ""
+    return f"*reinterpret_cast<{const}{_WORDS[bytes]}*>({address(emitter, buffer, index)})"
+
+
+def _move(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, LaneOp)
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    if op.width == 1:
+        left = element(emitter, op.dst, op.dst_indices)
+        emitter.statement(f"{left} = {element(emitter, op.src, op.src_indices)};")
+        return
+    left = _word(emitter, op.dst, destination, op.bytes, reads=False)
+    right = _word(emitter, op.src, source, op.bytes, reads=True)
+    emitter.statement(f"{left} = {right};")
+
+
+def _async_move(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, AsyncMoveOp)
+    (source,), (destination,) = op.src_indices, op.dst_indices
+    arguments = [address(emitter, op.dst, destination), address(emitter, op.src, source)]
+    if op.valid is not None:
+        size = emitter.element(op.src).bytes
+        arguments.append(f"{emitter.operand(op.valid, PRODUCT)} * {size}")
+    emitter.uses.functions.setdefault("cp_async")
+    emitter.statement(f"tw::cp_async<{op.bytes}>({', '.join(arguments)});")
+
+
+_PACKED: Mapping[tuple[str, str], str] = {
+    ("float", "__half"): "convert_to_half2",
+    ("float", "__nv_bfloat16"): "convert_to_bfloat162",
+    ("__half", "float"): "convert_half2",
+    ("__nv_bfloat16", "float"): "convert_bfloat162",
+    ("float", "__nv_fp8_e4m3"): "convert_to_e4m3x2",
+    ("float", "__nv_fp8_e5m2"): "convert_to_e5m2x2",
+}
+"""Functions that convert two neighbours with one instruction."""
+
+
+def _convert(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, ConvertOp)
+    source, destination = emitter.element(op.src), emitter.element(op.dst)
+    (source_index,), (destination_index,) = op.src_indices, op.dst_indices
+    packed = _PACKED.get((source.name, destination.name))
+    if packed is None or op.width % 2:
+        _convert_each(emitter, op, destination)
+        return
+    emitter.uses.functions.setdefault(packed)
+    for lane in range(0, op.width, 2):
+        target = _shifted(address(emitter, op.dst, destination_index), lane)
+        origin = _shifted(address(emitter, op.src, source_index), lane)
+        emitter.statement(f"tw::{packed}({target}, {origin});")
+
+
+def _shifted(address: str, lanes: int) -> str:
+    return address if lanes == 0 else f"{address} + {lanes}"
+
+
+def _convert_each(emitter: Emitter, op: ConvertOp, type: CType) -> None:
+    target = address(emitter, op.dst, op.dst_indices[0])
+    origin = address(emitter, op.src, op.src_indices[0])
+    for lane in range(op.width):
+        left, right = _shifted(target, lane), _shifted(origin, lane)
+        emitter.statement(f"*({left}) = {_as(type, f'*({right})')};")
+
+
+def _as(type: CType, text: str) -> str:
+    return f"({type.name})({text})" if " " in type.name else f"{type.name}({text})"
+
+
+def _slot(emitter: Emitter, op: Operation) -> None:
+    raise emitter.refusal("a version of a buffer has not been turned into an offset")
+
+
+def _dim(emitter: Emitter, op: Operation) -> None:
+    raise emitter.refusal("the extent of a tensor has not become an argument of the kernel")
+
+
+def _cast_buffer(emitter: Emitter, op: Operation) -> None:
+    emitter.define(op.results[0], emitter.text(op.operands[0]))
+
+
+RULES: Mapping[str, Rule] = {
+    "tile.alloc": _alloc,
+    "memref.load": _load,
+    "memref.store": _store,
+    "memref.cast": _cast_buffer,
+    "memref.dim": _dim,
+    "tile.slot": _slot,
+    "nv.move": _move,
+    "nv.async_move": _async_move,
+    "nv.convert": _convert,
+}
+
+__all__ = ["RULES", "address", "element"]

@@ -1,0 +1,386 @@
+"""Arithmetic on single numbers.
+
+Integers of IR have no sign; the op says how they are read. Index numbers are never negative where
+an unsigned op meets them, so those compile to cheap unsigned instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.targets.cuda.emit.emitter import (
+    AND,
+    ATOM,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    EQUAL,
+    LESS,
+    OR,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    TERNARY,
+    UNARY,
+    Emitter,
+    Rule,
+    Text,
+)
+from tilewright.targets.cuda.spelling import unsigned
+
+
+@dataclass(frozen=True)
+class Infix:
+    """``a + b``."""
+
+    sign: str
+    binds: int
+    is_unsigned: bool = False
+
+    def __call__(self, emitter: Emitter, op: Operation) -> None:
+        left, right = op.operands
+        type = emitter.scalar(op.results[0].type)
+        if self.is_unsigned:
+            name = unsigned(type.bits)
+            text = f"{name}({emitter.operand(left)}) {self.sign} {name}({emitter.operand(right)})"
+            emitter.pure(op.results[0], Text(f"{type.name}({text})"))
+        elif type.is_float and not type.has_arithmetic:
+            text = f"float({emitter.operand(left)}) {self.sign} float({emitter.operand(right)})"
+            emitter.pure(op.results[0], Text(f"{type.name}({text})"))
+        else:
+            # The right operand of an operator that groups to the left needs to bind tighter.
+            first, second = (
+                emitter.operand(left, self.binds),
+                emitter.operand(right, self.binds + 1),
+            )
+            text = Text(f"{first} {self.sign} {second}", self.binds)
+            emitter.pure(op.results[0], narrow(type.name, type.bits, text))
+
+
+def narrow(name: str, bits: int, text: Text) -> Text:
+    """C++ computes small integers as `int`; the result is cut back to its type."""
+    is_small = bits < 32 and name in ("signed char", "short")
+    return Text(f"{name}({text.text})") if is_small else text
+
+
+@dataclass(frozen=True)
+class Call:
+    """``f(a, b)``, with a name for each type of number."""
+
+    names: Mapping[type[Attribute], str]
+    default: str
+
+    def __call__(self, emitter: Emitter, op: Operation) -> None:
+        type = op.results[0].type
+        spelled = emitter.scalar(type)
+        name = self.names.get(type.__class__)
+        operands = [emitter.operand(each) for each in op.operands]
+        if name is None and spelled.is_float and not isinstance(type, Float32Type):
+            # Small floats take the function of `float`.
+            inner = ", ".join(f"float({each})" for each in operands)
+            emitter.pure(op.results[0], Text(f"{spelled.name}({self.default}({inner}))"))
+        else:
+            emitter.pure(op.results[0], Text(f"{name or self.default}({', '.join(operands)})"))
+
+
+def _math(name: str, half: str | None = None) -> Call:
+    names: dict[type[Attribute], str] = {Float64Type: name, Float32Type: f"{name}f"}
+    if half is not None:
+        names[Float16Type] = half
+    return Call(names, f"{name}f")
+
+
+_COMPARISONS: Mapping[int, tuple[str, bool]] = {
+    0: ("==", False),
+    1: ("!=", False),
+    2: ("<", False),
+    3: ("<=", False),
+    4: (">", False),
+    5: (">=", False),
+    6: ("<", True),
+    7: ("<=", True),
+    8: (">", True),
+    9: (">=", True),
+}
+"""``arith.cmpi``'s predicates: the sign, and whether numbers are read as unsigned."""
+
+_FLOAT_COMPARISONS: Mapping[int, tuple[str, bool]] = {
+    1: ("==", False),
+    2: (">", False),
+    3: (">=", False),
+    4: ("<", False),
+    5: ("<=", False),
+    8: ("!=", True),
+    9: ("<=", True),
+    10: ("<", True),
+    11: (">=", True),
+    12: (">", True),
+    13: ("!=", False),
+}
+"""``arith.cmpf``: the sign, and whether it is the opposite of what was asked (unordered ones)."""
+
+
+def _compare(emitter: Emitter, op: Operation) -> None:
+    predicate = op.properties["predicate"].value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    sign, is_unsigned = _COMPARISONS[predicate]
+    binds = EQUAL if sign in ("==", "!=") else LESS
+    left, right = op.operands
+    if is_unsigned and not isinstance(left.type, IndexType):
+        name = unsigned(emitter.scalar(left.type).bits)
+        text = f"{name}({emitter.operand(left)}) {sign} {name}({emitter.operand(right)})"
+        emitter.pure(op.results[0], Text(text, binds))
+        return
+    first, second = emitter.operand(left, binds), emitter.operand(right, binds + 1)
+    emitter.pure(op.results[0], Text(f"{first} {sign} {second}", binds))
+
+
+_ALWAYS: Mapping[int, str] = {0: "false", 15: "true"}
+_ORDERED, _UNORDERED, _ONE = 7, 14, 6
+
+
+def _compare_floats(emitter: Emitter, op: Operation) -> None:
+    predicate: int = op.properties["predicate"].value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    result = op.results[0]
+    if predicate in _ALWAYS:
+        emitter.pure(result, Text(_ALWAYS[predicate]))
+        return
+    left, right = (_as_float(emitter, each) for each in op.operands)
+    if predicate in (_ORDERED, _UNORDERED):
+        sign, joint, binds = ("==", "&&", AND) if predicate == _ORDERED else ("!=", "||", OR)
+        emitter.pure(result, Text(f"{left} {sign} {left} {joint} {right} {sign} {right}", binds))
+    elif predicate == _ONE:
+        emitter.pure(result, Text(f"{left} < {right} || {left} > {right}", OR))
+    else:
+        found = _FLOAT_COMPARISONS[predicate]
+        sign, is_opposite = found
+        if predicate == 8:  # equal, or one is not a number
+            emitter.pure(result, Text(f"!({left} < {right} || {left} > {right})", UNARY))
+        elif is_opposite:
+            emitter.pure(result, Text(f"!({left} {sign} {right})", UNARY))
+        else:
+            emitter.pure(
+                result, Text(f"{left} {sign} {right}", EQUAL if sign in ("==", "!=") else LESS)
+            )
+
+
+def _as_float(emitter: Emitter, value: SSAValue) -> str:
+    type = emitter.scalar(value.type)
+    text = emitter.operand(value, SUM)
+    return text if type.has_arithmetic else f"float({text})"
+
+
+def _select(emitter: Emitter, op: Operation) -> None:
+    condition, first, second = op.operands
+    text = (
+        f"{emitter.operand(condition, OR)} ? {emitter.operand(first, OR)} "
+        f": {emitter.operand(second, TERNARY)}"
+    )
+    emitter.pure(op.results[0], Text(text, TERNARY))
+
+
+def _cast(emitter: Emitter, op: Operation) -> None:
+    """Conversions that C++ does as this op asks."""
+    source, result = op.operands[0], op.results[0]
+    if emitter.scalar(source.type) == emitter.scalar(result.type):
+        emitter.same(result, source)
+        return
+    name = emitter.scalar(result.type).name
+    emitter.pure(result, Text(f"{_bracketed(name)}({emitter.operand(source)})"))
+
+
+def _bracketed(name: str) -> str:
+    """A functional cast takes one word."""
+    return f"({name})" if " " in name else name
+
+
+def _cast_unsigned(emitter: Emitter, op: Operation) -> None:
+    """As `_cast`, from a number without a sign."""
+    source, result = op.operands[0], op.results[0]
+    type = source.type
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        _cast(emitter, op)
+        return
+    inner = f"({unsigned(emitter.scalar(type).bits)})({emitter.operand(source)})"
+    emitter.pure(result, Text(f"{_bracketed(emitter.scalar(result.type).name)}({inner})"))
+
+
+def _to_unsigned(emitter: Emitter, op: Operation) -> None:
+    """A float to a number without a sign."""
+    source, result = op.operands[0], op.results[0]
+    type = emitter.scalar(result.type)
+    text = f"({unsigned(type.bits)})(float({emitter.operand(source)}))"
+    emitter.pure(result, Text(f"{_bracketed(type.name)}({text})"))
+
+
+def _sign_extend(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    type = source.type
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        emitter.pure(
+            result, Text(f"-{emitter.scalar(result.type).name}({emitter.operand(source)})", UNARY)
+        )
+        return
+    _cast(emitter, op)
+
+
+def _truncate(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    if isinstance(result.type, IntegerType) and result.type.width.data == 1:
+        text = f"({emitter.operand(source, BIT_AND)} & 1) != 0"
+        emitter.pure(result, Text(text, EQUAL))
+        return
+    _cast(emitter, op)
+
+
+def _bitcast(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    if source.type == result.type:
+        emitter.same(result, source)
+        return
+    target = emitter.scalar(result.type)
+    emitter.uses.functions.setdefault("bits_as")
+    emitter.pure(result, Text(f"tw::bits_as<{target.name}>({emitter.operand(source)})"))
+
+
+def _negate(emitter: Emitter, op: Operation) -> None:
+    emitter.pure(op.results[0], Text(f"-{emitter.operand(op.operands[0], UNARY)}", UNARY))
+
+
+def _ours(name: str) -> Rule:
+    """A device function of ours, for any type."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        operands = [emitter.operand(each) for each in op.operands]
+        emitter.scalar(op.results[0].type)
+        emitter.pure(op.results[0], Text(emitter.call(name, operands)))
+
+    return rule
+
+
+def _unsigned_call(name: str) -> Rule:
+    def rule(emitter: Emitter, op: Operation) -> None:
+        type = emitter.scalar(op.results[0].type)
+        spelled = unsigned(type.bits)
+        operands = [f"({spelled})({emitter.operand(each)})" for each in op.operands]
+        emitter.pure(op.results[0], Text(f"{_bracketed(type.name)}({name}({', '.join(operands)}))"))
+
+    return rule
+
+
+def _constant(emitter: Emitter, op: Operation) -> None:
+    """Written where it is used."""
+
+
+def _fma(emitter: Emitter, op: Operation) -> None:
+    Call({Float64Type: "fma", Float32Type: "fmaf", Float16Type: "__hfma"}, "fmaf")(emitter, op)
+
+
+_MIN_MAX: Mapping[str, Rule] = {
+    "arith.maxnumf": Call(
+        {Float32Type: "fmaxf", Float64Type: "fmax", Float16Type: "__hmax"}, "fmaxf"
+    ),
+    "arith.minnumf": Call(
+        {Float32Type: "fminf", Float64Type: "fmin", Float16Type: "__hmin"}, "fminf"
+    ),
+    "arith.maximumf": _ours("max_or_nan"),
+    "arith.minimumf": _ours("min_or_nan"),
+    "arith.maxsi": Call({}, "max"),
+    "arith.minsi": Call({}, "min"),
+    "arith.maxui": _unsigned_call("max"),
+    "arith.minui": _unsigned_call("min"),
+}
+
+_MATH: Mapping[str, Rule] = {
+    f"math.{name}": _math(function)
+    for name, function in {
+        "acos": "acos",
+        "acosh": "acosh",
+        "asin": "asin",
+        "asinh": "asinh",
+        "atan": "atan",
+        "atan2": "atan2",
+        "atanh": "atanh",
+        "cbrt": "cbrt",
+        "ceil": "ceil",
+        "copysign": "copysign",
+        "cos": "cos",
+        "cosh": "cosh",
+        "erf": "erf",
+        "exp": "exp",
+        "exp2": "exp2",
+        "expm1": "expm1",
+        "floor": "floor",
+        "log": "log",
+        "log10": "log10",
+        "log1p": "log1p",
+        "log2": "log2",
+        "powf": "pow",
+        "round": "round",
+        "roundeven": "rint",
+        "rsqrt": "rsqrt",
+        "sin": "sin",
+        "sinh": "sinh",
+        "sqrt": "sqrt",
+        "tan": "tan",
+        "tanh": "tanh",
+        "trunc": "trunc",
+        "absf": "fabs",
+    }.items()
+}
+
+RULES: Mapping[str, Rule] = {
+    "arith.constant": _constant,
+    "arith.addi": Infix("+", SUM),
+    "arith.subi": Infix("-", SUM),
+    "arith.muli": Infix("*", PRODUCT),
+    "arith.divsi": Infix("/", PRODUCT),
+    "arith.remsi": Infix("%", PRODUCT),
+    "arith.divui": Infix("/", PRODUCT, is_unsigned=True),
+    "arith.remui": Infix("%", PRODUCT, is_unsigned=True),
+    "arith.floordivsi": _ours("floor_divide"),
+    "arith.ceildivsi": _ours("ceil_divide"),
+    "arith.ceildivui": _ours("ceil_divide"),
+    "arith.andi": Infix("&", BIT_AND),
+    "arith.ori": Infix("|", BIT_OR),
+    "arith.xori": Infix("^", BIT_XOR),
+    "arith.shli": Infix("<<", SHIFT),
+    "arith.shrsi": Infix(">>", SHIFT),
+    "arith.shrui": Infix(">>", SHIFT, is_unsigned=True),
+    "arith.addf": Infix("+", SUM),
+    "arith.subf": Infix("-", SUM),
+    "arith.mulf": Infix("*", PRODUCT),
+    "arith.divf": Infix("/", PRODUCT),
+    "arith.remf": _math("fmod"),
+    "arith.negf": _negate,
+    "arith.cmpi": _compare,
+    "arith.cmpf": _compare_floats,
+    "arith.select": _select,
+    "arith.extf": _cast,
+    "arith.truncf": _cast,
+    "arith.sitofp": _cast,
+    "arith.uitofp": _cast_unsigned,
+    "arith.fptosi": _cast,
+    "arith.fptoui": _to_unsigned,
+    "arith.extsi": _sign_extend,
+    "arith.extui": _cast_unsigned,
+    "arith.trunci": _truncate,
+    "arith.index_cast": _cast,
+    "arith.index_castui": _cast_unsigned,
+    "arith.bitcast": _bitcast,
+    "math.fma": _fma,
+    "math.absi": Call({}, "abs"),
+    "math.ctpop": Call({}, "__popc"),
+    "math.ctlz": Call({}, "__clz"),
+    "math.isnan": _ours("is_nan"),
+    "math.isinf": _ours("is_inf"),
+    "math.isfinite": _ours("is_finite"),
+    "math.ipowi": _ours("integer_power"),
+    **_MIN_MAX,
+    **_MATH,
+}
+
+__all__ = ["ATOM", "RULES"]

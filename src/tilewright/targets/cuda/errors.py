@@ -1,0 +1,23 @@
+"""What has no CUDA, or what the CUDA compiler refused, said at the author's line."""
+
+from __future__ import annotations
+
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine
+
+
+class CannotEmit(CompileError):
+    """An op reached the emitter that it has no text for."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        engine = DiagnosticEngine()
+        engine.emit(diagnostic)
+        super().__init__(engine)
+
+
+class CudaCompilerError(Exception):
+    """The CUDA compiler did not accept the source; `log` is what it said."""
+
+    def __init__(self, message: str, log: str, source: str) -> None:
+        super().__init__(f"{message}\n{log}")
+        self.log = log
+        self.source = source

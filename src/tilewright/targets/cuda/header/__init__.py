@@ -1,0 +1,39 @@
+"""Device functions that emitted kernels call: what C++ has no word for.
+
+A kernel's source holds only those it uses, so that it can be read and compiled by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tilewright.targets.cuda.header.functions import FUNCTIONS, Function
+
+
+def definitions(names: Iterable[str], generated: Mapping[str, str]) -> str:
+    """The text of the functions `names` and what they need, and of the generated ones."""
+    chosen: dict[str, Function] = {}
+    for name in names:
+        _add(name, chosen)
+    texts = [each.text.strip("\n") for each in chosen.values()]
+    texts += [text.strip("\n") for text in generated.values()]
+    if not texts:
+        return ""
+    return "namespace tw {\n\n" + "\n\n".join(texts) + "\n\n}  // namespace tw\n"
+
+
+def headers(names: Iterable[str]) -> set[str]:
+    """The headers of CUDA that the functions `names` need."""
+    chosen: dict[str, Function] = {}
+    for name in names:
+        _add(name, chosen)
+    return {header for each in chosen.values() for header in each.headers}
+
+
+def _add(name: str, chosen: dict[str, Function]) -> None:
+    if name in chosen:
+        return
+    function = FUNCTIONS[name]
+    for needed in function.needs:
+        _add(needed, chosen)
+    chosen[name] = function

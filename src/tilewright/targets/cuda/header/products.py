@@ -1,0 +1,115 @@
+"""Device functions for matrix products, made for the shapes that a kernel uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_BITS: Mapping[str, int] = {
+    "f16": 16,
+    "bf16": 16,
+    "tf32": 32,
+    "e4m3": 8,
+    "e5m2": 8,
+    "s8": 8,
+    "u8": 8,
+}
+_WORD = 32
+_MAJOR_TYPES = ("f16", "bf16")
+"""Operand types that may lie either way round in shared memory."""
+
+
+def _listed(first: int, count: int) -> str:
+    return ", ".join(f"%{index}" for index in range(first, first + count))
+
+
+def _accumulators(c: str, count: int) -> tuple[str, str, int]:
+    """The C++ type of an accumulator word, its letter in asm, and how many words."""
+    if c == "f16":
+        return "unsigned", "r", count // 2
+    return ("int", "r", count) if c == "s32" else ("float", "f", count)
+
+
+def mma_function(shape: tuple[int, int, int], a: str, b: str, c: str) -> tuple[str, str]:
+    """``mma.sync`` of a shape and types: the name of its function, and its text."""
+    m, n, k = shape
+    name = f"mma_m{m}n{n}k{k}_{c}_{a}_{b}"
+    a_words, b_words = m * k * _BITS[a] // _WORD // 32, k * n * _BITS[b] // _WORD // 32
+    type, letter, words = _accumulators(c, m * n // 32)
+    outputs = ", ".join(f'"+{letter}"(d[{index}])' for index in range(words))
+    inputs = ", ".join(
+        [f'"r"(x[{index}])' for index in range(a_words)]
+        + [f'"r"(y[{index}])' for index in range(b_words)]
+    )
+    text = f"""
+__device__ __forceinline__ void {name}(void* c, const void* a, const void* b) {{
+  {type}* const d = reinterpret_cast<{type}*>(c);
+  const unsigned* const x = reinterpret_cast<const unsigned*>(a);
+  const unsigned* const y = reinterpret_cast<const unsigned*>(b);
+  asm volatile(
+      "mma.sync.aligned.m{m}n{n}k{k}.row.col.{c}.{a}.{b}.{c}"
+      " {{{_listed(0, words)}}}, {{{_listed(words, a_words)}}},"
+      " {{{_listed(words + a_words, b_words)}}}, {{{_listed(0, words)}}};"
+      : {outputs}
+      : {inputs});
+}}"""
+    return name, text
+
+
+def wgmma_function(
+    shape: tuple[int, int, int],
+    types: tuple[str, str, str],
+    *,
+    a_in_registers: bool,
+    transposed: tuple[bool, bool],
+) -> tuple[str, str]:
+    """``wgmma`` of a shape and types: the name of its function, and its text."""
+    m, n, k = shape
+    a, b, c = types
+    suffix = "".join(
+        part
+        for part, is_there in (
+            ("_rs", a_in_registers),
+            ("_ta", transposed[0]),
+            ("_tb", transposed[1]),
+        )
+        if is_there
+    )
+    name = f"wgmma_m{m}n{n}k{k}_{c}_{a}_{b}{suffix}"
+    type, letter, words = _accumulators(c, m * n // 128)
+    a_words = m * k * _BITS[a] // _WORD // 128 if a_in_registers else 1
+    outputs = ",\n        ".join(
+        ", ".join(f'"+{letter}"(d[{index}])' for index in range(start, min(start + 8, words)))
+        for start in range(0, words, 8)
+    )
+    a_inputs = [f'"r"(x[{index}])' for index in range(a_words)] if a_in_registers else ['"l"(a)']
+    inputs = ", ".join([*a_inputs, '"l"(b)', '"r"(static_cast<int>(keeps))'])
+    a_text = f"{{{_listed(words, a_words)}}}" if a_in_registers else f"%{words}"
+    b_index = words + a_words
+    integers = c == "s32"
+    scales = "" if integers else ", 1, 1"
+    majors = ""
+    if a in _MAJOR_TYPES:
+        flags = [] if a_in_registers else [int(transposed[0])]
+        majors = "".join(f", {flag}" for flag in [*flags, int(transposed[1])])
+    parameter = "const void* a" if a_in_registers else "unsigned long long a"
+    words_of_a = (
+        "  const unsigned* const x = reinterpret_cast<const unsigned*>(a);\n"
+        if a_in_registers
+        else ""
+    )
+    text = f"""
+// d = a @ b, plus what d was if `keeps`; a warp group starts it and goes on.
+__device__ __forceinline__ void {name}(void* c, {parameter}, unsigned long long b, bool keeps) {{
+  {type}* const d = reinterpret_cast<{type}*>(c);
+{words_of_a}  asm volatile(
+      "{{\\n"
+      ".reg .pred keeps;\\n"
+      "setp.ne.b32 keeps, %{b_index + 1}, 0;\\n"
+      "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{c}.{a}.{b}"
+      " {{{_listed(0, words)}}},"
+      " {a_text}, %{b_index}, keeps{scales}{majors};\\n"
+      "}}"
+      : {outputs}
+      : {inputs});
+}}"""
+    return name, text

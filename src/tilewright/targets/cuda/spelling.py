@@ -1,0 +1,241 @@
+"""How types, numbers and names of IR are written in CUDA C++."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+)
+from xdsl.ir import Attribute
+
+from tilewright.dialects.nv.types import MBarrierType
+
+
+@dataclass(frozen=True)
+class CType:
+    """A type of CUDA C++."""
+
+    name: str
+    bits: int
+    header: str | None = None
+    """What declares it."""
+    is_float: bool = False
+    has_arithmetic: bool = True
+    """Whether the language has operators for it; otherwise values go through `float`."""
+
+    @property
+    def bytes(self) -> int:
+        return max(1, self.bits // 8)
+
+
+FLOAT = CType("float", 32, is_float=True)
+INT = CType("int", 32)
+
+_FLOATS: Mapping[type[Attribute], CType] = {
+    Float16Type: CType("__half", 16, "cuda_fp16.h", is_float=True),
+    BFloat16Type: CType("__nv_bfloat16", 16, "cuda_bf16.h", is_float=True),
+    Float32Type: FLOAT,
+    Float64Type: CType("double", 64, is_float=True),
+    Float8E4M3FNType: CType("__nv_fp8_e4m3", 8, "cuda_fp8.h", True, False),
+    Float8E5M2Type: CType("__nv_fp8_e5m2", 8, "cuda_fp8.h", True, False),
+}
+_INTEGERS: Mapping[int, CType] = {
+    1: CType("bool", 8),
+    8: CType("signed char", 8),
+    16: CType("short", 16),
+    32: INT,
+    64: CType("long long", 64),
+}
+_UNSIGNED: Mapping[int, str] = {
+    8: "unsigned char",
+    16: "unsigned short",
+    32: "unsigned",
+    64: "unsigned long long",
+}
+
+KEYWORDS = frozenset(
+    [
+        "alignas",
+        "alignof",
+        "and",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "continue",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "not",
+        "operator",
+        "or",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "xor",
+        "smem",
+        "threadIdx",
+        "blockIdx",
+        "blockDim",
+        "gridDim",
+        "half",
+        "tw",
+    ]
+)
+"""Words a variable cannot be called."""
+
+
+def c_type(type: Attribute) -> CType | None:
+    """The C++ type of a scalar; None if there is none."""
+    if isinstance(type, IndexType):
+        return INT
+    if isinstance(type, IntegerType):
+        return _INTEGERS.get(type.width.data)
+    if isinstance(type, MBarrierType):
+        return CType("tw::Barrier", 64)
+    return _FLOATS.get(builtin_type(type))
+
+
+def builtin_type(value: Attribute) -> type[Attribute]:
+    """The class of an attribute."""
+    return value.__class__
+
+
+def unsigned(bits: int) -> str:
+    """The name of an unsigned type."""
+    return _UNSIGNED[bits]
+
+
+def literal(constant: Attribute) -> str:
+    """A constant as C++ writes it."""
+    if isinstance(constant, IntegerAttr):
+        return _integer(constant)
+    assert isinstance(constant, FloatAttr)
+    return _float(constant.value.data, constant.type)
+
+
+def _integer(constant: IntegerAttr) -> str:
+    value, type = constant.value.data, constant.type
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        return "true" if value else "false"
+    if isinstance(type, IntegerType) and type.width.data == 64:
+        # The most negative number has no literal of its own.
+        return "(-9223372036854775807ll - 1)" if value == -(1 << 63) else f"{value}ll"
+    return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
+
+
+def _float(value: float, type: AnyFloat) -> str:
+    if isinstance(type, Float64Type):
+        return _special(value, "double") or _digits(value)
+    text = _special(value, "float") or f"{_digits(_as_float32(value))}f"
+    if isinstance(type, Float32Type):
+        return text
+    found = c_type(type)
+    assert found is not None
+    return f"{found.name}({text})"
+
+
+def _special(value: float, type: str) -> str | None:
+    """Infinities and not-a-number, by their bits: the compiler has no standard headers."""
+    if math.isfinite(value):
+        return None
+    if type == "double":
+        (bits,) = struct.unpack("<q", struct.pack("<d", value))
+        return f"__longlong_as_double({bits}ll)"
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    return f"__uint_as_float(0x{bits:08x}u)"
+
+
+def _as_float32(value: float) -> float:
+    (found,) = struct.unpack("<f", struct.pack("<f", value))
+    return found
+
+
+def _digits(value: float) -> str:
+    """The shortest digits that give the number back."""
+    text = repr(value)
+    return text if "." in text or "e" in text else f"{text}.0"
+
+
+class Names:
+    """Names of variables, each given once."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def take(self, hint: str | None, fallback: str = "v") -> str:
+        """A name like `hint` that nothing else has."""
+        wanted = re.sub(r"\W", "_", hint or "").strip("_") or fallback
+        if wanted[0].isdigit() or wanted in KEYWORDS or wanted.startswith("__"):
+            wanted = f"{fallback}_{wanted.strip('_')}"
+        # `k_1` of the IR's printer is just `k` in a scope of its own; numbers are given anew.
+        count = self._taken.get(wanted)
+        if count is None:
+            self._taken[wanted] = 1
+            return wanted
+        while (name := f"{wanted}_{count}") in self._taken:
+            count += 1
+        self._taken[wanted] = count + 1
+        self._taken[name] = 1
+        return name
