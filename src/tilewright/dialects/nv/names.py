@@ -21,3 +21,11 @@ CONST = "nv.const"
 """Unit: the kernel only reads it."""
 RESTRICT = "nv.restrict"
 """Unit: nothing else points to its memory."""
+
+# Products at tile level, once layouts are chosen.
+INSTRUCTION = "nv.instruction"
+"""String: ``wgmma`` or ``mma``."""
+WARPS = "nv.warps"
+"""Two integers: warps along the rows and the columns of the product."""
+SHAPE = "nv.shape"
+"""Three integers: rows, columns and depth of one instruction."""

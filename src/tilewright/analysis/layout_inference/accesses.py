@@ -1,0 +1,149 @@
+"""Which element of a fragment each iteration of a parallel loop touches.
+
+Indices are arithmetic on the loop's variables and constants, so they are computed for all
+iterations at once. A part that does not depend on the iteration but is not known either (a serial
+loop's variable) may be anything: such a dimension is taken to be touched as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference.fit import Numbers
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import ParallelOp, Space, space_of
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.interfaces import constant_value
+
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.divsi": lambda a, b: np.trunc(a / b).astype(np.int64),
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.remui": lambda a, b: a % b,
+    "arith.remsi": lambda a, b: np.fmod(a, b),
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.xori": lambda a, b: a ^ b,
+    "arith.shli": lambda a, b: a << b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.shrsi": lambda a, b: a >> b,
+    "arith.minsi": np.minimum,
+    "arith.maxsi": np.maximum,
+    "arith.minui": np.minimum,
+    "arith.maxui": np.maximum,
+}
+_SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
+
+
+class Depends(Exception):
+    """An index depends on the iteration in a way that only the run knows."""
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__()
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access to a fragment in a parallel loop."""
+
+    op: LoadOp | StoreOp
+    buffer: SSAValue
+    elements: tuple[Numbers, ...]
+    """Coordinates; the axes of the loop, then one for each dimension touched as a whole."""
+    extra: int
+    """How many of those further axes there are."""
+
+    @property
+    def is_write(self) -> bool:
+        return isinstance(self.op, StoreOp)
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether the iterations touch all elements of the buffer, each once."""
+        shape = shape_of(self.buffer.type)
+        if self.extra or int(np.prod(shape)) != self.elements[0].size:
+            return False
+        flat = np.ravel_multi_index([np.ravel(each) for each in self.elements], shape)
+        return len(np.unique(flat)) == flat.size
+
+
+def loop_shape(loop: ParallelOp) -> tuple[int, ...] | None:
+    """The extents of a loop, if all are known."""
+    extents = loop.extents
+    known = tuple(each for each in extents if isinstance(each, int))
+    return known if len(known) == len(extents) else None
+
+
+class Iterations:
+    """The values of indices in all iterations of a loop."""
+
+    def __init__(self, loop: ParallelOp, shape: Sequence[int]) -> None:
+        self._loop = loop
+        points = np.indices(tuple(shape), dtype=np.int64)
+        self._known: dict[SSAValue, Any] = dict(zip(loop.body.block.args, points, strict=True))
+        self.shape = tuple(shape)
+
+    def values(self, value: SSAValue) -> Any | None:
+        """An array over the iterations, or a number; None if it is the same unknown for all.
+
+        Raises `Depends` for what differs between iterations and is not known.
+        """
+        if value in self._known:
+            return self._known[value]
+        found = self._computed(value)
+        self._known[value] = found
+        return found
+
+    def _computed(self, value: SSAValue) -> Any | None:
+        constant = constant_value(value)
+        if isinstance(constant, IntegerAttr):
+            return constant.value.data
+        owner = value.owner
+        if not isinstance(owner, Operation):
+            return None
+        if owner.name in _SAME:
+            return self.values(owner.operands[0])
+        operands = [self.values(each) for each in owner.operands]
+        if owner.name in _ARITHMETIC and all(each is not None for each in operands):
+            return _ARITHMETIC[owner.name](*operands)
+        if any(isinstance(each, np.ndarray) for each in operands):
+            raise Depends(value)
+        return None
+
+    def access(self, op: LoadOp | StoreOp) -> Access:
+        """What an access touches."""
+        shape = shape_of(op.memref.type)
+        found = [self.values(index) for index in op.indices]
+        unknown = [axis for axis, each in enumerate(found) if each is None]
+        full = (*self.shape, *(shape[axis] for axis in unknown))
+        elements: list[Numbers] = []
+        for axis, each in enumerate(found):
+            if each is None:
+                place = len(self.shape) + unknown.index(axis)
+                lined = [1] * len(full)
+                lined[place] = shape[axis]
+                each = np.arange(shape[axis], dtype=np.int64).reshape(lined)
+            else:
+                each = np.asarray(each, dtype=np.int64)
+                each = np.broadcast_to(each, self.shape).reshape(*self.shape, *(1 for _ in unknown))
+            elements.append(np.broadcast_to(each, full))
+        return Access(op, op.memref, tuple(elements), len(unknown))
+
+
+def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[Access]:
+    """All accesses to fragments in a loop, in its order."""
+    return [
+        iterations.access(op)
+        for op in loop.walk()
+        if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT
+    ]

@@ -1,0 +1,35 @@
+"""What layout inference has decided for one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.swizzles import Swizzle
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.tile import GemmOp, ParallelOp
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """Layouts of buffers and loops, and how products are done."""
+
+    fragments: Mapping[SSAValue, Table]
+    loops: Mapping[ParallelOp, Table]
+    shared: Mapping[SSAValue, Swizzle]
+    products: Mapping[GemmOp, Product]
+    names: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.names.get(buffer, 'buffer')}: {table.attribute()}"
+            for buffer, table in self.fragments.items()
+        ]
+        lines += [
+            f"{self.names.get(buffer, 'buffer')}: {swizzle.width}-byte swizzle"
+            for buffer, swizzle in self.shared.items()
+        ]
+        return "\n".join(lines)

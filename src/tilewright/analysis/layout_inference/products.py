@@ -1,0 +1,225 @@
+"""Which instruction multiplies, how the warps share the product, and what operands look like.
+
+Rules of `specs/passes.md` S7. A condition that a faster instruction fails is a sentence, so that
+the remark about the slower one can say why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+)
+from xdsl.ir import Attribute
+
+from tilewright.analysis.layout_inference.scopes import GROUP, WARP, Threads
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.tile import GemmOp, Space, space_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.layouts.hardware.mma_sync import MMA_DEPTHS
+from tilewright.layouts.hardware.wgmma import widest_wgmma
+
+_M_UNIT, _N_UNIT = 16, 8
+_WGMMA_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Product:
+    """How one `tile.gemm` is done."""
+
+    instruction: str
+    """``wgmma`` or ``mma``."""
+    warps: tuple[int, int]
+    """Warps along the rows and the columns of the product; groups of four rows of warps."""
+    shape: tuple[int, int, int]
+    """Of one instruction."""
+    reason: str | None = None
+    """Why it is not the faster instruction."""
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        return self.warps[0] // 4, self.warps[1]
+
+
+def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> Product:
+    """The instruction and the partition for a product; raises `Infeasible`."""
+    a = element_type_of(op.a.type)
+    m, n, _ = op.mnk
+    reason = _why_not_wgmma(op, threads, arch, wgmma)
+    if reason is None:
+        warps = partition(m, n, threads.warps, op.policy.data, by_groups=True)
+        if warps is None:
+            reason = f"{threads.warps // 4} warp groups cannot share {m} x {n}"
+        else:
+            columns = widest_wgmma(n // warps[1], isinstance(a, IntegerType))
+            if columns is None:
+                reason = f"{n // warps[1]} columns for a group are no multiple of 8"
+            else:
+                return Product("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
+    return _mma(op, threads, reason)
+
+
+class Infeasible(ValueError):
+    """No instruction does the product."""
+
+
+def _mma(op: GemmOp, threads: Threads, reason: str | None) -> Product:
+    m, n, k = op.mnk
+    a = element_type_of(op.a.type)
+    depths = MMA_DEPTHS.get(bit_width(a))
+    if depths is None:
+        raise Infeasible(f"tensor cores do not multiply '{a}'")
+    depth = next((each for each in sorted(depths, reverse=True) if k % each == 0), None)
+    if depth is None:
+        raise Infeasible(
+            f"K is {k}, no multiple of {min(depths)}, the depth of an instruction for '{a}'"
+        )
+    warps = partition(m, n, threads.warps, op.policy.data, by_groups=False)
+    if warps is None:
+        raise Infeasible(
+            f"{threads.warps} warps cannot share a product of {m} x {n}: each needs a multiple of "
+            f"{_M_UNIT} rows and {_N_UNIT} columns"
+        )
+    return Product("mma", warps, (_M_UNIT, _N_UNIT, depth), reason)
+
+
+def partition(
+    m: int, n: int, warps: int, policy: str, *, by_groups: bool
+) -> tuple[int, int] | None:
+    """Warps along rows and columns: as square as possible, or all on one side."""
+    step = 4 if by_groups else 1
+    rows = _WGMMA_ROWS // 4 if by_groups else _M_UNIT
+    candidates = [
+        (down, warps // down)
+        for down in range(step, warps + 1, step)
+        if warps % down == 0 and m % (down * rows) == 0 and n % (warps // down * _N_UNIT) == 0
+    ]
+    if not candidates:
+        return None
+    if policy == "full_row":
+        return max(candidates)
+    if policy == "full_col":
+        return min(candidates)
+    return min(candidates, key=lambda each: (abs(m / each[0] - n / each[1]), -each[0]))
+
+
+_HALVES = (Float16Type, BFloat16Type)
+_EIGHTS = (Float8E4M3FNType, Float8E5M2Type)
+
+
+def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> str | None:
+    """The first condition of ``wgmma`` that does not hold."""
+    a, b = element_type_of(op.a.type), element_type_of(op.b.type)
+    m, _, k = op.mnk
+    if not allowed:
+        return "the author wants no wgmma"
+    if arch != 90:
+        return f"sm_{arch} has no wgmma"
+    if m < _WGMMA_ROWS or m % _WGMMA_ROWS:
+        return f"{m} rows are no multiple of {_WGMMA_ROWS}"
+    if threads.count % GROUP or threads.first % GROUP:
+        return f"{threads.count} threads from {threads.first} on are no whole warp groups"
+    b_space = space_of(op.b.type)
+    if b_space is None or not b_space.is_shared:
+        return "operand B is not in shared memory"
+    a_space = space_of(op.a.type)
+    if a_space is Space.FRAGMENT and op.transpose_a is not None:
+        return "operand A is a transposed fragment"
+    if a != b and not (isinstance(a, _EIGHTS) and isinstance(b, _EIGHTS)):
+        return f"the operands are '{a}' and '{b}'"
+    return _why_not_types(op, a, k)
+
+
+def _why_not_types(op: GemmOp, a: Attribute, k: int) -> str | None:
+    c = element_type_of(op.c.type)
+    depth = 256 // bit_width(a) if bit_width(a) else 0
+    is_known = isinstance(a, (*_HALVES, *_EIGHTS, Float32Type)) or a == IntegerType(8)
+    if not is_known:
+        return f"wgmma does not multiply '{a}'"
+    if not isinstance(c, Float32Type) and not (a == IntegerType(8) and c == IntegerType(32)):
+        return f"sums in '{c}' are not taken by wgmma here"
+    if k % depth:
+        return f"K is {k}, no multiple of {depth}"
+    if not isinstance(a, _HALVES) and (op.transpose_a is not None or op.transpose_b is None):
+        return f"operands of '{a}' have to lie with K contiguous (transpose_B=True)"
+    return None
+
+
+# -- layouts -----------------------------------------------------------------------------------
+
+
+def accumulator(shape: tuple[int, int], product: Product) -> Table:
+    """Where the sums live."""
+    i, j = np.indices(shape, dtype=np.int64)
+    down, across = product.warps
+    if product.instruction == "wgmma":
+        groups = product.groups
+        rows, columns = shape[0] // groups[0], shape[1] // groups[1]
+        n = product.shape[1]
+        group = i // rows * groups[1] + j // columns
+        y, x = i % rows, j % columns
+        thread = group * GROUP + y % 64 // 16 * WARP + y % 8 * 4 + x % 8 // 2
+        inside = x % 2 + 2 * (y // 8 % 2) + 4 * (x % n // 8)
+        register = (y // 64 * (columns // n) + x // n) * (n // 2) + inside
+    else:
+        rows, columns = shape[0] // down, shape[1] // across
+        warp = i // rows * across + j // columns
+        y, x = i % rows, j % columns
+        thread = warp * WARP + y % 8 * 4 + x % 8 // 2
+        inside = x % 2 + 2 * (y // 8 % 2)
+        register = (y // 16 * (columns // 8) + x // 8) * 4 + inside
+    return Table(thread[..., None], register)
+
+
+def operand_a(shape: tuple[int, int], bits: int, product: Product) -> Table:
+    """A in registers: every warp (group) that has the row holds it."""
+    i, j = np.indices(shape, dtype=np.int64)
+    width = 32 // bits
+    depth = product.shape[2]
+    down, across = product.warps
+    if product.instruction == "wgmma":
+        groups = product.groups
+        rows = shape[0] // groups[0]
+        y = i % rows
+        lane = y % 64 // 16 * WARP + y % 8 * 4 + j // width % 4
+        base = (i // rows * groups[1])[..., None] + np.arange(groups[1])
+        holders = base * GROUP + lane[..., None]
+        tile = y // 64
+    else:
+        rows = shape[0] // down
+        y = i % rows
+        lane = y % 8 * 4 + j // width % 4
+        base = (i // rows * across)[..., None] + np.arange(across)
+        holders = base * WARP + lane[..., None]
+        tile = y // 16
+    inside = j % width + width * (y // 8 % 2) + 2 * width * (j % depth // (4 * width))
+    registers = (tile * (shape[1] // depth) + j // depth) * (depth * 16 // WARP) + inside
+    return Table.of(_whole(holders), registers)
+
+
+def operand_b(shape: tuple[int, int], bits: int, product: Product) -> Table:
+    """B (rows along K) in registers, for ``mma``: every warp that has the column holds it."""
+    i, j = np.indices(shape, dtype=np.int64)
+    width = 32 // bits
+    depth = product.shape[2]
+    down, across = product.warps
+    columns = shape[1] // across
+    x = j % columns
+    lane = x % 8 * 4 + i // width % 4
+    base = np.arange(down) * across + (j // columns)[..., None]
+    holders = base * WARP + lane[..., None]
+    inside = i % width + width * (i % depth // (4 * width))
+    registers = (x // 8 * (shape[0] // depth) + i // depth) * (depth * 8 // WARP) + inside
+    return Table.of(_whole(holders), registers)
+
+
+def _whole(values: Any) -> Any:
+    return np.ascontiguousarray(values, dtype=np.int64)

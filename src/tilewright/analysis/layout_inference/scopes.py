@@ -1,0 +1,46 @@
+"""Which threads run an op: those of its role, or all of the block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from tilewright.dialects.tile import KernelOp
+from tilewright.dialects.tile.warps import WsOp
+
+WARP = 32
+GROUP = 128
+"""Threads of a warp group, which issue a ``wgmma`` together."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Neighbouring threads that run the same code."""
+
+    first: int
+    count: int
+
+    @property
+    def warps(self) -> int:
+        return self.count // WARP
+
+
+def threads_of(op: Operation) -> Threads:
+    """The threads that run `op`, which is inside a kernel."""
+    inner, outer = op, op.parent_op()
+    while outer is not None:
+        if isinstance(outer, WsOp):
+            number = next(
+                index for index, region in enumerate(outer.regions) if _holds(region, inner)
+            )
+            ranges = outer.roles[number].ranges
+            return Threads(ranges[0][0], outer.roles[number].num_threads)
+        if isinstance(outer, KernelOp):
+            return Threads(0, outer.num_threads or GROUP)
+        inner, outer = outer, outer.parent_op()
+    raise AssertionError("an op outside of a kernel has no threads")
+
+
+def _holds(region: object, op: Operation) -> bool:
+    return op.parent_region() is region

@@ -1,0 +1,433 @@
+"""Infers layouts: what instructions dictate, what follows from it, and what is left free.
+
+1. *Strict*: the author's own layouts; accumulators and operands of products.
+2. *Common*: what follows. A loop that touches every element of a fragment once is run by whoever
+   holds the element; a fragment is held by whoever runs the iterations that touch it; a reduction
+   leaves its results with all threads that held a part.
+3. *Free*: the largest loop that nothing has decided deals its iterations out so that memory is
+   accessed in wide pieces; then 2 again.
+
+In the end every access is looked at: who reads an element must hold it, and who writes it must be
+everyone who holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference import products, swizzles
+from tilewright.analysis.layout_inference.accesses import (
+    Access,
+    Depends,
+    Iterations,
+    accesses_in,
+    loop_shape,
+)
+from tilewright.analysis.layout_inference.plan import LayoutPlan
+from tilewright.analysis.layout_inference.products import Infeasible, Product
+from tilewright.analysis.layout_inference.scopes import threads_of
+from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
+from tilewright.analysis.layout_inference.vectors import width_of
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    CopyOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    ReduceOp,
+    ScanOp,
+    Space,
+    space_of,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.attributes import FragmentAttr
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+
+CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
+
+
+@dataclass
+class Loop:
+    """A parallel loop and what it touches."""
+
+    op: ParallelOp
+    shape: tuple[int, ...]
+    accesses: list[Access]
+    table: Table | None = None
+    origin: Operation | None = None
+    """What decided the table."""
+
+
+class Failed(Exception):
+    """Something was reported; there is no plan."""
+
+
+@dataclass
+class Solver:
+    """Layouts of one kernel."""
+
+    kernel: KernelOp
+    engine: DiagnosticEngine
+    arch: int
+    wgmma: bool = True
+    fragments: dict[SSAValue, Table] = field(default_factory=dict[SSAValue, Table])
+    origins: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
+    shared: dict[SSAValue, swizzles.Swizzle] = field(
+        default_factory=dict[SSAValue, swizzles.Swizzle]
+    )
+    products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
+    loops: list[Loop] = field(default_factory=list[Loop])
+    reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
+
+    def solve(self) -> LayoutPlan | None:
+        """The plan; None if something was reported."""
+        try:
+            self._collect()
+            self._strict()
+            self._propagate()
+            while (loop := self._undecided()) is not None:
+                self._decide_freely(loop)
+                self._propagate()
+            self._check()
+        except Failed:
+            return None
+        return LayoutPlan(
+            self.fragments,
+            {loop.op: loop.table for loop in self.loops if loop.table is not None},
+            self.shared,
+            self.products,
+            {value: _name(value) for value in (*self.fragments, *self.shared)},
+        )
+
+    # -- what there is -----------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        for op in self.kernel.walk():
+            if isinstance(op, ParallelOp):
+                self.loops.append(self._loop(op))
+            elif isinstance(op, (ReduceOp, ScanOp)):
+                self.reductions.append(op)
+
+    def _loop(self, op: ParallelOp) -> Loop:
+        shape = loop_shape(op)
+        if shape is None:
+            raise self._failure(
+                op,
+                UNRESOLVED,
+                "the extents of T.Parallel have to be constant for a GPU",
+                "loop over the whole tile, and guard the body with an if",
+            )
+        try:
+            accesses = accesses_in(op, Iterations(op, shape))
+        except Depends as error:
+            raise self._failure(
+                op,
+                UNREPRESENTABLE,
+                "a fragment is indexed by a number that only the run knows, so no thread can be "
+                "said to hold the element",
+                "index a buffer in shared memory instead (T.alloc_shared)",
+            ) from error
+        return Loop(op, shape, accesses)
+
+    # -- strict ------------------------------------------------------------------------------
+
+    def _strict(self) -> None:
+        for op in self.kernel.walk():
+            if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
+                self._give(op.result, Table.from_map(op.layout.data), op)
+        for op in self.kernel.walk():
+            if isinstance(op, GemmOp):
+                self._product(op)
+
+    def _product(self, op: GemmOp) -> None:
+        try:
+            product = products.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
+        except Infeasible as error:
+            raise self._failure(op, SHAPE, str(error), None) from error
+        self.products[op] = product
+        if product.reason is not None and self.arch == 90:
+            self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}")
+        m, n, k = op.mnk
+        self._give(base_of(op.c), products.accumulator((m, n), product), op)
+        bits = bit_width(element_type_of(op.a.type))
+        for operand, is_a in ((op.a, True), (op.b, False)):
+            if space_of(operand.type) is Space.FRAGMENT:
+                table = (
+                    products.operand_a((m, k), bits, product)
+                    if is_a
+                    else products.operand_b((k, n), bits, product)
+                )
+                transposed = (op.transpose_a if is_a else op.transpose_b) is not None
+                self._give(base_of(operand), _turned(table) if transposed else table, op)
+            else:
+                self._swizzle(base_of(operand), bits)
+
+    def _swizzle(self, buffer: SSAValue, bits: int) -> None:
+        owner = buffer.owner
+        if not isinstance(owner, AllocOp) or owner.layout is not None or buffer in self.shared:
+            return
+        *_, rows, columns = shape_of(buffer.type)
+        swizzle = swizzles.for_matrix(rows, columns, bits)
+        if swizzle is not None:
+            self.shared[buffer] = swizzle
+
+    # -- common ------------------------------------------------------------------------------
+
+    def _propagate(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for loop in self.loops:
+                if loop.table is None:
+                    changed |= self._loop_from_fragments(loop)
+                if loop.table is not None:
+                    changed |= self._fragments_from_loop(loop)
+            for op in self.reductions:
+                changed |= self._from_reduction(op)
+
+    def _loop_from_fragments(self, loop: Loop) -> bool:
+        """The loop is run by whoever holds what it touches."""
+        given = loop.op.layout
+        if isinstance(given, FragmentAttr):
+            loop.table, loop.origin = Table.from_map(given.data), loop.op
+            return True
+        known = [each for each in loop.accesses if base_of(each.buffer) in self.fragments]
+        # What is written decides first: all its holders must run the iteration.
+        for access in sorted(known, key=lambda each: not each.is_write):
+            if access.is_one_to_one:
+                table = self.fragments[base_of(access.buffer)]
+                holders = table.holders[access.elements]
+                registers = table.registers[access.elements]
+                loop.table = Table(holders, registers)
+                loop.origin = self.origins[base_of(access.buffer)]
+                return True
+        return False
+
+    def _fragments_from_loop(self, loop: Loop) -> bool:
+        """A fragment is held by whoever runs the iterations that touch it."""
+        changed = False
+        assert loop.table is not None
+        for access in loop.accesses:
+            buffer = base_of(access.buffer)
+            if buffer in self.fragments:
+                continue
+            try:
+                table = held_by(
+                    shape_of(buffer.type),
+                    access.elements,
+                    _threads(loop.table, access),
+                    loop.table.registers if access.is_one_to_one else None,
+                )
+            except NotALayout:
+                continue  # another loop may touch all of it
+            self._give(buffer, table, loop.op)
+            changed = True
+        return changed
+
+    def _from_reduction(self, op: ReduceOp | ScanOp) -> bool:
+        source, target = base_of(op.src), base_of(op.dst)
+        if source not in self.fragments or target in self.fragments:
+            return False
+        if space_of(target.type) is not Space.FRAGMENT:
+            return False
+        table = self.fragments[source]
+        if isinstance(op, ScanOp):
+            self._give(target, table, op)
+            return True
+        try:
+            found = reduced(table, op.axis)
+        except NotALayout as error:
+            raise self._failure(
+                op,
+                UNREPRESENTABLE,
+                f"the results of the reduction have no owner: {error}",
+                "copy the source to shared memory and reduce from there",
+            ) from error
+        shape = shape_of(target.type)
+        if shape != found.shape:  # the reduced dimension may be kept, with one element
+            found = Table(found.holders.reshape(*shape, -1), found.registers.reshape(shape))
+        self._give(target, found, op)
+        return True
+
+    # -- free --------------------------------------------------------------------------------
+
+    def _undecided(self) -> Loop | None:
+        """The largest loop without a layout; those that touch fragments first."""
+        left = [loop for loop in self.loops if loop.table is None]
+        return max(
+            left,
+            key=lambda loop: (bool(loop.accesses), int(np.prod(loop.shape))),
+            default=None,
+        )
+
+    def _decide_freely(self, loop: Loop) -> None:
+        threads = threads_of(loop.op)
+        width = width_of(loop.op, loop.shape, threads.count)
+        table = Table.free(loop.shape, threads.count, width)
+        if not loop.accesses and table.replicas > 1:
+            # Nothing is kept in registers: the threads beyond have nothing to do.
+            table = Table(table.holders[..., :1], table.registers)
+        loop.table, loop.origin = table, loop.op
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        for op in self.kernel.walk():
+            if isinstance(op, AllocOp) and self._lacks_layout(op):
+                self._settle(op)
+        for loop in self.loops:
+            for access in loop.accesses:
+                self._check_access(loop, access)
+
+    def _lacks_layout(self, op: AllocOp) -> bool:
+        is_used = any(True for _ in op.result.uses)
+        return op.space is Space.FRAGMENT and op.result not in self.fragments and is_used
+
+    def _settle(self, op: AllocOp) -> None:
+        """A fragment that no loop touches as a whole: every thread holds all of it."""
+        threads = threads_of(_user(op.result))
+        self._give(op.result, Table.everywhere(shape_of(op.result.type), threads.count), op)
+
+    def _check_access(self, loop: Loop, access: Access) -> None:
+        assert loop.table is not None
+        buffer = base_of(access.buffer)
+        table = self.fragments[buffer]
+        threads = _threads(loop.table, access)
+        if access.is_write:
+            held = table.holders[access.elements]
+            if held.shape == threads.shape and (held == threads).all():
+                return
+            point = _first_difference(held, threads)
+        else:
+            point = table.first_absent(access.elements, threads)
+            if point is None:
+                return
+        raise self._conflict(loop, access, point)
+
+    def _conflict(self, loop: Loop, access: Access, point: tuple[int, ...]) -> Failed:
+        buffer = base_of(access.buffer)
+        assert loop.table is not None
+        element = tuple(int(each[point]) for each in access.elements)
+        held = self.fragments[buffer].holders[element]
+        asked = loop.table.holders[point[: len(loop.shape)]]
+        what = "writes" if access.is_write else "reads"
+        message = (
+            f"two layouts for '{_name(buffer)}': element {_shown(element)} is held by "
+            f"{_some(held)}, but {_some(asked)} {what} it here"
+        )
+        failure = self._failure(
+            access.op,
+            CONFLICT,
+            message,
+            f"copy '{_name(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
+            note=(self.origins[buffer], f"the layout of '{_name(buffer)}' comes from here"),
+        )
+        return failure
+
+    # -- reports -----------------------------------------------------------------------------
+
+    def _give(self, buffer: SSAValue, table: Table, origin: Operation) -> None:
+        known = self.fragments.get(buffer)
+        if known is None:
+            self.fragments[buffer] = table
+            self.origins[buffer] = origin
+            return
+        if known == table or _contains(known, table):
+            return
+        if _contains(table, known):
+            self.fragments[buffer] = table
+            self.origins[buffer] = origin
+            return
+        different = np.argwhere(
+            (known.registers != table.registers) | (known.holders[..., 0] != table.holders[..., 0])
+        )
+        point = tuple(int(each) for each in different[0])
+        raise self._failure(
+            origin,
+            CONFLICT,
+            f"two layouts for '{_name(buffer)}': element {_shown(point)} is held by "
+            f"{_some(table.holders[point])} here, by {_some(known.holders[point])} there",
+            "use a second buffer and T.copy through shared memory, or one instruction for both",
+            note=(self.origins[buffer], "the other layout comes from here"),
+        )
+
+    def _failure(
+        self,
+        op: Operation,
+        code: str,
+        message: str,
+        help: str | None,
+        note: tuple[Operation, str] | None = None,
+    ) -> Failed:
+        diagnostic = self.engine.error(op, message, code=code)
+        if note is not None:
+            diagnostic.note(note[0], note[1])
+        if help is not None:
+            diagnostic.note(None, f"help: {help}")
+        return Failed()
+
+
+def _user(value: SSAValue) -> Operation:
+    return next(iter(value.uses)).operation
+
+
+def _threads(table: Table, access: Access) -> np.ndarray:
+    """Who runs each point of an access: the loop's threads, for all that it may touch."""
+    if access.extra == 0:
+        return table.holders
+    shape = access.elements[0].shape
+    lined = table.holders.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
+    return np.broadcast_to(lined, (*shape, table.replicas))
+
+
+def _first_difference(held: np.ndarray, threads: np.ndarray) -> tuple[int, ...]:
+    if held.shape != threads.shape:
+        return (0,) * (held.ndim - 1)
+    return tuple(int(each) for each in np.argwhere((held != threads).any(axis=-1))[0])
+
+
+def _contains(one: Table, other: Table) -> bool:
+    """Whether all threads that `other` gives an element hold it in `one`, in the same register."""
+    if one.shape != other.shape or (one.registers != other.registers).any():
+        return False
+    asks = other.holders[..., :, None] == one.holders[..., None, :]
+    return bool(asks.any(axis=-1).all())
+
+
+def _turned(table: Table) -> Table:
+    """The layout of the transposed matrix."""
+    return Table(
+        np.ascontiguousarray(np.swapaxes(table.holders, 0, 1)),
+        np.ascontiguousarray(table.registers.T),
+    )
+
+
+def _name(value: SSAValue) -> str:
+    owner = value.owner
+    return owner.buffer_name if isinstance(owner, AllocOp) else value.name_hint or "buffer"
+
+
+def _shown(point: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, point))})"
+
+
+def _some(threads: np.ndarray) -> str:
+    listed = [int(each) for each in threads]
+    if len(listed) == 1:
+        return f"thread {listed[0]}"
+    shown = ", ".join(map(str, listed[:3]))
+    return f"threads {shown}{' ...' if len(listed) > 3 else ''}"
+
+
+def kernels(op: Operation) -> Iterator[KernelOp]:
+    """All kernels below an op."""
+    return (each for each in op.walk() if isinstance(each, KernelOp))
+
+
+__all__ = ["AsyncCopyOp", "CopyOp", "Solver", "kernels"]

@@ -1,0 +1,52 @@
+"""How a buffer in shared memory that tensor cores read is laid out: a swizzle by its width.
+
+The last two dimensions are the matrix; what is before them (the versions of a pipelined buffer)
+stays outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.dialects.tile.attributes import LayoutAttr
+from tilewright.dialects.tile.maps import LayoutMap
+from tilewright.layouts.hardware.swizzle import (
+    ATOM_ROWS,
+    choose_swizzle,
+    pattern_bytes,
+    swizzled_tile,
+)
+
+
+@dataclass(frozen=True)
+class Swizzle:
+    """The layout of a matrix in shared memory."""
+
+    width: int
+    """Bytes that are permuted among themselves; 0 for none."""
+    rows: int
+    columns: int
+    bits: int
+
+    @property
+    def alignment(self) -> int:
+        return pattern_bytes(self.width)
+
+    @property
+    def piece(self) -> int:
+        """Columns of a piece: what one row of the pattern holds."""
+        return self.width * 8 // self.bits if self.width else self.columns
+
+    def attribute(self, outer: tuple[int, ...]) -> LayoutAttr:
+        """The layout of a buffer with these outer dimensions, as IR says it."""
+        shape = (*outer, self.rows, self.columns)
+        layout = swizzled_tile(shape, self.bits, self.width)
+        return LayoutAttr(LayoutMap.from_function(shape, layout.forward))
+
+
+def for_matrix(rows: int, columns: int, bits: int) -> Swizzle | None:
+    """The widest swizzle a matrix can have; None if it has to stay as it is."""
+    if rows % ATOM_ROWS:
+        return None
+    width = choose_swizzle(columns, bits)
+    return None if not width else Swizzle(width, rows, columns, bits)

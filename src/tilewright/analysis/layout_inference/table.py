@@ -1,0 +1,306 @@
+"""A layout of a fragment, or of a parallel loop, as two tables.
+
+`holders` gives the threads of every element (several, if it is replicated), `registers` the place
+among the registers of each of them. For a loop, elements are its iterations, and holders the
+threads that run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tilewright.analysis.layout_inference.fit import Formula, Numbers, formula, forward_expression
+from tilewright.dialects.tile.attributes import FragmentAttr
+from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
+from tilewright.dialects.tile.maps import FragmentMap
+from tilewright.layouts.fragment import Fragment
+
+
+class NotALayout(ValueError):
+    """Elements cannot be given to threads as asked; the text says which."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Who holds what."""
+
+    holders: Numbers
+    """Threads: the shape of the tile, and the replicas as a last axis, in rising order."""
+    registers: Numbers
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.registers.shape
+
+    @property
+    def replicas(self) -> int:
+        return self.holders.shape[-1]
+
+    @cached_property
+    def num_registers(self) -> int:
+        return int(self.registers.max()) + 1
+
+    @cached_property
+    def num_threads(self) -> int:
+        return int(self.holders.max()) + 1
+
+    @classmethod
+    def of(cls, holders: Numbers, registers: Numbers) -> Table:
+        return cls(np.sort(holders, axis=-1), registers)
+
+    @classmethod
+    def from_fragment(cls, fragment: Fragment) -> Table:
+        """A layout of an instruction."""
+        points = _points(fragment.shape)
+        threads = [
+            _full(fragment.thread_of(*points, replica=replica), fragment.shape)
+            for replica in range(fragment.replicas)
+        ]
+        index = [_full(each, fragment.shape) for each in fragment.index_of(*points)]
+        return cls.of(np.stack(threads, axis=-1), _joined(index))
+
+    @classmethod
+    def from_map(cls, map: FragmentMap) -> Table:
+        """A layout that the author wrote, or that an attribute holds."""
+        points = _points(map.extents)
+        threads = [
+            _full(map.evaluate(*points, replica=replica)[0], map.extents)
+            for replica in range(map.replicate)
+        ]
+        index = [_full(each, map.extents) for each in map.evaluate(*points)[1]]
+        return cls.of(np.stack(threads, axis=-1), _joined(index))
+
+    @classmethod
+    def free(cls, shape: Sequence[int], threads: int, width: int) -> Table:
+        """Runs of `width` elements dealt out to the threads, round after round.
+
+        If there are fewer runs than threads, the threads beyond hold copies where that comes out
+        even, so that all of them can use the result.
+        """
+        flat = np.arange(int(np.prod(shape)), dtype=np.int64)
+        runs = len(flat) // width
+        turn, thread = np.divmod(flat // width, threads)
+        registers = (turn * width + flat % width).reshape(shape)
+        if runs < threads and threads % runs == 0:
+            copies = np.arange(threads // runs, dtype=np.int64) * runs
+            holders = thread.reshape(shape)[..., None] + copies
+        else:
+            holders = thread.reshape(shape)[..., None]
+        return cls.of(holders, registers)
+
+    @classmethod
+    def everywhere(cls, shape: Sequence[int], threads: int) -> Table:
+        """Every thread holds all elements."""
+        size = int(np.prod(shape))
+        registers = np.arange(size, dtype=np.int64).reshape(shape)
+        holders = np.broadcast_to(np.arange(threads, dtype=np.int64), (*shape, threads))
+        return cls(holders, registers)
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return np.array_equal(self.holders, other.holders) and np.array_equal(
+            self.registers, other.registers
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.registers.tobytes(), self.holders.tobytes()))
+
+    def collision(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Two elements in one register of a thread, if there are any."""
+        size = self.registers.size
+        owner = self.holders.reshape(size, -1)
+        place = owner * self.num_registers + self.registers.reshape(size, 1)
+        order = np.argsort(place, axis=None, kind="stable")
+        sorted_places = place.ravel()[order]
+        same = np.flatnonzero(sorted_places[1:] == sorted_places[:-1])
+        if len(same) == 0:
+            return None
+        first, second = (order[same[0] + step] // owner.shape[1] for step in (0, 1))
+        return self._point(int(first)), self._point(int(second))
+
+    def _point(self, number: int) -> tuple[int, ...]:
+        return tuple(int(each) for each in np.unravel_index(number, self.shape))
+
+    def first_absent(self, elements: Sequence[Any], threads: Numbers) -> tuple[int, ...] | None:
+        """A point whose threads do not all hold the element it asks for, if there is one.
+
+        `elements` are the coordinates asked for at each point, `threads` who asks (a last axis).
+        """
+        held = self.holders[tuple(elements)]
+        asks = threads[..., :, None] == held[..., None, :]
+        bad = np.argwhere(~asks.any(axis=-1).all(axis=-1))
+        return None if len(bad) == 0 else tuple(int(each) for each in bad[0])
+
+    # -- formulas ----------------------------------------------------------------------------
+
+    @cached_property
+    def inverse(self) -> tuple[Numbers, ...]:
+        """For every thread and register the coordinates of its element; -1 where there is none."""
+        shape = (self.num_threads, self.num_registers)
+        flat = np.full(shape, -1, dtype=np.int64)
+        size = self.registers.size
+        numbers = np.repeat(np.arange(size, dtype=np.int64), self.replicas)
+        flat[
+            self.holders.reshape(size, -1).ravel(), np.repeat(self.registers.ravel(), self.replicas)
+        ] = numbers
+        coordinates = np.unravel_index(np.maximum(flat, 0), self.shape)
+        return tuple(np.where(flat < 0, -1, each).astype(np.int64) for each in coordinates)
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether every register of every thread up to the last holds an element."""
+        return bool((self.inverse[0] >= 0).all())
+
+    def attribute(self) -> FragmentAttr:
+        """The layout as IR says it."""
+        return FragmentAttr(self.as_map())
+
+    def as_map(self) -> FragmentMap:
+        """The layout as expressions; raises `NotALayout` if there are none."""
+        index = forward_expression(self.registers)
+        thread = self._thread_expression()
+        if index is None or thread is None:
+            flat = self._flat_map()
+            if flat is None:
+                raise NotALayout("no formula gives the threads and registers of this layout")
+            return flat
+        return FragmentMap(self.shape, thread, (index,), self.replicas)
+
+    def _thread_expression(self) -> LayoutExpr | None:
+        if self.replicas == 1:
+            return forward_expression(self.holders[..., 0])
+        return forward_expression(self.holders)
+
+    def _flat_map(self) -> FragmentMap | None:
+        """The layout as a function of the element's number, for sizes that do not divide."""
+        size = self.registers.size
+        index = forward_expression(self.registers.reshape(size))
+        threads = self.holders.reshape(size, self.replicas)
+        thread = forward_expression(threads if self.replicas > 1 else threads[:, 0])
+        if index is None or thread is None:
+            return None
+        number: LayoutExpr = Coordinate(0)
+        for axis in range(1, len(self.shape)):
+            number = number * self.shape[axis] + Coordinate(axis)
+        replica = Coordinate(len(self.shape))
+        return FragmentMap(
+            self.shape,
+            _replaced(thread, (number, replica)),
+            (_replaced(index, (number,)),),
+            self.replicas,
+        )
+
+    def coordinates(self) -> tuple[LayoutExpr, ...]:
+        """The coordinates of the element in a register of a thread, as expressions of both."""
+        found = [formula(each) for each in self.inverse]
+        if all(each is not None for each in found):
+            return tuple(each.text for each in found if each is not None)
+        flat = self._flat_formula()
+        if flat is None:
+            raise NotALayout("no formula gives the element in a register of a thread")
+        coordinates: list[LayoutExpr] = []
+        rest = flat.text
+        for size in reversed(self.shape[1:]):
+            coordinates.append(rest % size)
+            rest = rest // size
+        return (rest, *reversed(coordinates))
+
+    def _flat_formula(self) -> Formula | None:
+        number: Any = 0
+        for size, each in zip(self.shape, self.inverse, strict=True):
+            number = number * size + each
+        return formula(number) if self.is_full else None
+
+
+def _replaced(expression: LayoutExpr, values: Sequence[LayoutExpr]) -> LayoutExpr:
+    """The expression with others in place of its coordinates."""
+    from tilewright.dialects.tile.expressions import as_expr
+
+    return as_expr(expression.evaluate(values))
+
+
+def _points(shape: Sequence[int]) -> list[Numbers]:
+    return [np.asarray(each, dtype=np.int64) for each in np.indices(shape)]
+
+
+def _full(values: Any, shape: Sequence[int]) -> Numbers:
+    return np.broadcast_to(np.asarray(values, dtype=np.int64), tuple(shape))
+
+
+def _joined(index: Sequence[Numbers]) -> Numbers:
+    """Several coordinates of a register as its number."""
+    total: Any = 0
+    for each in index:
+        total = total * (int(each.max()) + 1) + each
+    return np.ascontiguousarray(total)
+
+
+# -- new tables from old ones ------------------------------------------------------------------
+
+
+def held_by(
+    shape: Sequence[int], elements: Sequence[Any], threads: Numbers, registers: Numbers | None
+) -> Table:
+    """The layout of a buffer of which every point uses one element.
+
+    `elements` are the coordinates that each point uses, `threads` the threads of the point. If each
+    element is used once, it takes the register of its point; otherwise those that a thread holds
+    are numbered in rising order. Raises `NotALayout` if elements have different numbers
+    of holders, or holders that number them differently.
+    """
+    size = int(np.prod(shape))
+    places: list[Numbers] = [np.ravel(each) for each in elements]
+    flat: Numbers = np.ravel_multi_index(places, tuple(shape))
+    pairs = np.unique(
+        np.stack([np.repeat(flat, threads.shape[-1]), threads.reshape(-1)], axis=1), axis=0
+    )
+    used, counts = np.unique(pairs[:, 0], return_counts=True)
+    if len(used) < size:
+        missing = int(np.setdiff1d(np.arange(size), used)[0])
+        point = tuple(int(axis[0]) for axis in np.unravel_index([missing], tuple(shape)))
+        raise NotALayout(f"no thread uses element {_shown(point)}")
+    if (counts != counts[0]).any():
+        raise NotALayout("some elements are used by more threads than others")
+    holders = pairs[:, 1].reshape(size, -1)
+    if registers is not None and len(flat) == size:
+        numbers = np.empty(size, dtype=np.int64)
+        numbers[flat] = registers.ravel()
+    else:
+        numbers = _ranks(pairs, size, int(counts[0]))
+    return Table.of(holders.reshape(*shape, -1), numbers.reshape(shape))
+
+
+def _ranks(pairs: Numbers, size: int, copies: int) -> Numbers:
+    """The place of each element among those of its thread, the same for all its threads."""
+    order = np.lexsort((pairs[:, 0], pairs[:, 1]))
+    threads = pairs[order, 1]
+    starts = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
+    lengths = np.diff(np.r_[starts, len(threads)])
+    rank = np.arange(len(threads)) - np.repeat(starts, lengths)
+    by_pair = np.empty(len(pairs), dtype=np.int64)
+    by_pair[order] = rank
+    ranks = by_pair.reshape(size, copies)
+    if (ranks != ranks[:, :1]).any():
+        raise NotALayout("threads that share an element hold different numbers of others")
+    return np.ascontiguousarray(ranks[:, 0])
+
+
+def reduced(table: Table, axis: int) -> Table:
+    """Where the results of a reduction along `axis` live: in every thread that held a part."""
+    rest = (*table.shape[:axis], *table.shape[axis + 1 :]) or (1,)
+    points = _points(table.shape)
+    kept = [each for number, each in enumerate(points) if number != axis]
+    elements = kept or [np.zeros(table.shape, dtype=np.int64)]
+    return held_by(rest, elements, table.holders, None)
+
+
+def _shown(point: Sequence[int]) -> str:
+    return f"({', '.join(map(str, point))})"

@@ -1,0 +1,95 @@
+"""How many neighbouring iterations of a loop one thread should run: what one access can move.
+
+For every access to global or shared memory the last index has to grow by one with the innermost
+variable of the loop, and every index before it must not depend on that variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference.accesses import Depends, Iterations
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import ParallelOp, Space, space_of
+from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
+
+ACCESS_BITS = 128
+"""The most that one access of a thread moves."""
+
+
+def width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
+    """The run of iterations that each thread takes at a time."""
+    wanted = number_of(loop.coalesced_width)
+    width = wanted if wanted is not None else _widest(loop, shape)
+    total, inner = int(np.prod(shape)), shape[-1]
+    while width > 1 and (inner % width or (wanted is None and total % (threads * width))):
+        width //= 2
+    return max(width, 1)
+
+
+def _widest(loop: ParallelOp, shape: Sequence[int]) -> int:
+    """The widest access of any kind that the body can make."""
+    iterations = Iterations(loop, shape)
+    widths = [
+        ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type)))
+        for op in loop.walk()
+        if isinstance(op, (LoadOp, StoreOp))
+        and _is_memory(op.memref)
+        and _is_contiguous(loop, iterations, op)
+    ]
+    # A loop that converts moves the wide side in several accesses.
+    return max(widths, default=1)
+
+
+def depends_on(value: SSAValue, variable: SSAValue) -> bool:
+    """Whether `value` is computed from `variable`."""
+    if value is variable:
+        return True
+    owner = value.owner
+    return isinstance(owner, Operation) and any(
+        depends_on(operand, variable) for operand in owner.operands
+    )
+
+
+def _is_memory(buffer: SSAValue) -> bool:
+    space = space_of(buffer.type)
+    return space is Space.GLOBAL or (space is not None and space.is_shared)
+
+
+def _is_contiguous(loop: ParallelOp, iterations: Iterations, op: LoadOp | StoreOp) -> bool:
+    inner = loop.body.block.args[-1]
+    *outer, last = op.indices
+    if any(depends_on(index, inner) for index in outer):
+        return False
+    return grows_by_one(iterations, last, inner)
+
+
+def grows_by_one(iterations: Iterations, index: SSAValue, inner: SSAValue) -> bool:
+    """Whether an index is the innermost variable plus what does not depend on it."""
+    if index is inner:
+        return True
+    owner = index.owner
+    if not isinstance(owner, Operation):
+        return False
+    if owner.name in ("arith.addi", "arith.subi"):
+        first, second = owner.operands
+        if grows_by_one(iterations, first, inner):
+            return not depends_on(second, inner)
+        return (
+            owner.name == "arith.addi"
+            and grows_by_one(iterations, second, inner)
+            and not depends_on(first, inner)
+        )
+    if owner.name in ("arith.index_cast", "arith.index_castui"):
+        return grows_by_one(iterations, owner.operands[0], inner)
+    try:
+        values = iterations.values(index)
+    except Depends:
+        return False
+    if not isinstance(values, np.ndarray):
+        return False
+    return bool((np.diff(np.broadcast_to(values, iterations.shape), axis=-1) == 1).all())

@@ -1,0 +1,144 @@
+"""Bank conflicts in shared memory, counted exactly.
+
+Shared memory has 32 banks of 4 bytes; a word lies in bank ``address / 4 mod 32``. In one
+*wavefront* every bank can serve one word, to any number of lanes. A warp's access of up to 4 bytes
+a lane is one group of 32 lanes, of 8 bytes two groups of 16, of 16 bytes four groups of 8; a group
+takes as many wavefronts as the most words that its lanes want from one bank. Fewest is one for each
+group that does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.matrix_moves import SIDE, MatrixMove
+from tilewright.layouts.index_map import Layout
+from tilewright.layouts.linear import BLOCK, OFFSET, LinearLayout
+from tilewright.layouts.vectors import (
+    MAX_VECTOR_BITS,
+    Vectorised,
+    fragment_access,
+    linear_access,
+)
+
+BANKS = 32
+BANK_BYTES = 4
+ROW_BYTES = BANKS * BANK_BYTES
+
+
+@dataclass(frozen=True)
+class BankReport:
+    """What one warp's instructions cost."""
+
+    vector_bytes: int
+    instructions: int
+    wavefronts: int
+    fewest: int
+    """The wavefronts that the same instructions would take without conflicts."""
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts too many."""
+        return self.wavefronts - self.fewest
+
+    @property
+    def ways(self) -> float:
+        """How many times longer the access takes than without conflicts."""
+        return self.wavefronts / self.fewest if self.fewest else 1.0
+
+    def __str__(self) -> str:
+        text = f"{self.instructions} x {self.vector_bytes} B, {self.wavefronts} wavefronts"
+        return f"{text} ({self.fewest} without conflicts)" if self.conflicts else text
+
+
+def wavefronts(addresses: Sequence[int | None], width: int) -> int:
+    """The wavefronts of one access: a byte address for each lane, None where a lane is idle."""
+    return sum(_group(group, width) for group in _groups(addresses, width))
+
+
+def fewest_wavefronts(addresses: Sequence[int | None], width: int) -> int:
+    """What the access would take if banks were never shared."""
+    return sum(any(a is not None for a in group) for group in _groups(addresses, width))
+
+
+def _groups(addresses: Sequence[int | None], width: int) -> list[Sequence[int | None]]:
+    if width not in (1, 2, 4, 8, 16):
+        raise ValueError(f"a lane moves 1, 2, 4, 8 or 16 bytes at once, not {width}")
+    if any(address is not None and address % width for address in addresses):
+        raise ValueError(f"addresses must be multiples of {width}")
+    lanes = min(BANKS, ROW_BYTES // width)
+    return [addresses[first : first + lanes] for first in range(0, len(addresses), lanes)]
+
+
+def _group(addresses: Sequence[int | None], width: int) -> int:
+    words = {
+        word
+        for address in addresses
+        if address is not None
+        for word in range(address // BANK_BYTES, (address + width - 1) // BANK_BYTES + 1)
+    }
+    load = [0] * BANKS
+    for word in words:
+        load[word % BANKS] += 1
+    return max(load)
+
+
+def report(found: Vectorised, element_bits: int) -> BankReport:
+    """The cost of a warp's instructions, their offsets in elements."""
+    size = element_bits // 8
+    if not size:
+        raise ValueError(f"elements of {element_bits} bits have no addresses of their own")
+    width = found.width * size
+    total = least = 0
+    for instruction in found.access:
+        addresses = [None if place is None else place * size for place in instruction]
+        total += wavefronts(addresses, width)
+        least += fewest_wavefronts(addresses, width)
+    return BankReport(width, len(found.access), total, least)
+
+
+def linear_conflicts(
+    registers: LinearLayout,
+    shared: LinearLayout,
+    element_bits: int,
+    limit: int = MAX_VECTOR_BITS,
+) -> BankReport:
+    """A warp moving a tensor between registers and shared memory, both laid out over bits.
+
+    Registers are joined into vectors in whatever order suits; each element moves once.
+    """
+    access = registers.invert_and_compose(shared)
+    offsets = access.sublayout([n for n in access.in_names if n != BLOCK], [OFFSET])
+    return report(linear_access(offsets, element_bits, limit), element_bits)
+
+
+def fragment_conflicts(
+    fragment: Fragment,
+    shared: Layout,
+    element_bits: int,
+    limit: int = MAX_VECTOR_BITS,
+    warp: int = 0,
+) -> BankReport:
+    """A warp moving its part of a fragment, registers joined in the order they have."""
+    return report(fragment_access(fragment, shared, element_bits, limit, warp), element_bits)
+
+
+def matrix_conflicts(
+    move: MatrixMove,
+    shared: Layout,
+    element_bits: int,
+    row: int = 0,
+    column: int = 0,
+) -> BankReport:
+    """One ``ldmatrix`` or ``stmatrix`` on a tile, from this element on: 8 rows at a time."""
+    size, unit = element_bits // 8, MAX_VECTOR_BITS // element_bits
+    total = 0
+    for matrix in range(move.count):
+        addresses: list[int | None] = []
+        for lane in range(matrix * SIDE, (matrix + 1) * SIDE):
+            down, units = move.address(lane)
+            addresses.append(size * shared.offset(row + down, column + units * unit))
+        total += wavefronts(addresses, MAX_VECTOR_BITS // 8)
+    return BankReport(MAX_VECTOR_BITS // 8, 1, total, move.count)

@@ -1,0 +1,12 @@
+"""Layouts that instructions of NVIDIA GPUs dictate: who holds what, and how memory must look.
+
+==================  =====================================================================
+``mma_sync``        registers of ``mma.sync`` (one warp; sm_80 and later)
+``wgmma``           registers of ``wgmma`` (four warps; sm_90a)
+``matrix_moves``    ``ldmatrix`` and ``stmatrix`` (8 x 8 matrices between shared memory and lanes)
+``swizzle``         how TMA and ``wgmma`` exchange 16-byte units in shared memory
+``descriptors``     the 64 bits by which ``wgmma`` finds an operand in shared memory
+==================  =====================================================================
+
+Sources are the sections of the PTX ISA that the modules name; widths are in bits of the element.
+"""

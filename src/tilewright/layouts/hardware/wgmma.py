@@ -1,0 +1,108 @@
+"""Fragments of ``wgmma``: 128 threads, 64 rows, N up to 256.
+
+PTX ISA, "Register Fragments" of ``wgmma.mma_async``. Each of the four warps has 16 of the 64 rows,
+laid out as in ``mma.sync``; the accumulator goes on along N, eight columns at a time, and A (when
+it comes from registers) along K. B always lies in shared memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.layouts.fragment import Fragment
+
+ROWS = 64
+THREADS = 128
+DEPTH_BYTES = 32
+"""K of one instruction: 16 elements of 16 bits, 8 of tf32, 32 of one byte."""
+
+N_STEP = 8
+N_LIMIT = 256
+
+
+def wgmma_depth(element_bits: int) -> int:
+    """K of one instruction."""
+    if element_bits not in (8, 16, 32):
+        raise ValueError(f"wgmma takes elements of 8, 16 or 32 bits, not of {element_bits}")
+    return DEPTH_BYTES * 8 // element_bits
+
+
+def is_wgmma_width(n: int, integer: bool = False) -> bool:
+    """Whether an instruction with this N exists; integers have fewer of them."""
+    if n % N_STEP or not 0 < n <= N_LIMIT:
+        return False
+    return not integer or n % 16 == 0 or n in (8, 24)
+
+
+def widest_wgmma(columns: int, integer: bool = False) -> int | None:
+    """The largest N that divides a tile's columns; None if wgmma cannot cover it."""
+    fitting = [
+        n
+        for n in range(N_STEP, min(columns, N_LIMIT) + 1, N_STEP)
+        if columns % n == 0 and is_wgmma_width(n, integer)
+    ]
+    return max(fitting, default=None)
+
+
+def wgmma_d(n: int) -> Fragment:
+    """The accumulator of one instruction, 64 x n."""
+    if not is_wgmma_width(n):
+        raise ValueError(f"wgmma has no N = {n}: a multiple of 8 up to 256")
+
+    def thread(i: Any, j: Any) -> Any:
+        return i // 16 * 32 + i % 8 * 4 + j % 8 // 2
+
+    def register(i: Any, j: Any) -> Any:
+        return j % 2 + 2 * (i // 8 % 2) + 4 * (j // 8)
+
+    return Fragment((ROWS, n), thread, register)
+
+
+def wgmma_a(element_bits: int) -> Fragment:
+    """The operand A of one instruction, when it comes from registers."""
+    width = 32 // element_bits
+
+    def thread(i: Any, j: Any) -> Any:
+        return i // 16 * 32 + i % 8 * 4 + j // width % 4
+
+    def register(i: Any, j: Any) -> Any:
+        return j % width + width * (i // 8 % 2) + 2 * width * (j // (4 * width))
+
+    return Fragment((ROWS, wgmma_depth(element_bits)), thread, register)
+
+
+def wgmma_accumulator(
+    shape: tuple[int, int], groups: tuple[int, int] = (1, 1), n: int | None = None
+) -> Fragment:
+    """The accumulator of a block's tile over one or more groups of four warps.
+
+    Each group has one rectangle of the tile, and in it instructions of 64 x n (by default the
+    widest that fits) row by row. Groups follow row by row.
+    """
+    rows, columns = shape[0] // groups[0], shape[1] // groups[1]
+    chosen = n or widest_wgmma(columns)
+    if chosen is None or rows % ROWS or columns % chosen or rows * groups[0] != shape[0]:
+        raise ValueError(f"{rows} x {columns} for each group is not made of 64 x {n or '8n'} tiles")
+    inside = (rows // ROWS, columns // chosen)
+    return wgmma_d(chosen).repeat(inside).repeat(groups, on_threads=True)
+
+
+def wgmma_operand_a(
+    shape: tuple[int, int], element_bits: int, groups: tuple[int, int] = (1, 1)
+) -> Fragment:
+    """A of a block's product in registers; groups that share rows hold copies."""
+    base = wgmma_a(element_bits)
+    rows = shape[0] // groups[0]
+    if rows % ROWS or shape[1] % base.shape[1] or rows * groups[0] != shape[0]:
+        raise ValueError(f"{shape[0]} x {shape[1]} is not made of {ROWS} x {base.shape[1]} tiles")
+    whole = base.repeat((rows // ROWS, shape[1] // base.shape[1]))
+    whole = whole.repeat((groups[0], 1), on_threads=True)
+    copies = groups[1]
+    if copies == 1:
+        return whole
+
+    def thread(i: Any, j: Any, replica: Any) -> Any:
+        found = whole.thread(i, j)
+        return found % THREADS + THREADS * (found // THREADS * copies + replica)
+
+    return Fragment(shape, thread, whole.index, copies)

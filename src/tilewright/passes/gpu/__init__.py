@@ -1,0 +1,1 @@
+"""From whole tile ops to what each thread does: one file a pass, in the order of `pipeline`."""

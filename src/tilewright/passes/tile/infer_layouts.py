@@ -1,0 +1,60 @@
+"""`infer-layouts`: every fragment gets its threads and registers, every loop its threads.
+
+`specs/passes.md` S7. The work is done by `analysis.layout_inference`, which returns a plan; this
+pass has it checked and writes it down: layouts on allocations and parallel loops, the instruction
+and the partition on products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from tilewright.analysis.layout_inference.plan import LayoutPlan
+from tilewright.analysis.layout_inference.solver import Solver, kernels
+from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile.mixed import integers_attr
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+
+
+@dataclass(frozen=True)
+class InferLayouts(Pass):
+    """Choose layouts for fragments, shared buffers and parallel loops."""
+
+    name = "infer-layouts"
+
+    wgmma: bool = True
+    """Whether products may use warp-group instructions."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            plan = Solver(kernel, engine, arch_of(kernel), self.wgmma).solve()
+            if plan is None:
+                return
+            try:
+                apply(plan)
+            except NotALayout as error:
+                engine.error(kernel, f"a layout cannot be written as a formula: {error}", "TW2022")
+                return
+
+
+def apply(plan: LayoutPlan) -> None:
+    """Write the plan on the ops."""
+    for buffer, table in plan.fragments.items():
+        assert isinstance(buffer.owner, AllocOp)
+        buffer.owner.properties["layout"] = table.attribute()
+    for buffer, swizzle in plan.shared.items():
+        assert isinstance(buffer.owner, AllocOp)
+        buffer.owner.properties["layout"] = swizzle.attribute(shape_of(buffer.type)[:-2])
+    for loop, table in plan.loops.items():
+        loop.properties["layout"] = table.attribute()
+    for op, product in plan.products.items():
+        op.attributes[nv_names.INSTRUCTION] = StringAttr(product.instruction)
+        op.attributes[nv_names.WARPS] = integers_attr(product.warps)
+        op.attributes[nv_names.SHAPE] = integers_attr(product.shape)
