@@ -1,0 +1,59 @@
+"""Layout expressions as index arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.arith import AddiOp, DivuiOp, MuliOp, RemuiOp, SubiOp, XoriOp
+from tilewright.dialects.tile.expressions import Binary, Constant, Coordinate, LayoutExpr
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.tile.code import Code
+
+_OPS: Mapping[str, type[Operation]] = {
+    "+": AddiOp,
+    "-": SubiOp,
+    "*": MuliOp,
+    "floordiv": DivuiOp,
+    "mod": RemuiOp,
+    "xor": XoriOp,
+}
+
+
+def written(code: Code, expression: LayoutExpr, coordinates: Sequence[Mixed]) -> Mixed:
+    """The value of an expression at `coordinates`: a number where all it needs is known."""
+    if isinstance(expression, Constant):
+        return expression.value
+    if isinstance(expression, Coordinate):
+        return coordinates[expression.index]
+    assert isinstance(expression, Binary)
+    left = written(code, expression.left, coordinates)
+    right = written(code, expression.right, coordinates)
+    return combined(code, expression.operator, left, right)
+
+
+def combined(code: Code, operator: str, left: Mixed, right: Mixed) -> Mixed:
+    """Two numbers or values with an operator of layouts between them."""
+    if isinstance(left, int) and isinstance(right, int):
+        found = Binary(operator, Constant(left), Constant(right)).evaluate(())
+        assert isinstance(found, int)
+        return found
+    if operator in ("+", "xor") and left == 0:
+        return right
+    if operator in ("+", "-", "xor") and right == 0:
+        return left
+    if operator == "*" and (left == 0 or right == 0):
+        return 0
+    if operator in ("*", "floordiv") and right == 1:
+        return left
+    if operator == "*" and left == 1:
+        return right
+    if operator == "mod" and right == 1:
+        return 0
+    op = _OPS[operator](code.index(left), code.index(right))  # pyright: ignore[reportCallIssue]
+    return code.add(op).results[0]
+
+
+def value(code: Code, number: Mixed) -> SSAValue:
+    return code.index(number)

@@ -1,0 +1,198 @@
+"""Where the buffers of a kernel are at thread level.
+
+A fragment becomes an array of each thread's registers; a shared buffer one run of elements, in the
+order that its layout says. Both are made where the tile-level allocation was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference.scopes import Threads, threads_of
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.gpu import ThreadIdOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import AllocOp, KernelOp, Space, SpaceAttr, space_of
+from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
+from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
+from tilewright.dialects.tile.maps import LayoutMap
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.regions import RegionOp, ViewOp
+from tilewright.dialects.tile.slots import SlotOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.passes.gpu.lower.expressions import combined, written
+from tilewright.passes.tile.code import Code
+
+ACCESS_BYTES = 16
+SWIZZLED_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Registers:
+    """A fragment: each thread's share, and who has which element."""
+
+    buffer: SSAValue
+    table: Table
+
+
+@dataclass(frozen=True)
+class SharedMap:
+    """Where the elements of a shared buffer lie, counted from its start."""
+
+    shape: tuple[int, ...]
+    results: tuple[LayoutExpr, ...]
+    physical: tuple[int, ...]
+    swizzle: int = 0
+    """The width of the pattern in bytes, where tensor cores and the copy engine know it."""
+
+    @property
+    def size(self) -> int:
+        return prod(self.physical)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether elements lie row after row."""
+        return self.results == tuple(Coordinate(axis) for axis in range(len(self.shape)))
+
+    def offset(self, code: Code, indices: Sequence[Mixed]) -> Mixed:
+        """The place of an element."""
+        place: Mixed = 0
+        for expression, size in zip(self.results, self.physical, strict=True):
+            place = combined(code, "*", place, size)
+            place = combined(code, "+", place, written(code, expression, indices))
+        return place
+
+    def version(self) -> SharedMap:
+        """The map of one version, of a buffer with several along its first dimension."""
+        lowered = tuple(_shifted(each) for each in self.results[1:])
+        return SharedMap(self.shape[1:], lowered, self.physical[1:], self.swizzle)
+
+
+def _shifted(expression: LayoutExpr) -> LayoutExpr:
+    from tilewright.dialects.tile.expressions import as_expr
+
+    count = 8
+    return as_expr(expression.evaluate([Coordinate(axis - 1) for axis in range(count)]))
+
+
+@dataclass(frozen=True)
+class SharedPart:
+    """A shared buffer, or one version of it."""
+
+    buffer: SSAValue
+    start: Mixed
+    """The place of its first element."""
+    map: SharedMap
+
+    def place(self, code: Code, indices: Sequence[Mixed]) -> Mixed:
+        return combined(code, "+", self.start, self.map.offset(code, indices))
+
+
+@dataclass
+class Places:
+    """The buffers of one kernel, and its threads."""
+
+    kernel: KernelOp
+    registers: dict[SSAValue, Registers] = field(default_factory=dict[SSAValue, Registers])
+    shared: dict[SSAValue, SharedPart] = field(default_factory=dict[SSAValue, SharedPart])
+    _thread: SSAValue | None = None
+
+    def prepare(self) -> None:
+        """Make the thread-level buffers."""
+        first = self.kernel.body.block.first_op
+        assert first is not None
+        self._thread = Code(first).add(ThreadIdOp("x")).results[0]
+        self._thread.name_hint = "tid"
+        for op in list(self.kernel.walk()):
+            if isinstance(op, AllocOp):
+                self._alloc(op)
+
+    def _alloc(self, op: AllocOp) -> None:
+        element = element_type_of(op.result.type)
+        if op.space is Space.FRAGMENT:
+            assert isinstance(op.layout, FragmentAttr), "layouts have been inferred"
+            table = Table.from_map(op.layout.data)
+            type = _flat_type(element, table.num_registers, Space.LOCAL)
+            new = AllocOp(type, name=op.buffer_name)
+            Code(op).add(new)
+            self.registers[op.result] = Registers(new.result, table)
+        elif op.space.is_shared:
+            map = _shared_map(op)
+            new = AllocOp(_flat_type(element, map.size, op.space), name=op.buffer_name)
+            Code(op).add(new)
+            align = ACCESS_BYTES if map.is_plain else SWIZZLED_BYTES
+            new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)
+            self.shared[op.result] = SharedPart(new.result, 0, map)
+
+    def thread(self, code: Code, threads: Threads) -> Mixed:
+        """The number of the running thread among `threads`."""
+        assert self._thread is not None
+        return code.minus(self._thread, threads.first)
+
+    def thread_at(self, code: Code, op: Operation) -> Mixed:
+        return self.thread(code, threads_of(op))
+
+    def shared_part(self, code: Code, buffer: SSAValue) -> SharedPart:
+        """The shared memory that a buffer, a version or a view stands for."""
+        found = self.shared.get(buffer)
+        if found is not None:
+            return found
+        owner = buffer.owner
+        if isinstance(owner, SlotOp):
+            ring = self.shared_part(code, owner.ring)
+            inside = ring.map.version()
+            start = combined(code, "*", owner.index, inside.size)
+            return SharedPart(ring.buffer, combined(code, "+", ring.start, start), inside)
+        if isinstance(owner, ViewOp):
+            return self._view(code, owner)
+        if isinstance(owner, RegionOp):
+            raise AssertionError("regions are looked through by who uses them")
+        raise AssertionError(f"no shared memory: {buffer.type}")
+
+    def _view(self, code: Code, op: ViewOp) -> SharedPart:
+        part = self.shared_part(code, op.source)
+        shape = shape_of(op.result.type)
+        same = element_type_of(op.source.type) == element_type_of(op.result.type)
+        if not part.map.is_plain or not same:
+            raise NotImplementedError("a view of a swizzled buffer")
+        return SharedPart(part.buffer, part.start, plain(shape))
+
+
+def plain(shape: Sequence[int]) -> SharedMap:
+    """Elements row after row."""
+    sizes = tuple(shape)
+    return SharedMap(sizes, tuple(Coordinate(axis) for axis in range(len(sizes))), sizes)
+
+
+def _shared_map(op: AllocOp) -> SharedMap:
+    shape = shape_of(op.result.type)
+    if not isinstance(op.layout, LayoutAttr):
+        return plain(shape)
+    map: LayoutMap = op.layout.data
+    places = map.evaluate(*np.indices(shape))
+    physical = tuple(int(np.max(each)) + 1 for each in places)
+    swizzle = op.attributes.get(nv_names.SWIZZLE)
+    width = swizzle.value.data if isinstance(swizzle, IntegerAttr) else 0
+    return SharedMap(shape, map.results, physical, width)
+
+
+def _flat_type(element: object, size: int, space: Space) -> MemRefType:
+    from xdsl.ir import Attribute
+
+    assert isinstance(element, Attribute)
+    return MemRefType(element, (size,), NoneAttr(), SpaceAttr(space))
+
+
+def is_registers(value: SSAValue) -> bool:
+    return space_of(value.type) is Space.FRAGMENT
+
+
+def bytes_of(value: SSAValue) -> int:
+    """Bytes of an element."""
+    return bit_width(element_type_of(value.type)) // 8

@@ -1,0 +1,160 @@
+"""A product by warp groups: descriptors of operands in shared memory, accumulators in registers."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.scopes import GROUP
+from tilewright.dialects.arith import ConstantOp, XoriOp
+from tilewright.dialects.nv import (
+    MatrixOp,
+    WgmmaCommitOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilewright.dialects.tile import GemmOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.layouts.hardware.descriptors import OperandTile
+from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.places import Places, SharedPart
+from tilewright.passes.tile.code import Code
+
+
+def lower_wgmma(op: GemmOp, product: Product, places: Places) -> None:
+    """Replace a product by the instructions of one warp group."""
+    code = Code(op)
+    m, n, k = op.mnk
+    down, across = product.groups
+    rows, columns = m // down, n // across
+    tid = places.thread_at(code, op)
+    group = combined(code, "floordiv", tid, GROUP) if down * across > 1 else 0
+    first_row = combined(code, "floordiv", group, across) if across > 1 else group
+    first_column = combined(code, "mod", group, across) if across > 1 else 0
+    if down == 1:
+        first_row = 0
+    _, width, depth = product.shape
+    a = _operand(code, places, op.a, is_k_major=op.transpose_a is None)
+    b = _operand(code, places, op.b, is_k_major=op.transpose_b is not None)
+    assert b is not None
+    if a is not None:
+        a = a.moved(code, first_row, rows)
+    b = b.moved(code, first_column, columns)
+    accumulators = places.registers[base_of(op.c)].buffer
+    keeps = _keeps(code, op)
+    code.add(WgmmaFenceOp())
+    for row in range(rows // 64):
+        for column in range(columns // width):
+            for step in range(k // depth):
+                tile = row * (columns // width) + column
+                _issue(
+                    code,
+                    op,
+                    (64, width, depth),
+                    a.descriptor(code, row * 64, step * depth) if a is not None else None,
+                    (row * (k // depth) + step) * (64 * depth // GROUP),
+                    b.descriptor(code, column * width, step * depth),
+                    (accumulators, tile * (64 * width // GROUP)),
+                    keeps if step == 0 else None,
+                    places,
+                )
+    code.add(WgmmaCommitOp())
+    if op.asynchronous is None:
+        code.add(WgmmaWaitOp(0))
+    code.rewriter.erase(op)
+
+
+def _keeps(code: Code, op: GemmOp) -> SSAValue | None:
+    """Whether the first step adds to what was there; None if it does."""
+    if op.clear is not None:
+        return code.add(ConstantOp.of(0, i1)).results[0]
+    if op.clear_if is not None:
+        true = code.add(ConstantOp.of(1, i1)).results[0]
+        return code.add(XoriOp(op.clear_if, true)).results[0]
+    return None
+
+
+def _issue(
+    code: Code,
+    op: GemmOp,
+    shape: tuple[int, int, int],
+    a: SSAValue | None,
+    a_register: int,
+    b: SSAValue,
+    accumulators: tuple[SSAValue, int],
+    keeps: SSAValue | None,
+    places: Places,
+) -> None:
+    types = (element_type_of(op.a.type), element_type_of(op.b.type))
+    acc = (accumulators[0], code.index(accumulators[1]))
+    if a is not None:
+        code.add(
+            WgmmaOp(
+                a,
+                b,
+                acc,
+                shape,
+                types,
+                scale_d=keeps,
+                transposed_a=op.transpose_a is not None,
+                transposed_b=op.transpose_b is None,
+            )
+        )
+        return
+    registers = places.registers[base_of(op.a)].buffer
+    code.add(
+        WgmmaOp(
+            registers,
+            b,
+            acc,
+            shape,
+            types,
+            a_index=code.index(a_register),
+            scale_d=keeps,
+            transposed_b=op.transpose_b is None,
+        )
+    )
+
+
+class _Operand:
+    """A tile in shared memory, from which instructions take parts."""
+
+    def __init__(self, part: SharedPart, tile: OperandTile, start: Mixed) -> None:
+        self.part = part
+        self.tile = tile
+        self.start = start
+
+    def moved(self, code: Code, number: Mixed, extent: int) -> _Operand:
+        """The part of group `number`, `extent` rows (or columns) further for each."""
+        if number == 0:
+            return self
+        step = self.tile.offset_of(extent, 0) * 8 // self.tile.element_bits
+        start = combined(code, "+", self.start, combined(code, "*", number, step))
+        return _Operand(self.part, self.tile, start)
+
+    def descriptor(self, code: Code, mn: int, k: int) -> SSAValue:
+        found = self.tile.operand(0, mn, k)
+        offset = found.start * 8 // self.tile.element_bits
+        index = code.index(combined(code, "+", self.start, offset))
+        made = MatrixOp(
+            self.part.buffer,
+            index,
+            swizzle=found.swizzle,
+            leading=found.leading,
+            stride=found.stride,
+        )
+        return code.add(made).results[0]
+
+
+def _operand(code: Code, places: Places, value: SSAValue, *, is_k_major: bool) -> _Operand | None:
+    if space_of(value.type) is Space.FRAGMENT:
+        return None
+    part = places.shared_part(code, value)
+    rows, columns = shape_of(value.type)[-2:]
+    bits = bit_width(element_type_of(value.type))
+    tile = OperandTile(rows, columns, bits, part.map.swizzle, is_k_major)
+    return _Operand(part, tile, part.start)

@@ -1,0 +1,103 @@
+"""`lower-tile-ops`: from whole tiles to what each thread does.
+
+`specs/passes.md` S8. Fragments become registers, shared buffers runs of elements in the order of
+their layout; loops, products, reductions and copies are written for the running thread, with the
+instructions that earlier passes have chosen. Guards, barriers and wide accesses come after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    ReduceOp,
+    RegionOp,
+    Space,
+)
+from tilewright.dialects.tile.mixed import integers
+from tilewright.dialects.tile.slots import SlotOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
+from tilewright.passes.gpu.lower.mma import lower_mma
+from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
+from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.lower.reductions import lower_reduce
+from tilewright.passes.gpu.lower.wgmma import lower_wgmma
+from tilewright.passes.tile.code import Code
+
+
+@dataclass(frozen=True)
+class LowerTileOps(Pass):
+    """Write tile ops as code of one thread."""
+
+    name = "lower-tile-ops"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            places = Places(kernel)
+            places.prepare()
+            for op in list(kernel.walk()):
+                try:
+                    _lower(op, places)
+                except NotALayout as error:
+                    engine.error(
+                        op, f"this cannot be written for single threads: {error}", "TW2022"
+                    )
+                    return
+            _clean_up(kernel)
+
+
+def _lower(op: Operation, places: Places) -> None:
+    if isinstance(op, ParallelOp):
+        lower_parallel(op, places)
+    elif isinstance(op, GemmOp):
+        product = product_of(op)
+        (lower_wgmma if product.instruction == "wgmma" else lower_mma)(op, product, places)
+    elif isinstance(op, ReduceOp):
+        lower_reduce(op, places)
+    elif isinstance(op, AsyncCopyOp):
+        lower_async_copy(op, places)
+    elif isinstance(op, (MBarrierArriveExpectTxOp, MBarrierExpectTxOp)):
+        _by_leader(op, places)
+
+
+def _by_leader(op: Operation, places: Places) -> None:
+    """One thread announces the bytes of a copy that one thread starts."""
+    code = Code(op)
+    inside = opened(code, leader(code, places, op))
+    op.detach()
+    inside.add(op)
+
+
+def product_of(op: GemmOp) -> Product:
+    """What layout inference has decided about a product."""
+    instruction = op.attributes[nv_names.INSTRUCTION]
+    assert isinstance(instruction, StringAttr)
+    warps, shape = (integers(op.attributes[each]) for each in (nv_names.WARPS, nv_names.SHAPE))  # pyright: ignore[reportArgumentType]
+    return Product(instruction.data, (warps[0], warps[1]), (shape[0], shape[1], shape[2]))
+
+
+def _clean_up(kernel: KernelOp) -> None:
+    """Views and tile-level buffers that nothing uses any more."""
+    for op in reversed(list(kernel.walk())):
+        is_old = isinstance(op, (RegionOp, SlotOp)) or (
+            isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
+        )
+        is_dead = is_old or (isinstance(op, AllocOp) and op.space.is_shared)
+        if is_dead and not any(True for result in op.results for _ in result.uses):
+            op.detach()
+            op.erase()
