@@ -29,3 +29,9 @@ WARPS = "nv.warps"
 """Two integers: warps along the rows and the columns of the product."""
 SHAPE = "nv.shape"
 """Three integers: rows, columns and depth of one instruction."""
+
+# Shared buffers at thread level.
+ALIGN = "nv.align"
+"""Integer: the multiple of bytes at which the buffer has to begin."""
+SWIZZLE = "nv.swizzle"
+"""Integer: the layout is the hardware's swizzle of so many bytes."""

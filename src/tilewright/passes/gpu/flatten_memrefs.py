@@ -1,0 +1,147 @@
+"""`flatten-memrefs`: one number addresses an element of a tensor.
+
+    memref.load %A[%i, %j] : memref<?x64xf16>    ->    memref.load %A1[%i * 64 + %j]
+
+Extents that only the run knows become arguments of the kernel when it is outlined
+(`specs/passes.md` C2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    i64,
+)
+from xdsl.dialects.memref import CollapseShapeOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.nv import AsyncMoveOp, MoveOp
+from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.tile.code import Code
+
+
+@dataclass(frozen=True)
+class FlattenMemrefs(Pass):
+    """Address elements by one number."""
+
+    name = "flatten-memrefs"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        flat: dict[SSAValue, SSAValue] = {}
+        for op in list(module.walk()):
+            if isinstance(op, LoadOp) and _is_deep(op.memref):
+                place = _place(Code(op), op.memref, op.indices)
+                new: Operation = LoadOp(_flat(op.memref, flat, op), [place])
+            elif isinstance(op, StoreOp) and _is_deep(op.memref):
+                place = _place(Code(op), op.memref, op.indices)
+                new = StoreOp(op.value, _flat(op.memref, flat, op), [place])
+            elif isinstance(op, (MoveOp, AsyncMoveOp)):
+                new = _move(op, flat)
+            else:
+                continue
+            code = Code(op)
+            code.add(new)
+            code.rewriter.replace_op(op, [], list(new.results))
+
+
+def _is_deep(buffer: SSAValue) -> bool:
+    return len(shape_of(buffer.type)) != 1 or space_of(buffer.type) is Space.GLOBAL
+
+
+def _move(op: MoveOp | AsyncMoveOp, flat: dict[SSAValue, SSAValue]) -> Operation:
+    code = Code(op)
+    sides: list[tuple[SSAValue, list[SSAValue]]] = []
+    for buffer, indices in ((op.src, op.src_indices), (op.dst, op.dst_indices)):
+        if _is_deep(buffer):
+            sides.append((_flat(buffer, flat, op), [_place(code, buffer, indices)]))
+        else:
+            sides.append((buffer, list(indices)))
+    (src, at), (dst, to) = sides
+    if isinstance(op, AsyncMoveOp):
+        return AsyncMoveOp(src, at, dst, to, op.width, op.valid)
+    return MoveOp(src, at, dst, to, op.width)
+
+
+def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SSAValue:
+    """The same memory as a run of elements."""
+    if buffer in flat:
+        return flat[buffer]
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    shape = shape_of(type)
+    size = 1
+    for extent in shape:
+        size = DYNAMIC_INDEX if DYNAMIC_INDEX in (extent, size) else size * extent
+    if len(shape) == 1 and isinstance(type.layout, NoneAttr):
+        flat[buffer] = buffer
+        return buffer
+    if isinstance(buffer.owner, AllocOp) and buffer.owner.space.is_per_thread:
+        alloc = buffer.owner
+        new_type = MemRefType(element_type_of(type), (size,), NoneAttr(), type.memory_space)
+        made = Code(alloc).add(AllocOp(new_type, name=alloc.buffer_name)).results[0]
+        flat[buffer] = made
+        return made
+    new_type = MemRefType(element_type_of(type), (size,), NoneAttr(), type.memory_space)
+    cast = CollapseShapeOp(
+        operands=[buffer],
+        result_types=[new_type],
+        properties={"reassociation": ArrayAttr([_all_axes(len(shape))])},
+    )
+    _after(buffer, cast)
+    cast.result.name_hint = buffer.name_hint
+    flat[buffer] = cast.result
+    return cast.result
+
+
+def _all_axes(rank: int) -> ArrayAttr[IntegerAttr]:
+    return ArrayAttr([IntegerAttr(axis, i64) for axis in range(rank)])
+
+
+def _after(buffer: SSAValue, op: Operation) -> None:
+    owner = buffer.owner
+    if isinstance(owner, Operation):
+        block = owner.parent
+        assert block is not None
+        block.insert_op_after(op, owner)
+    else:
+        first = owner.first_op
+        assert first is not None
+        owner.insert_op_before(op, first)
+
+
+def _place(code: Code, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+    """The number of an element."""
+    place: Mixed = 0
+    strides = _strides(code, buffer)
+    for index, stride in zip(indices, strides, strict=True):
+        place = combined(code, "+", place, combined(code, "*", index, stride))
+    return code.index(place)
+
+
+def _strides(code: Code, buffer: SSAValue) -> list[Mixed]:
+    shape = shape_of(buffer.type)
+    found: list[Mixed] = []
+    total: Mixed = 1
+    for axis in reversed(range(len(shape))):
+        found.append(total)
+        extent: Mixed = shape[axis]
+        if extent == DYNAMIC_INDEX:
+            if axis == 0:
+                break
+            extent = code.add(DimOp(buffer, code.index(axis))).results[0]
+        total = combined(code, "*", total, extent)
+    return found[::-1]

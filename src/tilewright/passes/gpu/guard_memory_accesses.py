@@ -1,0 +1,143 @@
+"""`guard-memory-accesses`: what would leave a tensor reads as a safe value, and is not written.
+
+    %v = memref.load %A[%r, %c]    ->    %ok = %r < %M and %c < %K
+                                         %v = scf.if %ok { load } else { safe value }
+
+Only conditions that cannot be proved are tested (`specs/passes.md` S11). Copies by TMA need none:
+the engine knows the extents of its tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.nv import AsyncMoveOp
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.tile import Space, names, space_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.code import Code
+
+
+@dataclass(frozen=True)
+class GuardMemoryAccesses(Pass):
+    """Test what may lie outside of a tensor before it is accessed."""
+
+    name = "guard-memory-accesses"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.walk():
+            if isinstance(function, FuncOp):
+                self._function(function, engine)
+
+    def _function(self, function: FuncOp, engine: DiagnosticEngine) -> None:
+        accesses = [op for op in function.walk() if _is_access(op)]
+        if not accesses:
+            return
+        ranges = IndexRanges(function)
+        for op in accesses:
+            if isinstance(op, LoadOp):
+                _guard_load(op, ranges)
+            elif isinstance(op, StoreOp):
+                _guard_store(op, ranges)
+            else:
+                assert isinstance(op, AsyncMoveOp)
+                _guard_async(op, ranges)
+
+
+def _is_access(op: Operation) -> bool:
+    if isinstance(op, (LoadOp, StoreOp)):
+        return space_of(op.memref.type) is Space.GLOBAL
+    return isinstance(op, AsyncMoveOp)
+
+
+def _extent(code: Code, buffer: SSAValue, axis: int) -> Mixed:
+    extent = shape_of(buffer.type)[axis]
+    return extent if extent >= 0 else code.add(DimOp(buffer, code.index(axis))).results[0]
+
+
+def missing(
+    op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], ranges: IndexRanges
+) -> SSAValue | None:
+    """The condition under which all indices are inside, as far as it is not known; or None."""
+    code = Code(op)
+    context = ranges.context(op)
+    found: SSAValue | None = None
+    for axis, index in enumerate(indices):
+        poly = ranges.poly(index)
+        extent = _extent(code, buffer, axis)
+        tests: list[SSAValue] = []
+        if not context.is_nonneg(poly):
+            tests.append(code.add(CmpiOp("sge", index, code.index(0))).results[0])
+        if context.decide(context.compare("<", poly, ranges.poly(extent))) is not True:
+            tests.append(code.add(CmpiOp("slt", index, code.index(extent))).results[0])
+        for test in tests:
+            found = test if found is None else code.add(AndiOp(found, test)).results[0]
+    return found
+
+
+def safe_value(buffer: SSAValue) -> Attribute:
+    """What a read outside of a tensor gives."""
+    element = element_type_of(buffer.type)
+    block = buffer.owner
+    if isinstance(block, Block) and isinstance(function := block.parent_op(), FuncOp):
+        given = function.argument_attributes(block.args.index(buffer)).get(names.SAFE_VALUE)
+        if isinstance(given, (FloatAttr, IntegerAttr)):
+            return given
+    return FloatAttr(0.0, element) if isinstance(element, AnyFloat) else IntegerAttr(0, element)  # pyright: ignore[reportArgumentType]
+
+
+def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
+    condition = missing(op, op.memref, op.indices, ranges)
+    if condition is None:
+        return
+    code = Code(op)
+    then, otherwise = Block(), Block()
+    loaded = LoadOp(op.memref, list(op.indices))
+    loaded.location = op.location
+    then.add_ops([loaded, YieldOp([loaded.result])])
+    safe = ConstantOp(safe_value(op.memref))
+    otherwise.add_ops([safe, YieldOp([safe.results[0]])])
+    choice = IfOp(condition, [op.result.type], Region(then), Region(otherwise))
+    code.add(choice)
+    choice.results[0].name_hint = op.result.name_hint
+    code.rewriter.replace_op(op, [], [choice.results[0]])
+
+
+def _guard_store(op: StoreOp, ranges: IndexRanges) -> None:
+    condition = missing(op, op.memref, op.indices, ranges)
+    if condition is None:
+        return
+    code = Code(op)
+    block = Block([YieldOp()])
+    code.add(IfOp(condition, [], Region(block)))
+    op.detach()
+    end = block.last_op
+    assert end is not None
+    block.insert_op_before(op, end)
+
+
+def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
+    """Rows outside are filled with zeros; a row that ends inside a move is moved in part."""
+    code = Code(op)
+    *outer, last = op.src_indices
+    condition = missing(op, op.src, [*outer, last], ranges)
+    if condition is None:
+        return
+    whole, none = code.index(op.width), code.index(0)
+    valid = code.add(SelectOp(condition, whole, none)).results[0]
+    # Nothing is read where nothing is valid, but the address has to be one.
+    safe = [code.add(SelectOp(condition, each, none)).results[0] for each in (*outer, last)]
+    new = AsyncMoveOp(op.src, safe, op.dst, list(op.dst_indices), op.width, valid)
+    code.add(new)
+    code.rewriter.erase(op)

@@ -1,0 +1,240 @@
+"""`insert-thread-syncs`: threads meet before one reads what another wrote, or writes over it.
+
+A walk over the kernel keeps what shared memory was read and written since threads last met; an op
+that conflicts gets a barrier in front of it (`specs/passes.md` T4). A loop body is walked twice, so
+that the end of one turn meets the beginning of the next. Code that only some threads run is taken
+as one op, and the barrier comes in front of it. In a role it is a named barrier of its threads.
+
+What the copy engine writes is ordered by its own barriers and not looked at here; what threads
+wrote and an engine or a tensor core reads gets a fence, too, which each writer passes before the
+barrier (`specs/passes.md` G12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import (
+    AsyncMoveOp,
+    BarOp,
+    FenceProxyAsyncOp,
+    LdMatrixOp,
+    MatrixOp,
+    MoveOp,
+    StMatrixOp,
+    TmaStoreOp,
+    WgmmaOp,
+)
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+
+_FIRST_ID = 3
+_IDS = 16
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access to a shared buffer."""
+
+    buffer: SSAValue
+    is_write: bool
+    by_engine: bool = False
+
+
+@dataclass
+class Pending:
+    """What happened since threads last met."""
+
+    reads: set[SSAValue] = field(default_factory=set[SSAValue])
+    writes: set[SSAValue] = field(default_factory=set[SSAValue])
+    unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Written by threads, and not yet made visible to engines."""
+
+    def conflicts(self, touches: Iterable[Touch]) -> bool:
+        return any(
+            each.buffer in self.writes or (each.is_write and each.buffer in self.reads)
+            for each in touches
+        )
+
+    def needs_fence(self, touches: Iterable[Touch]) -> bool:
+        return any(each.by_engine and each.buffer in self.unfenced for each in touches)
+
+    def add(self, touches: Iterable[Touch]) -> None:
+        for each in touches:
+            if each.is_write:
+                self.writes.add(each.buffer)
+                self.unfenced.add(each.buffer)
+            else:
+                self.reads.add(each.buffer)
+
+    def met(self) -> None:
+        self.reads.clear()
+        self.writes.clear()
+
+    def copy(self) -> Pending:
+        return Pending(set(self.reads), set(self.writes), set(self.unfenced))
+
+    def join(self, other: Pending) -> None:
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.unfenced |= other.unfenced
+
+
+def touches_of(op: Operation) -> list[Touch]:
+    """What an op by itself does to shared memory."""
+    found: list[Touch] = []
+    for value, is_write, by_engine in _operands(op):
+        space = space_of(value.type)
+        if space is not None and space.is_shared:
+            found.append(Touch(base_of(value), is_write, by_engine))
+    return found
+
+
+def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
+    if isinstance(op, LoadOp):
+        return [(op.memref, False, False)]
+    if isinstance(op, StoreOp):
+        return [(op.memref, True, False)]
+    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp)):
+        return [(op.src, False, False), (op.dst, True, False)]
+    if isinstance(op, WgmmaOp):
+        return [
+            (each.owner.buffer, False, True)
+            for each in (op.a, op.b)
+            if isinstance(each.owner, MatrixOp)
+        ]
+    if isinstance(op, TmaStoreOp):
+        return [(op.src, False, True)]
+    return []
+
+
+@dataclass(frozen=True)
+class InsertThreadSyncs(Pass):
+    """Insert barriers between conflicting accesses to shared memory."""
+
+    name = "insert-thread-syncs"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.body.ops:
+            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+                _Walk(function, engine).run()
+
+
+class _Walk:
+    """One kernel."""
+
+    def __init__(self, function: FuncOp, engine: DiagnosticEngine) -> None:
+        self.function = function
+        self.engine = engine
+        threads = function.attributes.get(nv_names.THREADS)
+        self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
+        self.role: tuple[int, int] | None = None
+        """The barrier of the role that is being walked: its number, and its threads."""
+        self.next_id = _FIRST_ID
+
+    def run(self) -> None:
+        self._block(self.function.body.block, Pending())
+
+    def _block(self, block: Block, pending: Pending) -> None:
+        for op in list(block.ops):
+            self._op(op, pending)
+
+    def _op(self, op: Operation, pending: Pending) -> None:
+        if isinstance(op, WsOp):
+            self._roles(op, pending)
+        elif isinstance(op, ForOp) and not differs(op.lower_bound) and not differs(op.upper_bound):
+            self._loop(op, pending)
+        elif isinstance(op, IfOp) and not differs(op.condition):
+            self._choice(op, pending)
+        elif op.regions:
+            self._whole(op, pending)
+        elif isinstance(op, (BarrierOp, BarOp)):
+            pending.met()
+        else:
+            self._touch(op, touches_of(op), pending)
+
+    def _whole(self, op: Operation, pending: Pending) -> None:
+        """What not all threads run: no barrier can be inside."""
+        touches = [each for inner in op.walk() for each in touches_of(inner)]
+        self._touch(op, touches, pending)
+
+    def _touch(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
+        if not touches:
+            return
+        if pending.needs_fence(touches):
+            _before(op, FenceProxyAsyncOp())
+            pending.unfenced.clear()
+        if pending.conflicts(touches):
+            self._meet(op)
+            pending.met()
+        pending.add(touches)
+
+    def _loop(self, op: ForOp, pending: Pending) -> None:
+        body = op.body.block
+        self._block(body, pending)
+        # What the end of a turn leaves behind meets the beginning of the next.
+        self._block(body, pending)
+
+    def _choice(self, op: IfOp, pending: Pending) -> None:
+        other = pending.copy()
+        self._block(op.then_region.block, pending)
+        if op.else_region.blocks:
+            self._block(op.else_region.block, other)
+        pending.join(other)
+
+    def _roles(self, op: WsOp, pending: Pending) -> None:
+        if pending.writes:
+            _before(op, BarrierOp())
+            pending.met()
+        for role, region in zip(op.roles, op.bodies, strict=True):
+            self.role = (self.next_id, role.num_threads)
+            self.next_id += 1
+            self._block(region.block, Pending(unfenced=set(pending.unfenced)))
+            self.role = None
+
+    def _meet(self, op: Operation) -> None:
+        if self.role is None or self.role[1] == self.threads:
+            _before(op, BarrierOp())
+            return
+        _before(op, BarOp("sync", *self.role))
+
+
+def _before(op: Operation, new: Operation) -> None:
+    block = op.parent
+    assert block is not None
+    new.location = op.location
+    block.insert_op_before(new, op)
+
+
+def differs(value: SSAValue) -> bool:
+    """Whether a value may differ between the threads of a block."""
+    seen: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        owner = current.owner
+        if isinstance(owner, Block):
+            continue
+        if owner.name in ("gpu.thread_id", "nv.elect", "tile.shuffle", "tile.atomic"):
+            return True
+        if isinstance(owner, LoadOp) and space_of(owner.memref.type) is not Space.GLOBAL:
+            return True
+        if owner.regions:
+            return True
+        stack += list(owner.operands)
+    return False

@@ -1,0 +1,76 @@
+"""`lower-barriers`: barriers in shared memory are set up before anyone can meet them.
+
+    tile.alloc init [1, 128] : 2x!nv.mbarrier    ->    if tid == 0 { init both; fence }; barrier
+
+All barriers of a kernel by one thread, in one place, at its start (`specs/passes.md` G1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
+from tilewright.dialects.nv import FenceBarrierInitOp, MBarrierInitOp
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.tile import AllocOp, KernelOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.tile.code import Code
+
+_HOPPER = 90
+
+
+@dataclass(frozen=True)
+class LowerBarriers(Pass):
+    """Set up barriers at the start of a kernel."""
+
+    name = "lower-barriers"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            barriers = [
+                op for op in kernel.walk() if isinstance(op, AllocOp) and op.space.is_barrier
+            ]
+            if not barriers:
+                continue
+            if arch_of(kernel) < _HOPPER:
+                engine.error(
+                    barriers[0],
+                    "T.alloc_barrier() requires sm_90 (Hopper) or later, but the current target is "
+                    f"sm_{arch_of(kernel)}",
+                    "TW4001",
+                )
+                return
+            _initialise(kernel, barriers)
+
+
+def _initialise(kernel: KernelOp, barriers: list[AllocOp]) -> None:
+    block = kernel.body.block
+    for each in barriers:
+        each.detach()
+    first = block.first_op
+    assert first is not None
+    for each in barriers:
+        block.insert_op_before(each, first)
+    code = Code(first)
+    tid = code.add(ThreadIdOp("x")).results[0]
+    leads = code.add(CmpiOp("eq", tid, code.index(0))).results[0]
+    body = Block([YieldOp()])
+    code.add(IfOp(leads, [], Region(body)))
+    inside = code.inside(body)
+    for each in barriers:
+        for number, count in enumerate(each.arrive_counts or ()):
+            inside.add(_at(MBarrierInitOp(each.result, inside.index(number), count), each))
+    inside.add(FenceBarrierInitOp())
+    code.add(BarrierOp())
+
+
+def _at(op: Operation, origin: Operation) -> Operation:
+    op.location = origin.location
+    return op

@@ -1,0 +1,111 @@
+"""`lower-thread-reductions`: combining across threads by exchange in a warp, or shared memory.
+
+Partners within a warp exchange by shuffles, half the distance at each step. Partners in different
+warps put their values into shared memory, meet, and each reads those of its partners
+(`specs/passes.md` T2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i32, i64
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference.scopes import WARP, threads_of
+from tilewright.dialects.arith import (
+    AddfOp,
+    AddiOp,
+    AndiOp,
+    ConstantOp,
+    MaxnumfOp,
+    MaxsiOp,
+    MinnumfOp,
+    MinsiOp,
+    OriOp,
+    XoriOp,
+)
+from tilewright.dialects.gpu import ThreadIdOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import AllReduceOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import AllocOp, KernelOp, Space, SpaceAttr
+from tilewright.dialects.tile.kernel import kernel_of
+from tilewright.dialects.tile.lanes import ShuffleOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.tile.code import Code
+
+_FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
+_INTEGER: Mapping[str, type[Operation]] = {
+    "sum": AddiOp,
+    "max": MaxsiOp,
+    "min": MinsiOp,
+    "bitand": AndiOp,
+    "bitor": OriOp,
+    "bitxor": XoriOp,
+}
+
+
+@dataclass(frozen=True)
+class LowerThreadReductions(Pass):
+    """Write reductions across threads as exchanges."""
+
+    name = "lower-thread-reductions"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(module.walk()):
+            if isinstance(op, AllReduceOp):
+                _lower(op)
+
+
+def _lower(op: AllReduceOp) -> None:
+    code = Code(op)
+    value = op.value
+    threads, scale = op.threads.value.data, op.scale.value.data
+    is_power = threads & (threads - 1) == 0 and scale & (scale - 1) == 0
+    inside = 1
+    while is_power and inside < threads and inside * scale < WARP:
+        inside *= 2
+    distance = inside * scale // 2
+    while distance >= scale and inside > 1:
+        step = code.add(ConstantOp.of(distance, i32)).results[0]
+        other = code.add(ShuffleOp("xor", value, step)).results[0]
+        value = _both(code, op.kind.data, value, other)
+        distance //= 2
+    if inside < threads:
+        value = _through_memory(code, op, value, threads // inside, scale * inside)
+    code.rewriter.replace_op(op, [], [value])
+
+
+def _both(code: Code, kind: str, left: SSAValue, right: SSAValue) -> SSAValue:
+    table = _FLOAT if isinstance(left.type, AnyFloat) else _INTEGER
+    return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
+
+
+def _through_memory(
+    code: Code, op: AllReduceOp, value: SSAValue, threads: int, scale: int
+) -> SSAValue:
+    """Every thread leaves its value; each takes those of its partners."""
+    scope = threads_of(op)
+    kernel = kernel_of(op)
+    assert isinstance(kernel, KernelOp)
+    first = kernel.body.block.first_op
+    assert first is not None
+    type = MemRefType(value.type, (scope.count,), NoneAttr(), SpaceAttr(Space.SHARED))
+    buffer = Code(first).add(AllocOp(type, name="exchange"))
+    buffer.attributes[nv_names.ALIGN] = IntegerAttr(16, i64)
+    tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
+    code.add(StoreOp(value, buffer.results[0], [code.index(tid)]))
+    # The first partner: the digit of the thread number that counts them set to zero.
+    digit = combined(code, "mod", combined(code, "floordiv", tid, scale), threads)
+    start = combined(code, "-", tid, combined(code, "*", digit, scale))
+    total: SSAValue | None = None
+    for number in range(threads):
+        place = combined(code, "+", start, number * scale)
+        loaded = code.add(LoadOp(buffer.results[0], [code.index(place)])).results[0]
+        total = loaded if total is None else _both(code, op.kind.data, total, loaded)
+    assert total is not None
+    return total

@@ -1,0 +1,257 @@
+"""`outline-kernels`: the body of a kernel becomes a function of the device, launched by the host.
+
+    tile.kernel (%bx) in (%g) threads(128) {..}    ->    func.func @k_kernel(...) {nv.kernel}
+                                                         nv.launch @k_kernel grid(%g, 1, 1) args(...)
+
+What the body uses from outside becomes an argument; constants are written again inside. Extents
+of tensors are read by the host. The order in which blocks walk over the grid (the raster) is
+computed from the numbers the hardware gives (`specs/passes.md` H2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tilewright.dialects.arith import (
+    AddiOp,
+    CmpiOp,
+    ConstantOp,
+    DivuiOp,
+    MinuiOp,
+    MuliOp,
+    RemuiOp,
+    SelectOp,
+    SubiOp,
+)
+from tilewright.dialects.func import FuncOp, ReturnOp
+from tilewright.dialects.gpu import BlockIdOp
+from tilewright.dialects.memref import DimOp, StoreOp
+from tilewright.dialects.nv import LaunchOp, MoveOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import KernelOp, Space, names, space_of
+from tilewright.dialects.tile.base import number_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.code import Code
+
+_AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class OutlineKernels(Pass):
+    """Make functions of the bodies of kernels."""
+
+    name = "outline-kernels"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in list(module.body.ops):
+            if isinstance(function, FuncOp):
+                kernels = [op for op in function.walk() if isinstance(op, KernelOp)]
+                for number, kernel in enumerate(kernels):
+                    name = f"{function.sym_name.data}_kernel"
+                    _outline(module, function, kernel, f"{name}_{number}" if number else name)
+
+
+def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) -> None:
+    _hoist_extents(kernel)
+    outside = _used_from_outside(kernel)
+    constants = [value for value in outside if _constant(value) is not None]
+    passed = [value for value in outside if _constant(value) is None]
+    block = Block(arg_types=[value.type for value in passed])
+    for value, argument in zip(passed, block.args, strict=True):
+        argument.name_hint = value.name_hint
+    launch = _launch(kernel, name, passed)
+    body = kernel.body.block
+    entry = FuncOp(name, _function_type(passed), body=Region(block))
+    block.add_op(ReturnOp())
+    code = Code(entry, block)
+    replacements: dict[SSAValue, SSAValue] = dict(zip(passed, block.args, strict=True))
+    for value in constants:
+        constant = _constant(value)
+        assert constant is not None
+        replacements[value] = code.add(ConstantOp(constant)).results[0]
+    indices = _block_indices(code, kernel, launch)
+    for argument, index in zip(body.args, indices, strict=True):
+        index.name_hint = argument.name_hint
+        argument.replace_all_uses_with(index)
+    end = block.last_op
+    assert end is not None
+    for op in list(body.ops):
+        if op.name == "tile.yield":
+            continue
+        op.detach()
+        block.insert_op_before(op, end)
+    for old, new in replacements.items():
+        for use in list(old.uses):
+            if _is_inside(use.operation, entry):
+                use.operation.operands[use.index] = new
+    entry.attributes.update(_attributes(kernel))
+    pairs = zip(passed, block.args, strict=True)
+    described = [_argument_attributes(value, argument) for value, argument in pairs]
+    entry.properties["arg_attrs"] = ArrayAttr(described)
+    module.body.block.add_op(entry)
+    entry.location = kernel.location
+    kernel.detach()
+    kernel.erase()
+
+
+def _function_type(passed: list[SSAValue]) -> tuple[list[Attribute], list[Attribute]]:
+    return [value.type for value in passed], []
+
+
+def _constant(value: SSAValue) -> Attribute | None:
+    owner = value.owner
+    return owner.properties["value"] if isinstance(owner, ConstantOp) else None
+
+
+def _hoist_extents(kernel: KernelOp) -> None:
+    """Extents of tensors are known before the kernel runs."""
+    for op in list(kernel.walk()):
+        if isinstance(op, DimOp) and not _is_inside(op.source.owner, kernel):
+            code = Code(kernel)
+            constant = op.index.owner
+            assert isinstance(constant, ConstantOp)
+            axis = code.add(ConstantOp(constant.properties["value"])).results[0]
+            copy = DimOp(op.source, axis)
+            code.add(copy)
+            copy.result.name_hint = op.result.name_hint or "extent"
+            code.rewriter.replace_op(op, [], [copy.result])
+
+
+def _is_inside(owner: Operation | Block, outer: Operation) -> bool:
+    current = owner if isinstance(owner, Operation) else owner.parent_op()
+    while current is not None:
+        if current is outer:
+            return True
+        current = current.parent_op()
+    return False
+
+
+def _used_from_outside(kernel: KernelOp) -> list[SSAValue]:
+    found: dict[SSAValue, None] = {}
+    for op in kernel.walk():
+        if op is kernel:
+            continue
+        for operand in op.operands:
+            if not _is_inside(operand.owner, kernel):
+                found.setdefault(operand)
+    return list(found)
+
+
+def _launch(kernel: KernelOp, name: str, passed: list[SSAValue]) -> LaunchOp:
+    code = Code(kernel)
+    grid = [code.index(each) for each in kernel.grid]
+    while len(grid) < len(_AXES):
+        grid.append(code.index(1))
+    launch = LaunchOp(name, grid, passed)
+    code.add(launch)
+    return launch
+
+
+def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {
+        nv_names.KERNEL: UnitAttr(),
+        nv_names.THREADS: IntegerAttr(kernel.num_threads or 128, i64),
+        nv_names.MIN_BLOCKS: IntegerAttr(number_of(kernel.min_blocks_per_sm) or 1, i64),
+    }
+    function = kernel.parent_op()
+    while function is not None and names.TARGET not in function.attributes:
+        function = function.parent_op()
+    if function is not None:
+        found[names.TARGET] = function.attributes[names.TARGET]
+    if kernel.cluster is not None:
+        found[nv_names.CLUSTER] = kernel.cluster
+    if kernel.cooperative is not None:
+        found[nv_names.COOPERATIVE] = UnitAttr()
+    if kernel.prelude is not None:
+        found[nv_names.PRELUDE] = kernel.prelude
+    return found
+
+
+def _argument_attributes(value: SSAValue, argument: SSAValue) -> DictionaryAttr:
+    found: dict[str, Attribute] = {}
+    if value.name_hint:
+        found[names.NAME] = StringAttr(value.name_hint)
+    if space_of(value.type) is Space.GLOBAL:
+        found[nv_names.RESTRICT] = UnitAttr()
+        if not _is_written(argument):
+            found[nv_names.CONST] = UnitAttr()
+    return DictionaryAttr(found)
+
+
+def _is_written(buffer: SSAValue) -> bool:
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, StoreOp) and op.memref is buffer:
+            return True
+        if isinstance(op, MoveOp) and op.dst is buffer:
+            return True
+        if op.name in ("tile.atomic", "tile.extern", "nv.bulk_store", "tile.ptr_of"):
+            return True
+        if op.name == "memref.collapse_shape" and _is_written(op.results[0]):
+            return True
+    return False
+
+
+def _block_indices(code: Code, kernel: KernelOp, launch: LaunchOp) -> list[SSAValue]:
+    """The coordinates of a block, in the order of the raster if there is one."""
+    count = len(kernel.grid)
+    raw = [code.add(BlockIdOp(axis)).results[0] for axis in _AXES[:count]]
+    if kernel.raster is None or count < 2:
+        return raw
+    raster = kernel.raster.data
+    extents = [code.index(each) for each in _inside(code, kernel)]
+    x, y = raw[0], raw[1]
+    if raster.order == "column":
+        linear = _linear(code, y, x, extents[1])
+        first, second = _walk(code, linear, extents[1], extents[0], raster.panel)
+        return [first, second, *raw[2:]]
+    linear = _linear(code, x, y, extents[0])
+    first, second = _walk(code, linear, extents[0], extents[1], raster.panel)
+    return [second, first, *raw[2:]]
+
+
+def _inside(code: Code, kernel: KernelOp) -> list[SSAValue]:
+    from tilewright.dialects.gpu import GridDimOp
+
+    found: list[SSAValue] = []
+    for axis, extent in zip(_AXES, kernel.grid, strict=False):
+        found.append(
+            code.index(extent) if isinstance(extent, int) else code.add(GridDimOp(axis)).results[0]
+        )
+    return found
+
+
+def _linear(code: Code, low: SSAValue, high: SSAValue, extent: SSAValue) -> SSAValue:
+    return code.add(AddiOp(low, code.add(MuliOp(high, extent)).results[0])).results[0]
+
+
+def _walk(
+    code: Code, linear: SSAValue, width: SSAValue, height: SSAValue, panel: int
+) -> tuple[SSAValue, SSAValue]:
+    """Row and column of a step: panels of rows, back and forth."""
+
+    def do(op: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        return code.add(op(left, right)).results[0]  # pyright: ignore[reportCallIssue]
+
+    rows = code.index(panel)
+    size = do(MuliOp, rows, width)
+    number, step = do(DivuiOp, linear, size), do(RemuiOp, linear, size)
+    first = do(MuliOp, number, rows)
+    here = do(MinuiOp, rows, do(SubiOp, height, first))
+    column, row = do(DivuiOp, step, here), do(RemuiOp, step, here)
+    back = do(SubiOp, do(SubiOp, width, code.index(1)), column)
+    odd = code.add(CmpiOp("eq", do(RemuiOp, number, code.index(2)), code.index(1))).results[0]
+    column = code.add(SelectOp(odd, back, column)).results[0]
+    return do(AddiOp, row, first), column

@@ -1,0 +1,72 @@
+"""The back half of the pipeline of `T` kernels for NVIDIA GPUs, in its order, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.canonicalize import Canonicalize
+from tilewright.passes.cse import Cse
+from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.expand_copies import ExpandCopies
+from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
+from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
+from tilewright.passes.gpu.lower_barriers import LowerBarriers
+from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
+from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
+from tilewright.passes.gpu.outline_kernels import OutlineKernels
+from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
+from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
+from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.passes.tile.infer_layouts import InferLayouts
+
+
+@dataclass(frozen=True)
+class GpuPipeline(Pass):
+    """All passes from a traced kernel to device functions that can be printed."""
+
+    name = "gpu-pipeline"
+
+    target: str = "cuda:sm_90a"
+    """What to compile for."""
+    wgmma: bool = True
+    """Whether products may use warp-group instructions."""
+    roles: bool = True
+    """Whether extra warps may issue the copies of pipelined loops."""
+
+    def passes(self) -> list[Pass]:
+        """The passes, in order."""
+        return [
+            *FrontHalf(target=self.target, roles=self.roles).passes(),
+            ExpandCopies(),
+            InferLayouts(wgmma=self.wgmma),
+            LowerTileOps(),
+            Canonicalize(),
+            Cse(),
+            GuardMemoryAccesses(),
+            VectorizeLoops(),
+            LowerBarriers(),
+            LowerThreadReductions(),
+            FlattenMemrefs(),
+            Canonicalize(),
+            Cse(),
+            OutlineKernels(),
+            PlaceSharedMemory(),
+            InsertThreadSyncs(),
+            SetWarpRegisters(),
+            Canonicalize(),
+            Cse(),
+            Dce(),
+        ]
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for each in self.passes():
+            before = engine.error_count
+            each.run(module, engine)
+            if engine.error_count > before:
+                return

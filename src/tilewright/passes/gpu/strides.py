@@ -1,0 +1,25 @@
+"""How far apart the elements of a tensor in global memory lie."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.type_utils import shape_of
+
+
+def row_strides(buffer: SSAValue) -> list[int | None]:
+    """The stride of each dimension in elements; None where only the run knows it."""
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    if isinstance(type.layout, StridedLayoutAttr):
+        return [
+            stride.data if stride is not None and hasattr(stride, "data") else None
+            for stride in type.layout.strides.data
+        ]
+    found: list[int | None] = []
+    total: int | None = 1
+    for extent in reversed(shape_of(type)):
+        found.append(total)
+        total = None if extent == DYNAMIC_INDEX or total is None else total * extent
+    return found[::-1]

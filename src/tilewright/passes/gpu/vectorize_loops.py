@@ -1,0 +1,280 @@
+"""`vectorize-loops`: a loop over lanes becomes wide accesses and arithmetic on registers.
+
+    scf.for %l = 0 to 8 {vectorize}            nv.move %A[%b] -> %stage[0] lanes(8)
+      %x = memref.load %A[%b + %l]       ->    scf.for %l = 0 to 8 {unroll}
+      memref.store f(%x), %C[%b + %l]            %y = f(stage[%l]); store %y, %out[%l]
+                                               nv.move %out[0] -> %C[%b] lanes(8)
+
+An access is made wide if its address grows by one with the lane, begins at a multiple of the
+width, and is guarded by nothing that differs between lanes (`specs/passes.md` C4). What is not wide
+stays in the loop; a remark says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.analysis.affine import Poly
+from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import MoveOp
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.tile import AllocOp, Space, SpaceAttr, names, space_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.code import Code
+
+ACCESS_BITS = 128
+
+
+@dataclass(frozen=True)
+class VectorizeLoops(Pass):
+    """Turn loops over lanes into wide accesses."""
+
+    name = "vectorize-loops"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.walk():
+            if not isinstance(function, FuncOp):
+                continue
+            loops = [op for op in function.walk() if isinstance(op, ForOp) and is_vector(op)]
+            if loops:
+                ranges = IndexRanges(function)
+                for loop in loops:
+                    _Vectors(loop, ranges, engine).run()
+
+
+def is_vector(loop: ForOp) -> bool:
+    return names.VECTORIZE in loop.attributes
+
+
+@dataclass(frozen=True)
+class Wide:
+    """An access that is made wide, and what guards it."""
+
+    op: LoadOp | StoreOp
+    guard: IfOp | None
+    base: list[SSAValue]
+    lanes: int
+
+
+class _Vectors:
+    """One loop over lanes."""
+
+    def __init__(self, loop: ForOp, ranges: IndexRanges, engine: DiagnosticEngine) -> None:
+        self.loop = loop
+        self.ranges = ranges
+        self.engine = engine
+        self.lane = loop.body.block.args[0]
+        atom = ranges.poly(self.lane).atom
+        assert atom is not None
+        self.atom = atom
+        bound = constant_value(loop.upper_bound)
+        assert isinstance(bound, IntegerAttr)
+        self.count = bound.value.data
+
+    def run(self) -> None:
+        block = self.loop.body.block
+        for op in list(block.ops):
+            if isinstance(op, (LoadOp, StoreOp)):
+                self._consider(op, None)
+            elif isinstance(op, IfOp):
+                inner = _guarded_access(op)
+                if inner is not None:
+                    self._consider(inner, op)
+        del self.loop.attributes[names.VECTORIZE]
+
+    def _consider(self, op: LoadOp | StoreOp, guard: IfOp | None) -> None:
+        space = space_of(op.memref.type)
+        if space is None or space.is_per_thread or space is Space.FRAGMENT:
+            return
+        lanes = min(self.count, ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type))))
+        while lanes > 1:
+            problem = self._problem(op, guard, lanes)
+            if problem is None:
+                self._widen(op, guard, lanes)
+                return
+            lanes //= 2
+
+    # -- may it be wide? -----------------------------------------------------------------------
+
+    def _problem(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> str | None:
+        """Why an access cannot take `lanes` lanes at once."""
+        where = guard if guard is not None else op
+        context = self.ranges.context(where)
+        *outer, last = op.indices
+        if any(self.ranges.poly(each).mentions(self.atom) for each in outer):
+            return "an outer index changes with the lane"
+        start = self.ranges.poly(last) - self.ranges.poly(self.lane)
+        if start.mentions(self.atom):
+            return "neighbouring lanes are not neighbours in memory"
+        if not context.is_multiple(start, lanes):
+            return f"the address is not known to be a multiple of {lanes} elements"
+        if not self._rows_are_aligned(op, lanes):
+            return f"rows of the tensor do not begin at multiples of {lanes} elements"
+        if guard is not None and not self._is_uniform(guard.condition, lanes):
+            return "the guard differs between lanes"
+        return None
+
+    def _rows_are_aligned(self, op: LoadOp | StoreOp, lanes: int) -> bool:
+        from tilewright.passes.gpu.strides import row_strides
+
+        context = self.ranges.context(op)
+        for stride in row_strides(op.memref)[:-1]:
+            poly = self.ranges.poly(stride) if stride is not None else None
+            if poly is None or not context.is_multiple(poly, lanes):
+                return False
+        return True
+
+    def _is_uniform(self, condition: SSAValue, lanes: int) -> bool:
+        """Whether all lanes of an access agree: ``start + lane < extent`` with multiples."""
+        owner = condition.owner
+        if not isinstance(owner, Operation):
+            return True
+        if owner.name == "arith.andi":
+            return all(self._is_uniform(each, lanes) for each in owner.operands)
+        if owner.name != "arith.cmpi":
+            return not self._mentions(owner)
+        left, right = (self.ranges.poly(each) for each in owner.operands)
+        if not left.mentions(self.atom) and not right.mentions(self.atom):
+            return True
+        return self._steps_together(left, right, owner, lanes)
+
+    def _steps_together(self, left: Poly, right: Poly, op: Operation, lanes: int) -> bool:
+        predicate = op.properties["predicate"].value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        is_upper = predicate in (2, 6)  # slt, ult: index < extent
+        is_lower = predicate in (5, 9)  # sge, uge: index >= 0
+        start = left - self.ranges.poly(self.lane)
+        context = self.ranges.context(op)
+        if start.mentions(self.atom) or right.mentions(self.atom):
+            return False
+        both = context.is_multiple(start, lanes) and context.is_multiple(right, lanes)
+        return (is_upper or is_lower) and both
+
+    def _mentions(self, op: Operation) -> bool:
+        return any(self.ranges.poly(each).mentions(self.atom) for each in op.operands)
+
+    # -- making it wide ------------------------------------------------------------------------
+
+    def _widen(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> None:
+        stage = self._stage(op)
+        code = Code(self.loop)
+        mapping = self._lane_values(op, guard)
+        if isinstance(op, LoadOp):
+            for part in range(0, self.count, lanes):
+                self._move(code, op, guard, mapping, part, lanes, stage)
+            replaced = op if guard is None else guard
+            taken = LoadOp(stage, [self.lane])
+            inside = Code(replaced)
+            inside.add(taken)
+            inside.rewriter.replace_op(replaced, [], [taken.result])
+        else:
+            replaced = op if guard is None else guard
+            Code(replaced).add(StoreOp(op.value, stage, [self.lane]))
+            self._after(op, guard, mapping, lanes, stage)
+            Code(replaced).rewriter.erase(replaced)
+
+    def _stage(self, op: LoadOp | StoreOp) -> SSAValue:
+        type = MemRefType(
+            element_type_of(op.memref.type), (self.count,), NoneAttr(), SpaceAttr(Space.LOCAL)
+        )
+        hint = f"{op.memref.name_hint or 'buffer'}_lanes"
+        return Code(self.loop).add(AllocOp(type, name=hint)).results[0]
+
+    def _lane_values(self, op: LoadOp | StoreOp, guard: IfOp | None) -> list[SSAValue]:
+        """What the addresses and the guard need: their roots in the loop."""
+        needed = list(op.indices)
+        if guard is not None:
+            needed.append(guard.condition)
+        return needed
+
+    def _move(
+        self,
+        code: Code,
+        op: LoadOp | StoreOp,
+        guard: IfOp | None,
+        needed: list[SSAValue],
+        part: int,
+        lanes: int,
+        stage: SSAValue,
+    ) -> None:
+        """One access of lanes `part` and up, with its addresses computed for the first lane."""
+        first = code.index(part)
+        values = {self.lane: first}
+        at = [self._outside(code, each, values) for each in op.indices]
+        if guard is not None:
+            condition = self._outside(code, guard.condition, values)
+            then = Block([YieldOp()])
+            otherwise: Region | None = None
+            if isinstance(op, LoadOp):
+                fill = Block([YieldOp()])
+                otherwise = Region(fill)
+                self._fill(code, fill, guard, stage, part, lanes)
+            code.add(IfOp(condition, [], Region(then), otherwise))
+            code = code.inside(then)
+        place = code.index(part)
+        if isinstance(op, LoadOp):
+            code.add(MoveOp(op.memref, at, stage, [place], lanes))
+        else:
+            code.add(MoveOp(stage, [place], op.memref, at, lanes))
+
+    def _fill(
+        self, code: Code, block: Block, guard: IfOp, stage: SSAValue, part: int, lanes: int
+    ) -> None:
+        inside = code.inside(block)
+        end = guard.else_region.block.last_op
+        assert end is not None
+        constant = constant_value(end.operands[0])
+        assert constant is not None, "what is read outside is a constant"
+        safe = inside.add(ConstantOp(constant)).results[0]
+        for lane in range(part, part + lanes):
+            inside.add(StoreOp(safe, stage, [inside.index(lane)]))
+
+    def _outside(self, code: Code, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
+        """A value of the loop computed in front of it, for another lane."""
+        if value in values:
+            return values[value]
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not self.loop.body.block:
+            return value
+        operands = {each: self._outside(code, each, values) for each in owner.operands}
+        copy = owner.clone(operands)
+        code.add(copy)
+        for old, new in zip(owner.results, copy.results, strict=True):
+            values[old] = new
+        return values[value]
+
+    def _after(
+        self,
+        op: StoreOp,
+        guard: IfOp | None,
+        needed: list[SSAValue],
+        lanes: int,
+        stage: SSAValue,
+    ) -> None:
+        """The moves of a store come behind the loop."""
+        following = self.loop.next_op
+        assert following is not None
+        code = Code(following)
+        for part in range(0, self.count, lanes):
+            self._move(code, op, guard, needed, part, lanes, stage)
+
+
+def _guarded_access(op: IfOp) -> LoadOp | StoreOp | None:
+    """The access of an `if` that `guard-memory-accesses` has made."""
+    body = [each for each in op.then_region.block.ops if not isinstance(each, YieldOp)]
+    if len(body) != 1 or not isinstance(body[0], (LoadOp, StoreOp)):
+        return None
+    access = body[0]
+    if isinstance(access, LoadOp):
+        end = op.then_region.block.last_op
+        is_yielded = end is not None and list(end.operands) == [access.result]
+        return access if is_yielded and len(op.results) == 1 else None
+    return access if not op.results else None
