@@ -35,3 +35,7 @@ ALIGN = "nv.align"
 """Integer: the multiple of bytes at which the buffer has to begin."""
 SWIZZLE = "nv.swizzle"
 """Integer: the layout is the hardware's swizzle of so many bytes."""
+
+# Loops at thread level.
+SHARE = "nv.share"
+"""Unit: the turns are one thread's iterations of a parallel loop, and touch different elements."""

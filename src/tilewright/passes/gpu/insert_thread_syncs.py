@@ -154,7 +154,7 @@ class _Walk:
     def _op(self, op: Operation, pending: Pending) -> None:
         if isinstance(op, WsOp):
             self._roles(op, pending)
-        elif isinstance(op, ForOp) and not differs(op.lower_bound) and not differs(op.upper_bound):
+        elif isinstance(op, ForOp) and _is_together(op):
             self._loop(op, pending)
         elif isinstance(op, IfOp) and not differs(op.condition):
             self._choice(op, pending)
@@ -209,6 +209,16 @@ class _Walk:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
+
+
+def _is_together(op: ForOp) -> bool:
+    """Whether all threads run a loop as often, one turn after the other.
+
+    The turns of a thread's share of a parallel loop touch different elements: they are one op.
+    """
+    if nv_names.SHARE in op.attributes:
+        return False
+    return not differs(op.lower_bound) and not differs(op.upper_bound)
 
 
 def _before(op: Operation, new: Operation) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.dialects.tile import AssumeOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
@@ -24,6 +25,19 @@ from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
+
+
+@dataclass(frozen=True)
+class DropAssumes(Pass):
+    """Forget what was promised: nobody asks any more."""
+
+    name = "drop-assumes"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(module.walk()):
+            if isinstance(op, AssumeOp):
+                op.detach()
+                op.erase()
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,7 @@ class GpuPipeline(Pass):
             PlaceSharedMemory(),
             InsertThreadSyncs(),
             SetWarpRegisters(),
+            DropAssumes(),
             Canonicalize(),
             Cse(),
             Dce(),

@@ -29,6 +29,7 @@ from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tile import ParallelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
@@ -141,9 +142,10 @@ class _Writer:
     def write(self, code: Code) -> None:
         share = self.share
         if share.turns > 1:
-            code, self.turn = counted(code, share.turns, names.UNROLL)
+            code, self.turn = counted(code, share.turns, names.UNROLL, nv_names.SHARE)
         if share.lanes > 1:
-            code, self.lane = counted(code, share.lanes, names.UNROLL, names.VECTORIZE)
+            marks = (names.UNROLL, names.VECTORIZE, nv_names.SHARE)
+            code, self.lane = counted(code, share.lanes, *marks)
         code = self._first_replica(code)
         variables = self.loop.body.block.args
         for axis, variable in enumerate(variables):

@@ -16,9 +16,10 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import Threads, threads_of
 from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.tile import AllocOp, KernelOp, Space, SpaceAttr, space_of
+from tilewright.dialects.tile import AllocOp, AssumeOp, KernelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -133,7 +134,17 @@ class Places:
     def thread(self, code: Code, threads: Threads) -> Mixed:
         """The number of the running thread among `threads`."""
         assert self._thread is not None
-        return code.minus(self._thread, threads.first)
+        if threads.first == 0:
+            return self._thread
+        if threads.first % threads.count == 0 and threads.count & (threads.count - 1) == 0:
+            return code.modulo(self._thread, threads.count)
+        number = code.index(code.minus(self._thread, threads.first))
+        # Nothing else says that only these threads come here.
+        inside = code.add(CmpiOp("ult", number, code.index(threads.count))).results[0]
+        least = code.add(CmpiOp("sge", number, code.index(0))).results[0]
+        code.add(AssumeOp(least))
+        code.add(AssumeOp(inside))
+        return number
 
     def thread_at(self, code: Code, op: Operation) -> Mixed:
         return self.thread(code, threads_of(op))

@@ -46,8 +46,10 @@ class Infix:
         type = emitter.scalar(op.results[0].type)
         if self.is_unsigned:
             name = unsigned(type.bits)
-            text = f"{name}({emitter.operand(left)}) {self.sign} {name}({emitter.operand(right)})"
-            emitter.pure(op.results[0], Text(f"{type.name}({text})"))
+            first = _unsigned_operand(emitter, left, name)
+            second = _unsigned_operand(emitter, right, name)
+            text = f"{first} {self.sign} {second}"
+            emitter.pure(op.results[0], Text(f"{_bracketed(type.name)}({text})"))
         elif type.is_float and not type.has_arithmetic:
             text = f"float({emitter.operand(left)}) {self.sign} float({emitter.operand(right)})"
             emitter.pure(op.results[0], Text(f"{type.name}({text})"))
@@ -61,10 +63,18 @@ class Infix:
             emitter.pure(op.results[0], narrow(type.name, type.bits, text))
 
 
+def _unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
+    """An operand as an unsigned number; a constant as one that says so."""
+    text = emitter.operand(value)
+    if text.isdecimal() and name == "unsigned":
+        return f"{text}u"
+    return f"({name})({text})" if " " in name else f"{name}({text})"
+
+
 def narrow(name: str, bits: int, text: Text) -> Text:
     """C++ computes small integers as `int`; the result is cut back to its type."""
     is_small = bits < 32 and name in ("signed char", "short")
-    return Text(f"{name}({text.text})") if is_small else text
+    return Text(f"{_bracketed(name)}({text.text})") if is_small else text
 
 
 @dataclass(frozen=True)

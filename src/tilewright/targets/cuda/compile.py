@@ -1,0 +1,131 @@
+"""A `T` kernel's IR to machine code: passes, source, NVRTC.
+
+    program = compile_module(module, "sm_90a")
+    program.kernels["gemm_kernel"].source, .cubin, .facts
+
+`program.host` is the function that launches them: what is left of the kernel on the host's side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import LaunchOp, TensorMapOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile.mixed import integers
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
+from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.cuda.facts import LaunchFacts, TensorMapFacts
+from tilewright.targets.cuda.nvrtc import compile_source
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """One kernel, compiled."""
+
+    source: str
+    cubin: bytes
+    facts: LaunchFacts
+    log: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The kernels of a function, and the function that launches them."""
+
+    host: FuncOp
+    kernels: Mapping[str, DeviceKernel]
+    module: ModuleOp
+
+
+def compile_module(
+    module: ModuleOp,
+    arch: str = "sm_90a",
+    *,
+    engine: DiagnosticEngine | None = None,
+    pipeline: GpuPipeline | None = None,
+    options: Sequence[str] = (),
+) -> Program:
+    """Compile a copy of `module` for a GPU; raises `CompileError` with all that is wrong."""
+    engine = engine or DiagnosticEngine()
+    lowered = module.clone()
+    (pipeline or GpuPipeline(target=f"cuda:{arch}")).run(lowered, engine)
+    engine.raise_if_errors()
+    functions = kernels_of(lowered)
+    names = {function.sym_name.data for function in functions}
+    hosts = [
+        op for op in lowered.body.ops if isinstance(op, FuncOp) and op.sym_name.data not in names
+    ]
+    kernels: dict[str, DeviceKernel] = {}
+    for function in functions:
+        source = emit_kernel(function)
+        compiled = compile_source(source.text, arch, options, name=f"{source.name}.cu")
+        facts = _facts(function, hosts[0], compiled.log)
+        kernels[source.name] = DeviceKernel(source.text, compiled.cubin, facts, compiled.log)
+    return Program(hosts[0], kernels, lowered)
+
+
+def _facts(function: FuncOp, host: FuncOp, log: str) -> LaunchFacts:
+    name = function.sym_name.data
+    launch = next(
+        op for op in host.walk() if isinstance(op, LaunchOp) and op.kernel.string_value() == name
+    )
+    arguments = function.body.block.args
+    cluster = function.attributes.get(nv_names.CLUSTER)
+    blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
+    return LaunchFacts(
+        name,
+        _number(function, nv_names.THREADS),
+        _number(function, nv_names.SHARED_BYTES),
+        tuple(_kind(argument.type) for argument in arguments),
+        tuple(
+            _map_facts(value)
+            for value, argument in zip(launch.arguments, arguments, strict=True)
+            if is_tensor_map(argument.type)
+        ),
+        (blocks[0], blocks[1], blocks[2]),
+        nv_names.COOPERATIVE in function.attributes,
+        _found(log, r"Used (\d+) registers"),
+        _found(log, r"(\d+) bytes spill stores"),
+        _found(log, r"(\d+) bytes stack frame"),
+    )
+
+
+def _number(function: FuncOp, name: str) -> int:
+    found = function.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else 0
+
+
+def _kind(type: Attribute) -> str:
+    if is_tensor_map(type):
+        return "tensormap"
+    if is_buffer(type):
+        return "ptr"
+    return "i32" if str(type) == "index" else str(type)
+
+
+def _map_facts(value: SSAValue) -> TensorMapFacts:
+    owner = value.owner
+    assert isinstance(owner, TensorMapOp)
+    element = element_type_of(owner.tensor.type)
+    return TensorMapFacts(
+        str(element),
+        bit_width(element) // 8,
+        owner.extents,
+        owner.swizzle.value.data,
+        owner.fill.data,
+    )
+
+
+def _found(log: str, pattern: str) -> int:
+    found = re.search(pattern, log)
+    return int(found[1]) if found else 0

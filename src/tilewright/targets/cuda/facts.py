@@ -1,0 +1,46 @@
+"""What a launcher has to know of a kernel, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_WARP = 32
+
+
+@dataclass(frozen=True)
+class TensorMapFacts:
+    """How a kernel wants one of its tensor maps."""
+
+    element: str
+    """The element type, as IR spells it."""
+    element_bytes: int
+    box: tuple[int, ...]
+    swizzle_bytes: int
+    fill: str = "zero"
+    cuda_type: int = 0
+    fp4_padded: bool = False
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """A kernel as a launch sees it."""
+
+    name: str
+    threads: int
+    shared: int
+    parameters: tuple[str, ...]
+    """Kinds in order: ``ptr``, ``i32``, ``f32``, ``tensormap``, ..."""
+    tensor_maps: tuple[TensorMapFacts, ...] = ()
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    cooperative: bool = False
+    registers: int = 0
+    spill_bytes: int = 0
+    stack_bytes: int = 0
+    pdl: bool = False
+    num_ctas: int = 1
+    scratch_bytes: int = 0
+    scratch_align: int = 1
+
+    @property
+    def num_warps(self) -> int:
+        return -(-self.threads // _WARP)
