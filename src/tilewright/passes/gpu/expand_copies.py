@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import CopyOp, FillOp, ParallelOp, RegionOp
+from tilewright.dialects.tile import AtomicOp, CopyOp, FillOp, ParallelOp, RegionOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.movement import TransposeOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
@@ -82,6 +82,8 @@ class ExpandCopies(Pass):
                 _expand_fill(op)
             elif isinstance(op, TransposeOp):
                 _expand_transpose(op)
+            elif isinstance(op, AtomicOp) and not op.is_element:
+                _expand_atomic(op)
 
 
 BY_ENGINE = "nv.engine"
@@ -137,4 +139,20 @@ def _expand_transpose(op: TransposeOp) -> None:
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]
     value = converted(body, loaded, element_type_of(target.buffer.type))
     body.add(StoreOp(value, target.buffer, target.element(body, position, axes)))
+    code.rewriter.erase(op)
+
+
+def _expand_atomic(op: AtomicOp) -> None:
+    assert op.value is not None
+    source, target = part_of(op.value), part_of(op.dst)
+    code = Code(op)
+    axes = target.axes or [0]
+    loop, body = _loop(code, [target.extents[axis] for axis in axes], op)
+    position = list(loop.body.block.args)
+    from_axes = source.axes or [0]
+    loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
+    value = converted(body, loaded, element_type_of(target.buffer.type))
+    indices = target.element(body, position, axes)
+    order = op.memory_order.data if op.memory_order is not None else None
+    body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
     code.rewriter.erase(op)

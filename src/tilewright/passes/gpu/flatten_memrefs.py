@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, MoveOp
-from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -49,6 +49,15 @@ class FlattenMemrefs(Pass):
             elif isinstance(op, StoreOp) and _is_deep(op.memref):
                 place = _place(Code(op), op.memref, op.indices)
                 new = StoreOp(op.value, _flat(op.memref, flat, op), [place])
+            elif isinstance(op, AtomicOp) and _is_deep(op.dst):
+                place = _place(Code(op), op.dst, op.indices)
+                new = AtomicOp(
+                    op.kind.data,
+                    _flat(op.dst, flat, op),
+                    [place],
+                    op.value,
+                    return_previous=op.previous is not None,
+                )
             elif isinstance(op, (MoveOp, AsyncMoveOp)):
                 new = _move(op, flat)
             else:

@@ -21,7 +21,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.dialects.tile import Space, names, space_of
+from tilewright.dialects.tile import AtomicOp, Space, names, space_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -49,7 +49,9 @@ class GuardMemoryAccesses(Pass):
             if isinstance(op, LoadOp):
                 _guard_load(op, ranges)
             elif isinstance(op, StoreOp):
-                _guard_store(op, ranges)
+                _guard_store(op, op.memref, ranges)
+            elif isinstance(op, AtomicOp):
+                _guard_store(op, op.dst, ranges)
             else:
                 assert isinstance(op, AsyncMoveOp)
                 _guard_async(op, ranges)
@@ -58,6 +60,8 @@ class GuardMemoryAccesses(Pass):
 def _is_access(op: Operation) -> bool:
     if isinstance(op, (LoadOp, StoreOp)):
         return space_of(op.memref.type) is Space.GLOBAL
+    if isinstance(op, AtomicOp):
+        return space_of(op.dst.type) is Space.GLOBAL
     return isinstance(op, AsyncMoveOp)
 
 
@@ -114,9 +118,9 @@ def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
     code.rewriter.replace_op(op, [], [choice.results[0]])
 
 
-def _guard_store(op: StoreOp, ranges: IndexRanges) -> None:
-    condition = missing(op, op.memref, op.indices, ranges)
-    if condition is None:
+def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) -> None:
+    condition = missing(op, buffer, op.indices, ranges)
+    if condition is None or op.results:
         return
     code = Code(op)
     block = Block([YieldOp()])

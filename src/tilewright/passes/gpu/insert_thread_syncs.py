@@ -34,7 +34,7 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import Space, space_of
+from tilewright.dialects.tile import AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -107,6 +107,8 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
         return [(op.memref, False, False)]
     if isinstance(op, StoreOp):
         return [(op.memref, True, False)]
+    if isinstance(op, AtomicOp):
+        return [(op.dst, True, False)]
     if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp)):
         return [(op.src, False, False), (op.dst, True, False)]
     if isinstance(op, WgmmaOp):

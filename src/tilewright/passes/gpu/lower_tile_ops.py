@@ -98,6 +98,11 @@ def _clean_up(kernel: KernelOp) -> None:
             isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
         )
         is_dead = is_old or (isinstance(op, AllocOp) and op.space.is_shared)
-        if is_dead and not any(True for result in op.results for _ in result.uses):
+        if is_dead and not _is_used(op):
             op.detach()
-            op.erase()
+            op.erase(safe_erase=False)
+
+
+def _is_used(op: Operation) -> bool:
+    """Whether an op that still stands somewhere uses a result."""
+    return any(use.operation.parent is not None for result in op.results for use in result.uses)

@@ -17,6 +17,7 @@ from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
+from tilewright.passes.gpu.lower_persistent import LowerPersistent
 from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
@@ -57,6 +58,7 @@ class GpuPipeline(Pass):
         """The passes, in order."""
         return [
             *FrontHalf(target=self.target, roles=self.roles).passes(),
+            LowerPersistent(),
             ExpandCopies(),
             InferLayouts(wgmma=self.wgmma),
             LowerTileOps(),

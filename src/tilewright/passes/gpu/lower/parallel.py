@@ -31,7 +31,7 @@ from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.tile import ParallelOp, Space, names, space_of
+from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
@@ -212,6 +212,8 @@ class _Writer:
         elif isinstance(op, StoreOp):
             buffer, indices = self._access(code, op)
             new = code.add(StoreOp(self.values.get(op.value, op.value), buffer, indices))
+        elif isinstance(op, AtomicOp):
+            new = self._atomic(code, op)
         elif op.regions:
             new = self._nested(code, op)
         else:
@@ -221,6 +223,24 @@ class _Writer:
         for old, result in zip(op.results, new.results, strict=True):
             result.name_hint = old.name_hint
             self.values[old] = result
+
+    def _atomic(self, code: Code, op: AtomicOp) -> Operation:
+        indices: list[Mixed] = [self.values.get(each, each) for each in op.indices]
+        buffer = op.dst
+        space = space_of(buffer.type)
+        if space is not None and space.is_shared:
+            part = self.places.shared_part(code, buffer)
+            buffer, indices = part.buffer, [part.place(code, indices)]
+        value = None if op.value is None else self.values.get(op.value, op.value)
+        new = AtomicOp(
+            op.kind.data,
+            buffer,
+            [code.index(each) for each in indices],
+            value,
+            return_previous=op.previous is not None,
+            memory_order=op.memory_order.data if op.memory_order is not None else None,
+        )
+        return code.add(new)
 
     def _end(self, code: Code, op: Operation) -> None:
         """The end of a nested block takes the place of the one it was made with."""

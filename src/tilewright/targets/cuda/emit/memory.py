@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
@@ -174,7 +175,45 @@ def _cast_buffer(emitter: Emitter, op: Operation) -> None:
     emitter.define(op.results[0], emitter.text(op.operands[0]))
 
 
+_ATOMICS: Mapping[str, str] = {
+    "add": "atomicAdd",
+    "max": "atomic_max",
+    "min": "atomic_min",
+    "and": "atomicAnd",
+    "or": "atomicOr",
+    "xor": "atomicXor",
+    "exch": "atomicExch",
+}
+
+
+def _atomic(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, AtomicOp)
+    kind, type = op.kind.data, emitter.element(op.dst)
+    place = address(emitter, op.dst, op.indices[0])
+    if kind == "load":
+        assert op.previous is not None
+        text = Text(f"*reinterpret_cast<volatile const {type.name}*>({place})")
+        emitter.constant(op.previous, text)
+        return
+    assert op.value is not None
+    value = emitter.operand(op.value)
+    if kind == "store":
+        emitter.statement(f"*reinterpret_cast<volatile {type.name}*>({place}) = {value};")
+        return
+    function = _ATOMICS[kind]
+    if function.startswith("atomic_"):
+        call = emitter.call(function, [place, value])
+    else:
+        call = f"{function}({place}, {value})"
+    if op.previous is None:
+        emitter.statement(f"{call};")
+    else:
+        emitter.constant(op.previous, Text(call))
+
+
 RULES: Mapping[str, Rule] = {
+    "tile.atomic": _atomic,
+    "memref.collapse_shape": _cast_buffer,
     "tile.alloc": _alloc,
     "memref.load": _load,
     "memref.store": _store,

@@ -505,6 +505,29 @@ _COMBINE: Mapping[str, str] = {
     "bitxor": "a ^ b",
 }
 
+_ATOMICS: Mapping[str, Function] = {
+    f"atomic_{name}": Function(
+        f"""
+__device__ __forceinline__ int atomic_{name}(int* place, int value) {{
+  return atomic{name.capitalize()}(place, value);
+}}
+
+__device__ __forceinline__ float atomic_{name}(float* place, float value) {{
+  int before = __float_as_int(*place);
+  while ({condition}) {{
+    const int seen = atomicCAS(reinterpret_cast<int*>(place), before, __float_as_int(value));
+    if (seen == before) break;
+    before = seen;
+  }}
+  return __int_as_float(before);
+}}"""
+    )
+    for name, condition in (
+        ("max", "__int_as_float(before) < value"),
+        ("min", "__int_as_float(before) > value"),
+    )
+}
+
 _EXCHANGE: Mapping[str, Function] = {
     "shuffle_xor": Function(
         """
@@ -560,4 +583,5 @@ FUNCTIONS: Mapping[str, Function] = {
     **_TILES,
     **_PRODUCTS,
     **_EXCHANGE,
+    **_ATOMICS,
 }
