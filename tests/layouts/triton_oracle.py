@@ -1,11 +1,11 @@
 """What the installed Triton says a layout is, as one of our linear layouts.
 
 Only tests use it. `require()` skips with the reason where Triton, or this part of it, is missing.
+Triton's ``to_linear_layout`` leaves objects behind, which its library mentions when Python ends.
 """
 
 from __future__ import annotations
 
-import atexit
 import functools
 from typing import Any
 
@@ -25,10 +25,6 @@ def _builder() -> tuple[Any, Any, Any]:
     if not hasattr(builder, "to_linear_layout"):
         raise ImportError("this Triton does not tell linear layouts")
     return context, builder, kinds
-
-
-# Triton's objects must go before its module does.
-atexit.register(_builder.cache_clear)
 
 
 def require() -> Any:

@@ -17,6 +17,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from tilewright.layouts.grid import tabulate
 from tilewright.layouts.index_map import Function, check_extents, listed, row_major
 from tilewright.layouts.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
@@ -95,25 +96,20 @@ class Fragment:
     @cached_property
     def threads(self) -> tuple[tuple[int, ...], ...]:
         """For every element, in the order of `points`, its threads in the order of replicas."""
-        replicas = range(self.replicas)
-        return tuple(
-            tuple(self.thread_of(*point, replica=replica) for replica in replicas)
-            for point in self.points()
-        )
-
-    @cached_property
-    def _indices(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(self.index_of(*point) for point in self.points())
+        shape = (*self.shape, self.replicas)
+        (flat,) = tabulate(lambda *i: (self.thread_of(*i[:-1], replica=i[-1]),), shape)
+        columns = [flat[first :: self.replicas] for first in range(self.replicas)]
+        return tuple(zip(*columns, strict=True))
 
     @cached_property
     def index_shape(self) -> tuple[int, ...]:
-        return tuple(1 + max(axis) for axis in zip(*self._indices, strict=True))
+        return tuple(1 + max(axis) for axis in tabulate(self.index_of, self.shape))
 
     @cached_property
     def registers(self) -> tuple[int, ...]:
         """For every element, in the order of `points`, its register."""
-        shape = self.index_shape
-        return tuple(row_major(index, shape) for index in self._indices)
+        (found,) = tabulate(lambda *index: (self.register_of(*index),), self.shape)
+        return tuple(found)
 
     @cached_property
     def num_threads(self) -> int:
@@ -155,10 +151,12 @@ class Fragment:
 
     def is_injective(self) -> bool:
         """Whether no two elements share a register of a thread."""
+        if self.replicas == 1:
+            return len(set(zip(self.threads, self.registers, strict=True))) == self.size
         pairs = {
             (thread, register)
             for threads, register in zip(self.threads, self.registers, strict=True)
-            for thread in set(threads)
+            for thread in threads
         }
         return len(pairs) == sum(len(set(threads)) for threads in self.threads)
 
@@ -172,6 +170,8 @@ class Fragment:
             return NotImplemented
         if self.shape != other.shape or self.registers != other.registers:
             return False
+        if self.threads == other.threads:
+            return True
         return all(set(a) == set(b) for a, b in zip(self.threads, other.threads, strict=True))
 
     def __hash__(self) -> int:

@@ -17,6 +17,7 @@ from itertools import product
 from math import prod
 from typing import Any, cast
 
+from tilewright.layouts.grid import tabulate
 from tilewright.layouts.linear import OFFSET, LinearLayout
 
 Function = Callable[..., Any]
@@ -123,7 +124,7 @@ class Layout:
     @cached_property
     def places(self) -> tuple[tuple[int, ...], ...]:
         """The physical coordinates of every element, in the order of `points`."""
-        return tuple(self(*point) for point in self.points())
+        return tuple(zip(*tabulate(self, self.shape), strict=True))
 
     @cached_property
     def physical_shape(self) -> tuple[int, ...]:
@@ -139,8 +140,8 @@ class Layout:
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """The offset of every element, in the order of `points`."""
-        shape = self.physical_shape
-        return tuple(row_major(place, shape) for place in self.places)
+        (offsets,) = tabulate(lambda *index: (self.offset(*index),), self.shape)
+        return tuple(offsets)
 
     def is_injective(self) -> bool:
         """Whether no two elements share a place."""

@@ -48,8 +48,24 @@ PASSES: PassRegistry = {
     "expand-pipeline": _lazy("tile.expand_pipeline", "ExpandPipeline"),
     "tile-front-half": _lazy("tile.front_half", "FrontHalf"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),
+    "tlx-insert-require-layout": _lazy("tlx.insert_require_layout", "InsertRequireLayout"),
+    "tlx-propagate-layout": _lazy("tlx.propagate_layout", "PropagateLayout"),
+    "tlx-resolve-placeholder-layouts": _lazy(
+        "tlx.resolve_placeholder_layouts", "ResolvePlaceholderLayouts"
+    ),
+    "tlx-finalize-user-layouts": _lazy("tlx.finalize_user_layouts", "FinalizeUserLayouts"),
+    "tlx-dump-layout": _lazy("tlx.dump_layout", "DumpLayout"),
+    "convert-triton-to-tritongpu": _lazy(
+        "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"
+    ),
+    "load-narrow-copies": _lazy("ttg.load_narrow_copies", "LoadNarrowCopies"),
+    "insert-proxy-fences": _lazy("ttg.insert_proxy_fences", "InsertProxyFences"),
+    "remark-layouts": _lazy("ttg.remark_layouts", "RemarkLayouts"),
+    "assign-descriptor-layouts": _lazy("ttg.descriptor_layouts", "AssignDescriptorLayouts"),
+    "finish-for-stock-triton": _lazy("ttg.finish_for_stock_triton", "FinishForStockTriton"),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),
+    "tlx-check-alias-sync": _lazy("tlx.check_alias_sync", "CheckAliasSync"),
     "tlx-rewrite-local-alias": _lazy("tlx.rewrite_local_alias", "RewriteLocalAlias"),
 }
 

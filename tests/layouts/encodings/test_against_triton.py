@@ -13,6 +13,7 @@ from tests.layouts import triton_oracle
 from tilewright.layouts.encodings import (
     Blocked,
     DotOperand,
+    Linear,
     NvidiaMma,
     NvmmaShared,
     Slice,
@@ -117,6 +118,13 @@ def test_distributed_layouts_equal_tritons(seed: int):
         ours, theirs, rank = random_distributed(rng)
         shape = random_shape(rng, rank)
         check(ours.to_linear(shape), triton_oracle.linear(theirs, shape), (ours, shape))
+
+
+def test_threads_larger_than_the_tensor_keep_one_register_or_copies():
+    layout = Blocked((2, 8), (4, 8), (2, 2), (0, 1))
+    assert layout.to_linear([8, 1]).bases_of("register") == ((1, 0),)
+    assert layout.with_copies([8, 1]).bases_of("register") == ((1, 0), (0, 0), (0, 0), (0, 0))
+    assert layout.with_copies([64, 64]) == layout.to_linear([64, 64])
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -289,3 +297,19 @@ def test_threads_are_dealt_out_as_triton_does(tmp_path: Path):
             ours.warps_per_cta,
             ours.order,
         ]
+
+
+def test_slices_of_layouts_given_by_bases_equal_tritons():
+    kinds = triton_oracle.require()
+    bases = [[0, 1], [8, 0]], [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [[16, 0]]
+    theirs = kinds.DistributedLinearLayout(*bases, [], [32, 8])
+    ours = Linear(LinearLayout.of(dict(zip(("register", "lane", "warp"), bases, strict=True))))
+    for axis, size in ((0, 8), (1, 32), (0, 32), (0, 4), (1, 128)):
+        found = triton_oracle.linear(kinds.SliceLayout(axis, theirs), [size])
+        check(Slice(axis, ours).to_linear([size]), found, (axis, size))
+
+
+def test_ctas_of_a_layout_given_by_bases():
+    whole = Blocked((1, 4), (8, 4), (2, 2), (1, 0), ((1, 0), (0, 1))).to_linear([128, 64])
+    assert Linear(whole).cga == ((1, 0), (0, 1))
+    assert Linear(whole).to_linear([128, 64]) == whole

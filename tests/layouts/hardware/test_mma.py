@@ -161,6 +161,14 @@ def test_wgmma_operand_a_is_that_of_four_warps_of_mma(bits: int):
     assert wgmma_a(bits) == Fragment.from_linear(theirs)
 
 
+def test_depths_of_wgmma():
+    assert [wgmma_depth(bits) for bits in (32, 16, 8)] == [8, 16, 32]
+    assert wgmma_a(16).shape == (64, 16)
+    assert wgmma_a(16).num_registers == 8
+    with pytest.raises(ValueError, match="8, 16 or 32 bits, not of 64"):
+        wgmma_depth(64)
+
+
 def test_an_accumulator_is_the_next_products_operand():
     """P of attention: 16-bit elements of an accumulator are already an operand A in registers."""
     product = wgmma_d(128)

@@ -109,6 +109,10 @@ def test_fields_of_a_descriptor():
     assert MatrixDescriptor(0, 0, 0, 0, 5).encode() == 5 << 49
     with pytest.raises(ValueError, match="stride must be a multiple of 16 below 2\\^18, got 8"):
         MatrixDescriptor(0, 0, 8, 0)
+    with pytest.raises(ValueError, match="start must be a multiple of 16 below 2\\^18, got 262144"):
+        MatrixDescriptor(1 << 18, 16, 16, 0)
+    with pytest.raises(ValueError, match="three bits, got 8"):
+        MatrixDescriptor(0, 16, 16, 0, 8)
     assert MatrixDescriptor(0, 16, 1024, 128).moved(32).start == 32
 
 

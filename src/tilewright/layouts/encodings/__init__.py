@@ -4,17 +4,20 @@
 ``Blocked``               threads in tiles, the layout of ordinary loads and stores
 ``NvidiaMma``             accumulators of ``mma.sync`` (version 2) and ``wgmma`` (3)
 ``DotOperand``            operands of those instructions, held in registers
+``Linear``                any layout over bits, given by its bases
 ``Slice``                 a layout with one dimension taken away, as after a reduction
 ``NvmmaShared``           shared memory as TMA writes it and ``wgmma`` reads it
 ``SwizzledShared``        shared memory with columns exchanged row by row
 ``TensorMemory``          the 128 lanes and 512 columns next to Blackwell's tensor cores
 ========================  ===========================================================
 
-What each one means is a fact about Triton (3.6 to 3.9); tests ask the installed Triton.
+What each one means is a fact about Triton; tests ask the installed one, 3.9. Where releases since
+3.6 mean something else, the module says so.
 """
 
 from tilewright.layouts.encodings.blocked import Blocked, Encoding, blocked_for
 from tilewright.layouts.encodings.dot_operand import DotOperand
+from tilewright.layouts.encodings.linear_encoding import Linear
 from tilewright.layouts.encodings.nvidia_mma import NvidiaMma
 from tilewright.layouts.encodings.nvmma_shared import NvmmaShared, default_nvmma_shared
 from tilewright.layouts.encodings.slice import Slice
@@ -27,6 +30,7 @@ __all__ = [
     "Blocked",
     "DotOperand",
     "Encoding",
+    "Linear",
     "NvidiaMma",
     "NvmmaShared",
     "Slice",

@@ -67,7 +67,11 @@ class Blocked:
         )
 
     def to_linear(self, shape: Sequence[int]) -> LinearLayout:
-        return spread(self.tile(), shape, self.cga, REGISTER).without_copies(REGISTER)
+        return self.with_copies(shape).without_copies(REGISTER)
+
+    def with_copies(self, shape: Sequence[int]) -> LinearLayout:
+        """The layout as Triton up to 3.8 has it, with every register of the tile."""
+        return spread(self.tile(), shape, self.cga, REGISTER)
 
 
 def blocked_for(

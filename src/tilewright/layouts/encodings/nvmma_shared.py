@@ -3,7 +3,7 @@
 The contiguous dimension is cut into rows of 32, 64 or 128 bytes, the width of the swizzle; eight
 rows make a core pattern in which the 16-byte units change places (see `hardware.swizzle`). A TMA
 box is at most 256 elements long in each dimension; larger tensors are several boxes, one after the
-other. Without a swizzle a box is plain row-major.
+other. Without a swizzle a box is plain row-major; Triton up to 3.7 then ignores `transposed`.
 """
 
 from __future__ import annotations

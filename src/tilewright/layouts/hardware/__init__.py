@@ -5,7 +5,9 @@
 ``wgmma``           registers of ``wgmma`` (four warps; sm_90a)
 ``matrix_moves``    ``ldmatrix`` and ``stmatrix`` (8 x 8 matrices between shared memory and lanes)
 ``swizzle``         how TMA and ``wgmma`` exchange 16-byte units in shared memory
+``tma_boxes``       the copies by which TMA fills such a tile
 ``descriptors``     the 64 bits by which ``wgmma`` finds an operand in shared memory
+``warp_grid``       how warps share the tile of a product
 ==================  =====================================================================
 
 Sources are the sections of the PTX ISA that the modules name; widths are in bits of the element.

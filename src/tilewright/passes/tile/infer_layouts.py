@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.solver import Solver, kernels
@@ -52,6 +52,7 @@ def apply(plan: LayoutPlan) -> None:
     for buffer, swizzle in plan.shared.items():
         assert isinstance(buffer.owner, AllocOp)
         buffer.owner.properties["layout"] = swizzle.attribute(shape_of(buffer.type)[:-2])
+        buffer.owner.attributes[nv_names.SWIZZLE] = IntegerAttr(swizzle.width, i64)
     for loop, table in plan.loops.items():
         loop.properties["layout"] = table.attribute()
     for op, product in plan.products.items():

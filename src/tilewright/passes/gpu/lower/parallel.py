@@ -48,7 +48,14 @@ class Share:
     """The iterations of one thread: `turns` rounds of `lanes` neighbours."""
 
     table: Table
+    """With more columns than the loop has, if its own do not come out even."""
     lanes: int
+    shape: tuple[int, ...]
+    """Of the loop, or its number of iterations if they are counted through."""
+
+    @property
+    def columns(self) -> int:
+        return self.shape[-1]
 
     @property
     def turns(self) -> int:
@@ -61,13 +68,26 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     assert shape is not None and isinstance(loop.layout, FragmentAttr)
     table = Table.from_map(loop.layout.data)
     threads = threads_of(loop)
-    share = Share(table, _lanes(table) if _touches_memory(loop) else 1)
+    share = _share(table, shape, is_wide=_touches_memory(loop))
     code = Code(loop)
     tid = places.thread(code, threads)
     inside = _guarded(code, table, tid, threads.count)
     writer = _Writer(loop, places, share, Iterations(loop, shape), tid)
     writer.write(inside)
     code.rewriter.erase(loop)
+
+
+def _share(table: Table, shape: tuple[int, ...], *, is_wide: bool) -> Share:
+    filled = table.filled()
+    if filled is None:
+        # Rows do not come out even: count the iterations through.
+        size = table.registers.size
+        shape = (size,)
+        flat = Table(table.holders.reshape(size, -1), table.registers.reshape(size))
+        filled = flat.filled()
+    if filled is None:
+        raise NotALayout("no formula gives the iterations of a thread")
+    return Share(filled, _lanes(filled) if is_wide else 1, shape)
 
 
 def _touches_memory(loop: ParallelOp) -> bool:
@@ -147,10 +167,16 @@ class _Writer:
             marks = (names.UNROLL, names.VECTORIZE, nv_names.SHARE)
             code, self.lane = counted(code, share.lanes, *marks)
         code = self._first_replica(code)
-        variables = self.loop.body.block.args
-        for axis, variable in enumerate(variables):
-            is_last = axis == len(variables) - 1
-            self.values[variable] = code.index(self._coordinate(code, axis, is_last))
+        axes = range(len(share.shape))
+        coordinates = [self._coordinate(code, axis, axis == axes[-1]) for axis in axes]
+        if share.table.shape[-1] != share.columns:
+            last = code.index(coordinates[-1])
+            inside = code.add(CmpiOp("ult", last, code.index(share.columns))).results[0]
+            code = opened(code, inside)
+        if share.shape != self.iterations.shape:
+            coordinates = _split(code, coordinates[0], self.iterations.shape)
+        for variable, coordinate in zip(self.loop.body.block.args, coordinates, strict=True):
+            self.values[variable] = code.index(coordinate)
         self._block(code, self.loop.body.block)
 
     def _coordinate(self, code: Code, axis: int, is_last: bool) -> Mixed:
@@ -292,8 +318,38 @@ class _Writer:
         numbers = table.registers[access.elements]
         if access.extra:
             return self._register_with_unknown(code, op, numbers)
-        by_share = numbers[tuple(np.maximum(each, 0) for each in self.share.table.inverse)]
-        return self._of_turn_and_lane(code, by_share)
+        return self._of_turn_and_lane(code, self._by_share(numbers))
+
+    def _by_share(self, numbers: Numbers) -> Numbers:
+        """What the iterations of each thread have, by thread and register.
+
+        Iterations beyond the loop's columns are not run: any number that keeps the others' pattern
+        will do, and the one that goes on as the last two did is taken.
+        """
+        inverse = self.share.table.inverse
+        numbers = numbers.reshape(self.share.shape)
+        extra = self.share.table.shape[-1] - self.share.columns
+        if extra:
+            more = np.arange(1, extra + 1, dtype=np.int64)
+            last = numbers[..., -1:]
+            step = last - numbers[..., -2:-1] if numbers.shape[-1] > 1 else np.ones_like(last)
+            numbers = np.concatenate([numbers, last + step * more], axis=-1)
+            known = self._extended(numbers, inverse)
+            if known is not None:
+                return known
+        return numbers[inverse]
+
+    def _extended(self, numbers: Numbers, inverse: tuple[Numbers, ...]) -> Numbers | None:
+        """By register alone, from the threads that run the iteration."""
+        found = numbers[inverse]
+        is_run = inverse[-1] < self.share.columns
+        result = np.full(found.shape[1], -1, dtype=np.int64)
+        for register in range(found.shape[1]):
+            values = np.unique(found[is_run[:, register], register])
+            if len(values) != 1:
+                return None
+            result[register] = values[0]
+        return np.broadcast_to(result, found.shape)
 
     def _of_turn_and_lane(self, code: Code, numbers: Numbers) -> Mixed:
         lanes = self.share.lanes
@@ -314,8 +370,7 @@ class _Writer:
         """Dimensions that a serial loop walks: their share of the number is added to it."""
         rank = len(self.iterations.shape)
         origin = (slice(None),) * rank + (0,) * (numbers.ndim - rank)
-        inverse = tuple(np.maximum(each, 0) for each in self.share.table.inverse)
-        total = self._of_turn_and_lane(code, numbers[origin][inverse])
+        total = self._of_turn_and_lane(code, self._by_share(numbers[origin]))
         rebuilt = numbers[origin].reshape(*self.iterations.shape, *(1,) * (numbers.ndim - rank))
         unknown = [each for each in op.indices if self.iterations.values(each) is None]
         for number, index in enumerate(unknown):
@@ -333,6 +388,15 @@ class _Writer:
         if (rebuilt != numbers).any():
             raise NotALayout("the register of an element is no sum over its dimensions")
         return total
+
+
+def _split(code: Code, number: Mixed, shape: tuple[int, ...]) -> list[Mixed]:
+    """The coordinates of an iteration, from its number."""
+    found: list[Mixed] = []
+    for size in reversed(shape[1:]):
+        found.append(combined(code, "mod", number, size))
+        number = combined(code, "floordiv", number, size)
+    return [number, *reversed(found)]
 
 
 def _is_end(op: Operation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat
@@ -14,6 +14,7 @@ from tilewright.dialects.arith import (
     AddfOp,
     AddiOp,
     AndiOp,
+    CmpiOp,
     ConstantOp,
     MaximumfOp,
     MaxnumfOp,
@@ -22,6 +23,7 @@ from tilewright.dialects.arith import (
     MinnumfOp,
     MinsiOp,
     OriOp,
+    SelectOp,
     XoriOp,
 )
 from tilewright.dialects.math import AbsfOp, AbsiOp
@@ -57,9 +59,12 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
     outer, result = counted(code, parts.shape[0], names.UNROLL)
     element = element_type_of(source.buffer.type)
     total = identity(outer, kind, element)
+    exists = _existence(source.table, places, outer, op)
     for register in range(parts.shape[1]):
         index = _register(outer, parts[:, register], result)
         loaded = outer.add(LoadOp(source.buffer, [index])).results[0]
+        if exists is not None:
+            loaded = exists(outer, index, loaded, identity(outer, kind, element))
         total = combine(outer, kind, total, _prepared(outer, kind, loaded), op)
     for threads, scale in _partners(source.table, op.axis):
         total = outer.add(AllReduceOp(_ACROSS[kind], total, threads, scale)).results[0]
@@ -68,6 +73,28 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
         total = combine(outer, kind, before, total, op)
     outer.add(StoreOp(total, target.buffer, [result]))
     code.rewriter.erase(op)
+
+
+Chooser = Callable[[Code, SSAValue, SSAValue, SSAValue], SSAValue]
+
+
+def _existence(table: Table, places: Places, code: Code, op: ReduceOp) -> Chooser | None:
+    """Chooses between what a register holds and nothing, where some threads' hold nothing."""
+    if table.is_full:
+        return None
+    filled = table.filled()
+    if filled is None:
+        raise NotALayout("no formula gives the element in a register of a thread")
+    text = filled.coordinates()[-1]
+    tid = places.thread_at(code, op)
+    columns = table.shape[-1]
+
+    def choose(code: Code, register: SSAValue, loaded: SSAValue, nothing: SSAValue) -> SSAValue:
+        column = code.index(written(code, text, (tid, register)))
+        inside = code.add(CmpiOp("ult", column, code.index(columns))).results[0]
+        return code.add(SelectOp(inside, loaded, nothing)).results[0]
+
+    return choose
 
 
 def _parts(source: Table, target: Table, axis: int) -> np.ndarray:

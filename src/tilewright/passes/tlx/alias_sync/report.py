@@ -1,0 +1,246 @@
+"""Runs a kernel without data under a few trip counts and schedules, and words what is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Operation
+
+from tilewright.analysis.alias_sync.machine import (
+    SCHEDULES,
+    STEP_LIMIT,
+    Machine,
+    Misuse,
+    Schedule,
+    TooLong,
+)
+from tilewright.analysis.alias_sync.numbers import Assumptions, Root
+from tilewright.analysis.ordering import TITLES, Access, Finding, FindingKind
+from tilewright.ir.diagnostics import Diagnostic, Severity
+from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed
+from tilewright.passes.tlx.alias_sync.rules import RULES
+from tilewright.passes.tlx.alias_sync.walk import Run, plan, start
+
+CODES: dict[FindingKind, str] = {
+    "race": "TW4060",
+    "overwritten": "TW4061",
+    "wait": "TW4062",
+    "fence": "TW4063",
+    "count": "TW4064",
+    "phase": "TW4065",
+    "bytes": "TW4066",
+    "init": "TW4067",
+    "arrive": "TW4068",
+    "stale": "TW4070",
+    "unread": "TW4071",
+}
+NOT_ANALYSED = "TW4069"
+_AS_THEY_CAME: tuple[FindingKind, ...] = ("overwritten", "stale", "fence")
+"""Findings whose accesses are ordered: the first is the first."""
+_TASK = re.compile(r"@(\d+)")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A finding, and how often loops ran for it to show."""
+
+    finding: Finding
+    trips: int
+    is_deadlock: bool = False
+
+
+@dataclass
+class Verdict:
+    """What was found out about a kernel."""
+
+    witnesses: list[Witness] = field(default_factory=list[Witness])
+    unread: list[Access] = field(default_factory=list[Access])
+    """Copies that nobody reads however long loops are, if nothing else is wrong."""
+    unknown: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    runs: int = 0
+    events: int = 0
+
+
+def check_kernel(
+    kernel: Kernel,
+    trip_counts: Sequence[int],
+    given: Mapping[Root, int],
+    schedules: Sequence[Schedule] = SCHEDULES,
+) -> Verdict:
+    """Follow a kernel with short loops first; the first count that shows something is the last."""
+    verdict = Verdict()
+    reached: set[Operation] = set()
+    for trips in trip_counts:
+        chosen = plan(kernel, trips, RULES, given)
+        found: list[list[Witness]] = []
+        for schedule in schedules:
+            numbers = Assumptions(dict(chosen.known))
+            run = Run(kernel, Machine(kernel.possible), numbers, trips, RULES)
+            found.append(_follow(run, schedule, verdict))
+            verdict.runs += 1
+            verdict.events += run.machine.checker.events
+            verdict.unknown.update(run.unknown)
+            verdict.unread = run.machine.checker.unread_copies()
+            reached |= run.reached
+        if any(found):
+            verdict.witnesses = min((each for each in found if each), key=_plainness)
+            verdict.unread = []
+            return verdict
+    if verdict.unknown:
+        verdict.unread = []  # the rest may well read them
+    else:
+        verdict.unknown.update(_never_reached(kernel, reached, trip_counts))
+    return verdict
+
+
+def _plainness(witnesses: list[Witness]) -> tuple[bool, bool]:
+    """Of several schedules the one that tells most: a write against a read, and why."""
+    finding = witnesses[0].finding
+    first, second = finding.first, finding.second
+    is_pair = first is not None and second is not None and first.deed != second.deed
+    return not is_pair, finding.kind == "race"
+
+
+def _follow(run: Run, schedule: Schedule, verdict: Verdict) -> list[Witness]:
+    checker = run.machine.checker
+    stuck: Finding | None = None
+    misuse: Finding | None = None
+    try:
+        start(run)
+        stuck = run.machine.run(schedule)
+    except NotAnalysed as reason:
+        verdict.unknown.setdefault(reason.op, reason.reason)
+    except TooLong:
+        reason = f"more than {STEP_LIMIT} steps with loops of {run.trips} iterations"
+        verdict.unknown.setdefault(run.kernel.function, reason)
+    except Misuse as wrong:
+        misuse = wrong.finding
+    findings = checker.findings(is_certain=misuse is not None) or list(run.machine.direct.values())
+    if not findings and misuse is not None:
+        findings = [misuse]
+    found = [Witness(each, run.trips) for each in findings]
+    if not found and stuck is not None:
+        found.append(Witness(stuck, run.trips, is_deadlock=True))
+    return found
+
+
+def _never_reached(
+    kernel: Kernel, reached: set[Operation], trip_counts: Sequence[int]
+) -> dict[Operation, str]:
+    """The first op of each block that nobody came to."""
+    counts = ", ".join(map(str, trip_counts))
+    found: dict[Operation, str] = {}
+    for op in kernel.ops:
+        if op in reached or op.name not in RULES or op.parent in map(_block, found):
+            continue
+        found[op] = f"never reached with loops of {counts} iterations"
+    return found
+
+
+def _block(op: Operation) -> object:
+    return op.parent
+
+
+# Words.
+
+
+def spoken(text: str) -> str:
+    """Names of tasks as people read them."""
+    return _TASK.sub(r"task \1", text)
+
+
+def quoted(name: str) -> str:
+    """`'p'[0]` of `p[0]`."""
+    base, bracket, rest = name.partition("[")
+    return f"'{base}'{bracket}{rest}"
+
+
+def described(access: Access) -> str:
+    return f"{access.deed} of {quoted(access.region.name)} in {spoken(access.task)}"
+
+
+def diagnostic(kernel: Kernel, witness: Witness) -> Diagnostic:
+    """A finding as a warning, with all that is known about it."""
+    finding = witness.finding
+    early, late = _by_intent(finding)
+    message = _message(finding, early, late, witness.is_deadlock)
+    at = finding.place if late is None else late.place
+    made = Diagnostic(Severity.WARNING, message, _location(kernel, at), CODES[finding.kind])
+
+    def note(text: str, place: int | None = None) -> None:
+        made.notes.append(Diagnostic(Severity.NOTE, spoken(text), _location(kernel, place)))
+
+    if early is not None and late is not None:
+        note(f"the other access, iteration {early.iteration}: {_act(early)}", early.place)
+        note(
+            f"this one, iteration {late.iteration}: {_act(late)}; {_bytes(finding.size_bytes)} "
+            "are common to both"
+        )
+    for remark in finding.notes:
+        note(remark.text, remark.place)
+    note(f"missing: {finding.cause.missing}")
+    for remark in finding.cause.details:
+        note(remark.text, remark.place)
+    note(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.place)
+    times = "once" if witness.trips == 1 else f"{witness.trips} times"
+    note(f"seen where loops of unknown length run {times}")
+    if finding.others:
+        pairs = "pair" if finding.others == 1 else "pairs"
+        note(f"{finding.others} more {pairs} of accesses for the same reason")
+    return made
+
+
+def unread(kernel: Kernel, access: Access) -> Diagnostic:
+    """A copy of which nobody reads a byte."""
+    what = f"{access.operation}, issued by {access.task} in iteration {access.iteration}"
+    message = spoken(f"{TITLES['unread']}: nobody reads what {what}, brings")
+    at = _location(kernel, access.place)
+    made = Diagnostic(Severity.WARNING, message, at, CODES["unread"])
+    text = "is another buffer read in its place?"
+    made.notes.append(Diagnostic(Severity.NOTE, text))
+    return made
+
+
+def _location(kernel: Kernel, place: int | None) -> Attribute | None:
+    return None if place is None else kernel.places.locations[place]
+
+
+def _act(access: Access) -> str:
+    return str(access) if access.operation else described(access)
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"
+
+
+def _message(finding: Finding, early: Access | None, late: Access | None, is_deadlock: bool) -> str:
+    if is_deadlock:
+        return f"deadlock: {spoken(finding.message.partition(': ')[2] or finding.message)}"
+    if early is None or late is None or finding.kind == "stale":
+        return spoken(finding.message)
+    if finding.kind == "overwritten":
+        return f"overwritten: {described(late)} finds what {described(early)} left there"
+    what = "proxy fence" if finding.kind == "fence" else "barrier"
+    return (
+        f"race: {described(late)} may run before {described(early)} completes; "
+        f"no {what} orders them"
+    )
+
+
+def _by_intent(finding: Finding) -> tuple[Access | None, Access | None]:
+    """The access that should come first, and the other one.
+
+    The order of events says little, as nothing orders them. A missing wait belongs in front of the
+    one that should come later; otherwise a read that met nothing yet came too soon.
+    """
+    first, second = finding.first, finding.second
+    if first is None or second is None or finding.kind in _AS_THEY_CAME:
+        return first, second
+    where = finding.cause.fix.place
+    if finding.kind == "wait" and first.place != second.place and where == first.place:
+        return second, first
+    if first.deed == "read" and first.previous == 0:
+        return second, first
+    return first, second

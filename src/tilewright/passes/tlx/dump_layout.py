@@ -1,0 +1,72 @@
+"""Answer what the author asked about layouts.
+
+``tlx.dump_layout`` becomes a remark that names the layout a value ended up with.
+``tlx.assert_same_layout`` and ``tlx.assert_same_layout_expected`` hold if every element is in the
+same place, however the layouts are spelled; if not, both are named. The ops go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tlx import (
+    AssertSameLayoutExpectedOp,
+    AssertSameLayoutOp,
+    DumpLayoutOp,
+)
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttng.attributes import unwrapped
+from tilewright.dialects.type_utils import encoding_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.linear import linear_of
+
+LAYOUT = "TW2053"
+DIFFERENT = "TW2045"
+
+
+@dataclass(frozen=True)
+class DumpLayout(Pass):
+    """Remarks and errors for the author's questions about layouts."""
+
+    name = "tlx-dump-layout"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        rewriter = Rewriter()
+        for op in list(walk(module)):
+            match op:
+                case DumpLayoutOp():
+                    name = op.src.name_hint or "the value"
+                    engine.remark(op, f"{name} has layout {_layout(op.src)}", LAYOUT)
+                case AssertSameLayoutOp():
+                    _compare(op, op.lhs, _layout(op.rhs), engine)
+                case AssertSameLayoutExpectedOp():
+                    _compare(op, op.src, unwrapped(op.expected), engine)
+                case _:
+                    continue
+            rewriter.erase(op)
+
+
+def _layout(value: SSAValue) -> Attribute | None:
+    found = value.type.encoding if isinstance(value.type, MemDescType) else encoding_of(value.type)
+    return None if found is None else unwrapped(found)
+
+
+def _compare(
+    op: Operation, value: SSAValue, wanted: Attribute | None, engine: DiagnosticEngine
+) -> None:
+    found = _layout(value)
+    if found == wanted:
+        return
+    type = value.type
+    shape = type.shape if isinstance(type, MemDescType) else shape_of(type)
+    if found is not None and wanted is not None:
+        one, other = linear_of(found, shape), linear_of(wanted, shape)
+        if one is not None and other is not None and one.same_map(other):
+            return
+    engine.error(op, f"the layouts differ: {found} is not {wanted}", DIFFERENT)

@@ -1,0 +1,130 @@
+"""Let buffers have the layouts that their users require.
+
+``tlx.require_layout`` on a buffer says which layout an instruction or a copy needs. The buffer it
+leads back to, through views, is allocated in that layout, unless the author chose one
+(``tlx.user_layout``) or another user needs a different one; both are errors. Behind this pass no
+buffer is required to be what it is not, and the ops are gone. Requirements on tensors stay: the
+pass that gives tensors their layouts meets them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from tilewright.dialects.tlx import RequireLayoutOp
+from tilewright.dialects.tlx.attributes import UserLayout
+from tilewright.dialects.tt.layout_rules import LayoutRules
+from tilewright.dialects.ttg.base import integers
+from tilewright.dialects.ttg.context import PARTITIONS_OP
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttg.views import MemDescTransOp
+from tilewright.dialects.ttng.attributes import unwrapped
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.memdesc_types import CannotFollow, memdesc_of, retype_buffer
+
+CONFLICT = "TW2042"
+
+_SAME = frozenset(
+    (
+        "ttg.memdesc_index",
+        "ttg.memdesc_subslice",
+        "ttg.memdesc_dynamic_subslice",
+        "ttng.tmem_subslice",
+    )
+)
+
+
+@dataclass(frozen=True)
+class PropagateLayout(Pass):
+    """Give buffers the layouts that their users require."""
+
+    name = "tlx-propagate-layout"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        rewriter = Rewriter()
+        required = [
+            op
+            for op in walk(module)
+            if isinstance(op, RequireLayoutOp) and isinstance(op.src.type, MemDescType)
+        ]
+        decided: dict[SSAValue, tuple[Attribute, Operation]] = {}
+        for op in required:
+            if not _meet(op, decided, rewriter, engine):
+                return
+        for op in required:
+            rewriter.replace_op(op, (), [op.src])
+
+
+def _meet(
+    op: RequireLayoutOp,
+    decided: dict[SSAValue, tuple[Attribute, Operation]],
+    rewriter: Rewriter,
+    engine: DiagnosticEngine,
+) -> bool:
+    """Let the buffer behind `op` have the layout that `op` requires; False if it cannot."""
+    wanted = unwrapped(memdesc_of(op.result).encoding)
+    root, layout = _root(op.src, wanted)
+    has = memdesc_of(op.src).encoding
+    if layout is None:
+        engine.error(op, f"the buffer cannot be viewed as {wanted}", CONFLICT)
+        return False
+    known, first = decided.setdefault(root, (layout, op))
+    if known != layout:
+        _conflict(op, layout, known, first, engine)
+        return False
+    if unwrapped(has) == wanted:
+        return True
+    if isinstance(memdesc_of(root).encoding, UserLayout):
+        owner = root.owner
+        diagnostic = engine.error(op, f"{wanted} is needed here", CONFLICT)
+        diagnostic.note(owner if isinstance(owner, Operation) else None, "the author chose another")
+        return False
+    try:
+        retyped = retype_buffer(root, memdesc_of(root).with_encoding(layout), rewriter)
+    except CannotFollow as problem:
+        engine.error(op, f"{wanted} is needed here, but {problem}", CONFLICT)
+        return False
+    decided[retyped] = decided[root]
+    return True
+
+
+def _conflict(
+    op: Operation, layout: Attribute, known: Attribute, first: Operation, engine: DiagnosticEngine
+) -> None:
+    diagnostic = engine.error(op, f"the buffer would have to be laid out as {layout}", CONFLICT)
+    diagnostic.note(first, f"this use needs {known}; use two buffers")
+
+
+def _root(value: SSAValue, layout: Attribute) -> tuple[SSAValue, Attribute | None]:
+    """The buffer that `value` is a view of, and its layout if the view has `layout`."""
+    found: Attribute | None = layout
+    while found is not None:
+        if isinstance(value, BlockArgument):
+            parent = value.owner.parent_op()
+            if parent is None or parent.name != PARTITIONS_OP:
+                return value, found
+            value = parent.operands[value.index]
+            continue
+        op = value.owner
+        assert isinstance(op, Operation)
+        if op.name in _SAME:
+            value = op.operands[0]
+        elif isinstance(op, MemDescTransOp):
+            found = _turned_back(op, found)
+            value = op.src
+        else:
+            return value, found
+    return value, found
+
+
+def _turned_back(op: MemDescTransOp, layout: Attribute) -> Attribute | None:
+    order = integers(op.order)
+    back = [order.index(dim) for dim in range(len(order))]
+    shape = memdesc_of(op.result).shape
+    return layout.after_trans(shape, back) if isinstance(layout, LayoutRules) else None

@@ -1,0 +1,62 @@
+"""Ops that access global memory at one address per element: what addresses, under which mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tt import (
+    AtomicCASOp,
+    AtomicLoadOp,
+    AtomicPollOp,
+    AtomicRMWOp,
+    AtomicStoreOp,
+    LoadOp,
+    StoreOp,
+)
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.type_utils import is_tensor
+
+
+@dataclass(frozen=True)
+class Access:
+    """The addresses of an access, a tensor of pointers, and which of them count."""
+
+    pointers: SSAValue
+    mask: SSAValue | None = None
+
+
+def _pointer(op: Operation) -> Access:
+    return Access(op.operands[0])
+
+
+def _masked(op: Operation) -> Access:
+    access = cast("LoadOp | StoreOp | AtomicRMWOp | AtomicLoadOp | AtomicStoreOp", op)
+    return Access(access.ptr, access.mask)
+
+
+def _copy(op: Operation) -> Access:
+    assert isinstance(op, AsyncCopyGlobalToLocalOp)
+    return Access(op.src, op.mask)
+
+
+_ACCESSES: Mapping[type[Operation], Callable[[Operation], Access]] = {
+    LoadOp: _masked,
+    StoreOp: _masked,
+    AtomicRMWOp: _masked,
+    AtomicLoadOp: _masked,
+    AtomicStoreOp: _masked,
+    AtomicCASOp: _pointer,
+    AtomicPollOp: _pointer,
+    AsyncCopyGlobalToLocalOp: _copy,
+}
+
+
+def access_of(op: Operation) -> Access | None:
+    """The access that `op` makes through a tensor of pointers, if it is one."""
+    find = _ACCESSES.get(type(op))
+    found = None if find is None else find(op)
+    return found if found is not None and is_tensor(found.pointers.type) else None

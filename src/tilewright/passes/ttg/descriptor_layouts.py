@@ -1,0 +1,138 @@
+"""Which layout of shared memory a tensor descriptor copies to and from.
+
+The copy engine swizzles as its descriptor says, so the descriptor's type names the layout of the
+buffers that it fills: that of the buffers in the copies where there are any, else the widest
+swizzle that a block allows. A descriptor that passes through captures, loops and branches is one
+descriptor. Two copies that want different layouts need two descriptors, which is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.tt.types import TensorDescType
+from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttng.attributes import unwrapped
+from tilewright.dialects.type_utils import bit_width
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.apply_layouts import update_signature
+from tilewright.passes.ttg.layout_links import edges_of
+
+TWO_LAYOUTS = "TW2041"
+
+_SWIZZLES = (128, 64, 32)
+
+
+@dataclass(frozen=True)
+class AssignDescriptorLayouts(Pass):
+    """Put the layout of shared memory into the type of every descriptor."""
+
+    name = "assign-descriptor-layouts"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        ops = list(walk(module))
+        groups = _Groups(ops)
+        chosen = _wanted(ops, groups, engine)
+        rewriter = Rewriter()
+        for value in groups.values:
+            type = value.type
+            assert isinstance(type, TensorDescType)
+            if type.encoding is None:
+                layout = chosen.get(groups.find(value)) or default_layout(type)
+                rewriter.retype(value, TensorDescType.get(type.shape, type.element_type, layout))
+        for op in ops:
+            if isinstance(op, FuncOp) and op.body.blocks:
+                update_signature(op)
+
+
+def default_layout(type: TensorDescType) -> NvmmaSharedEncoding:
+    """The layout with the widest swizzle that rows of a block fill."""
+    width = bit_width(type.element_type)
+    row_bytes = type.shape[-1] * width // 8
+    rows = 1
+    for extent in type.shape[:-1]:
+        rows *= extent
+    fits = [size for size in _SWIZZLES if row_bytes >= size and row_bytes % size == 0]
+    swizzle = fits[0] if fits and rows >= 8 else 0
+    return NvmmaSharedEncoding(
+        swizzling_byte_width=swizzle,
+        transposed=False,
+        element_bit_width=width,
+        tensor_rank=len(type.shape),
+    )
+
+
+class _Groups:
+    """Descriptor values by the descriptor that they stand for."""
+
+    def __init__(self, ops: list[Operation]) -> None:
+        self.values = [value for op in ops for value in defined_values(op) if _is_descriptor(value)]
+        self._parent: dict[SSAValue, SSAValue] = {value: value for value in self.values}
+        for op in ops:
+            for edge in edges_of(op):
+                for source, target in zip(edge.operands, edge.inputs, strict=False):
+                    if _is_descriptor(source):
+                        self._parent[self.find(target)] = self.find(source)
+            if op.name == "arith.select" and _is_descriptor(op.results[0]):
+                for source in op.operands[1:]:
+                    self._parent[self.find(source)] = self.find(op.results[0])
+
+    def find(self, value: SSAValue) -> SSAValue:
+        while self._parent[value] is not value:
+            value = self._parent[value]
+        return value
+
+
+def _is_descriptor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorDescType)
+
+
+def defined_values(op: Operation) -> Iterator[SSAValue]:
+    """The results of `op` and the arguments of its blocks."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+
+
+def _wanted(
+    ops: list[Operation], groups: _Groups, engine: DiagnosticEngine
+) -> dict[SSAValue, Attribute]:
+    """The layouts that copies have, by descriptor."""
+    chosen: dict[SSAValue, tuple[Attribute, Operation]] = {}
+    for op in ops:
+        layout = _copied(op)
+        if layout is None:
+            continue
+        descriptor = groups.find(op.operands[0])
+        known, first = chosen.setdefault(descriptor, (layout, op))
+        if known != layout:
+            diagnostic = engine.error(
+                op, f"this copy needs {layout}, but its descriptor is for {known}", TWO_LAYOUTS
+            )
+            diagnostic.note(first, "because of this copy; use a second descriptor")
+    return {descriptor: layout for descriptor, (layout, _) in chosen.items()}
+
+
+def _copied(op: Operation) -> Attribute | None:
+    """The layout of the buffer of a copy through a descriptor."""
+    if not op.name.startswith("ttng.async_tma_") or not op.operands:
+        return None
+    if not _is_descriptor(op.operands[0]):
+        return None
+    for operand in op.operands[1:]:
+        type = operand.type
+        if isinstance(type, MemDescType):
+            layout = unwrapped(type.encoding)
+            if isinstance(layout, NvmmaSharedEncoding):
+                return layout
+    return None

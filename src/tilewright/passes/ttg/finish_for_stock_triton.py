@@ -1,0 +1,81 @@
+"""The last step before stock Triton reads the module: only what its parser and lowering know.
+
+TLX extends Triton; what a plain release lacks is said in its own words here::
+
+    ours                                  stock Triton
+    barriers as <Nxi64>                   <Nx1xi64>, one row a barrier
+    ttng.wait_barrier_named               inline assembly "bar.sync"
+    ttng.arrive_barrier_named             inline assembly "bar.arrive"
+    arrive_barrier {perThread}            all threads meet, one arrives for all of them
+    tlx.* attributes of the module        gone
+    marks on layouts                      the layouts
+
+One arrival for a whole task is sound only behind the last access of its slowest warp. Releases
+from 3.8 let the task's threads meet in front of every arrival; for older ones
+(``meet-before-arrivals``) the meeting is spelled out, once for arrivals in a row.
+
+What has no words in stock Triton is an error that names the op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.stock import REWRITES, UNKNOWN_OPS
+from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
+from tilewright.passes.ttg.stock.barriers import free_named_barriers, meet_before_arrivals
+from tilewright.passes.ttg.stock.clusters import is_remote, meet_in_clusters, reaches_out
+from tilewright.passes.ttg.stock.pairs import pair_up
+
+NO_WORDS = "TW6040"
+
+
+@dataclass(frozen=True)
+class FinishForStockTriton(Pass):
+    """Replace what stock Triton lacks."""
+
+    name = "finish-for-stock-triton"
+
+    meet_before_arrivals: bool = False
+    """Say that the threads of a task meet before one of them arrives: releases before 3.8."""
+
+    addresses: bool = True
+    """Inline assembly may have addresses of buffers: releases from 3.9."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        rewriter = Rewriter()
+        if reaches_out(module) and not self._reach_out(module, rewriter, engine):
+            return
+        for name in [name for name in module.attributes if name.startswith("tlx.")]:
+            del module.attributes[name]
+        barrier_rows(module, rewriter)
+        free_named_barriers(module, rewriter, engine)
+        for op in list(walk(module)):
+            rewrite = REWRITES.get(op.name)
+            if rewrite is not None:
+                rewrite(op, rewriter, engine)
+        if self.meet_before_arrivals:
+            meet_before_arrivals(module, rewriter)
+        for op in walk(module):
+            reason = UNKNOWN_OPS.get(op.name)
+            if reason is not None or op.name.startswith("tlx."):
+                engine.error(op, f"stock Triton has no '{op.name}'", NO_WORDS).note(
+                    None, reason or "an earlier pass should have replaced it"
+                )
+
+    def _reach_out(self, module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
+        """What CTAs of a cluster say to each other; False if that cannot be said."""
+        if self.addresses:
+            meet_in_clusters(module, rewriter)
+            return pair_up(module, rewriter, engine)
+        first = next(op for op in walk(module) if is_remote(op))
+        engine.error(
+            first, "CTAs that reach into each other need Triton 3.9 or later", NO_WORDS
+        ).note(None, "only its inline assembly can name the address of a buffer")
+        return False

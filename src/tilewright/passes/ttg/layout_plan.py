@@ -1,0 +1,286 @@
+"""Which layout every tensor of a module gets.
+
+Some ops leave no choice: matrix instructions, tensor memory, what the author required. Accesses to
+memory have a layout that suits their addresses. All other tensors follow them:
+
+1. From the *anchors* (values whose layout is given, then results of accesses) layouts spread
+   forward, along ``layout_links``. Given layouts go first, so an accumulator that is carried
+   through a loop has the layout of the instruction and not that of its initial value.
+2. What is still open is *flexible*: constants, ranges, splats and what is computed of them, and
+   what is read from shared memory. It takes the layout that its users ask for, from the accesses
+   and from what step 1 decided. Where users disagree, one wins; the others get a copy computed
+   in their layout, or a conversion (see ``apply_layouts``).
+3. Whatever nobody asks for is blocked, rows first.
+
+Values that must agree because control flow merges them (an argument of a loop and the result it
+ends up as) are one node.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
+from tilewright.dialects.tt import CallOp, DotOp, DotScaledOp, FuncOp, ReturnOp
+from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at
+from tilewright.dialects.ttg.distributed import DotOperandEncoding
+from tilewright.dialects.type_utils import encoding_of, is_tensor, shape_of
+from tilewright.ir.interfaces import Edge
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.accesses import access_of
+from tilewright.passes.ttg.blocked import default_blocked
+from tilewright.passes.ttg.coalescing import coalesced
+from tilewright.passes.ttg.layout_links import (
+    Link,
+    edges_of,
+    fixed_layout,
+    is_alike,
+    links_of,
+)
+
+_GIVEN, _ACCESS, _ASKED, _DEFAULT = range(4)
+_Entry: TypeAlias = tuple[int, int, SSAValue, Attribute]
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """The layout of every tensor, and of every access to memory."""
+
+    layouts: Mapping[SSAValue, Attribute]
+    accesses: Mapping[Operation, Attribute]
+    flexible: frozenset[SSAValue]
+    """Tensors that may be computed again in another layout."""
+
+    def __str__(self) -> str:
+        lines = [f"{value.name_hint or '?'}: {layout}" for value, layout in self.layouts.items()]
+        return "\n".join(lines)
+
+
+def plan_layouts(module: ModuleOp, facts: AxisFacts | None = None) -> LayoutPlan:
+    """Decide on all tensors of `module`."""
+    return _Planner(module, facts or solve_axis_info(module)).plan()
+
+
+@dataclass
+class _Links:
+    """Links by the values at their ends."""
+
+    leaving: dict[SSAValue, list[Link]] = field(default_factory=dict[SSAValue, "list[Link]"])
+    reaching: dict[SSAValue, list[Link]] = field(default_factory=dict[SSAValue, "list[Link]"])
+
+    def add(self, link: Link) -> None:
+        self.leaving.setdefault(link.source, []).append(link)
+        self.reaching.setdefault(link.target, []).append(link)
+
+
+class _Planner:
+    def __init__(self, module: ModuleOp, facts: AxisFacts) -> None:
+        self._ops = [op for op in walk(module) if op is not module]
+        self._facts = facts
+        self._links = _Links()
+        self._merged: dict[SSAValue, list[SSAValue]] = {}
+        self._layouts: dict[SSAValue, Attribute] = {}
+        self._accesses: dict[Operation, Attribute] = {}
+        self._heap: list[_Entry] = []
+        self._count = 0
+        for op in self._ops:
+            for link in links_of(op):
+                self._links.add(link)
+            self._merge(op)
+
+    def plan(self) -> LayoutPlan:
+        values = list(self._tensors())
+        self._seed_anchors(values)
+        self._spread(backward=False)
+        flexible = frozenset(value for value in values if value not in self._layouts)
+        self._seed_demands()
+        self._spread(backward=True)
+        for value in values:
+            if value not in self._layouts:
+                self._push(_DEFAULT, value, self._default(value))
+                self._spread(backward=True)
+        self._agree()
+        return LayoutPlan(self._layouts, self._accesses, flexible)
+
+    # -- the graph -------------------------------------------------------------------------------
+
+    def _merge(self, op: Operation) -> None:
+        """Inputs that one operand goes to are the same value at different places."""
+        groups: dict[tuple[Operation, int], list[SSAValue]] = {}
+        for edge in edges_of(op):
+            for index, target in enumerate(edge.inputs):
+                if is_tensor(target.type):
+                    groups.setdefault((edge.source, index), []).append(target)
+        for group in groups.values():
+            for value in group:
+                self._merged.setdefault(value, []).extend(v for v in group if v is not value)
+
+    def _tensors(self) -> Iterator[SSAValue]:
+        for op in self._ops:
+            for value in op.results:
+                if is_tensor(value.type):
+                    yield value
+            for region in op.regions:
+                for block in region.blocks:
+                    yield from (arg for arg in block.args if is_tensor(arg.type))
+
+    # -- seeds -----------------------------------------------------------------------------------
+
+    def _seed_anchors(self, values: list[SSAValue]) -> None:
+        for value in values:
+            layout = fixed_layout(value)
+            if layout is not None:
+                self._push(_GIVEN, value, layout)
+                continue
+            owner = value.owner
+            if isinstance(owner, CallOp) or (
+                isinstance(owner.parent_op(), FuncOp) and (not isinstance(owner, Operation))
+            ):
+                # Functions that stay functions agree with their callers on the plainest layout.
+                self._push(_GIVEN, value, self._default(value))
+        for op in self._ops:
+            access = access_of(op)
+            if access is None:
+                continue
+            layout = coalesced(access.pointers, access.mask, self._facts, *_room(op))
+            self._accesses[op] = layout
+            for result in op.results:
+                if is_tensor(result.type):
+                    self._push(_ACCESS, result, layout)
+
+    def _seed_demands(self) -> None:
+        for op, layout in self._accesses.items():
+            for operand in op.operands:
+                self._ask(_ASKED, operand, layout)
+        for value in list(self._layouts):
+            self._ask_sources(value)
+
+    def _default(self, value: SSAValue) -> Attribute:
+        owner = value.owner
+        op = owner if isinstance(owner, Operation) else owner.parent_op()
+        assert op is not None
+        if isinstance(owner, Operation):
+            return default_blocked(shape_of(value.type), *_room(op))
+        # A block argument belongs to the op in the region, which may be a partition.
+        first = owner.first_op or op
+        return default_blocked(shape_of(value.type), *_room(first))
+
+    # -- spreading -------------------------------------------------------------------------------
+
+    def _push(self, rank: int, value: SSAValue, layout: Attribute) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (rank, self._count, value, layout))
+
+    def _ask(self, rank: int, value: SSAValue, layout: Attribute) -> None:
+        if is_tensor(value.type) and value not in self._layouts and self._can_be(value, layout):
+            self._push(rank, value, layout)
+
+    def _can_be(self, value: SSAValue, layout: Attribute) -> bool:
+        """Whether what defines `value` can be made to produce it in `layout`."""
+        links = self._links.reaching.get(value, ())
+        return all(link.backward(layout) is not None for link in links)
+
+    def _spread(self, *, backward: bool) -> None:
+        while self._heap:
+            rank, _, value, layout = heapq.heappop(self._heap)
+            if value in self._layouts:
+                continue
+            if backward and not self._can_be(value, layout) and rank != _DEFAULT:
+                continue
+            self._layouts[value] = layout
+            for other in self._merged.get(value, ()):
+                if other not in self._layouts:
+                    self._push(_GIVEN, other, layout)
+            for link in self._links.leaving.get(value, ()):
+                found = link.forward(layout)
+                if found is not None and link.target not in self._layouts:
+                    self._push(rank, link.target, found)
+            if backward:
+                self._ask_sources(value)
+
+    def _ask_sources(self, value: SSAValue) -> None:
+        layout = self._layouts[value]
+        for link in self._links.reaching.get(value, ()):
+            wanted = link.backward(layout)
+            if wanted is not None:
+                self._ask(_ASKED, link.source, wanted)
+
+    def _agree(self) -> None:
+        """Results of one op that must be alike get the layout of the first."""
+        for op in self._ops:
+            found = [value for value in op.results if is_tensor(value.type)]
+            if len(found) > 1 and (is_alike(op) or op.name in ("tt.reduce", "tt.split")):
+                for value in found[1:]:
+                    self._layouts[value] = self._layouts[found[0]]
+
+
+def _room(op: Operation) -> tuple[int, int]:
+    """The numbers of warps and of CTAs at `op`."""
+    return num_warps_at(op) or 4, num_ctas_at(op)
+
+
+Wanted: TypeAlias = dict[tuple[Operation, int], Attribute]
+"""The layout that an operand must have, by op and index."""
+
+
+def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
+    """What `op` asks of its operands; a structured op also asks its terminators.
+
+    Operands that are not mentioned may have any layout.
+    """
+    access = plan.accesses.get(op)
+    if access is not None:
+        return {(op, index): access for index, v in enumerate(op.operands) if is_tensor(v.type)}
+    if isinstance(op, DotOp | DotScaledOp):
+        return _dot_operands(op, plan)
+    if isinstance(op, CallOp | ReturnOp):
+        return _handed_over(op)
+    edges = list(edges_of(op))
+    if any(edge.operands for edge in edges):
+        return _forwarded(edges, plan)
+    asked: dict[SSAValue, Attribute] = {}
+    for link in links_of(op):
+        found = link.backward(plan.layouts[link.target])
+        if found is not None:
+            asked.setdefault(link.source, found)
+    return {(op, index): asked[v] for index, v in enumerate(op.operands) if v in asked}
+
+
+def _handed_over(op: CallOp | ReturnOp) -> Wanted:
+    """Functions and callers agree on what the function's type says, else on the plainest."""
+    function = op.parent_op()
+    said: Sequence[Attribute] = op.operand_types
+    if isinstance(op, ReturnOp) and isinstance(function, FuncOp):
+        said = function.function_type.outputs.data
+    return {
+        (op, index): encoding_of(type) or default_blocked(shape_of(type), *_room(op))
+        for index, type in enumerate(said)
+        if is_tensor(type)
+    }
+
+
+def _forwarded(edges: list[Edge], plan: LayoutPlan) -> Wanted:
+    wanted: Wanted = {}
+    for edge in edges:
+        # What an edge takes along are the last operands of its source.
+        first = len(edge.source.operands) - len(edge.operands)
+        for index, target in enumerate(edge.inputs[: len(edge.operands)]):
+            if is_tensor(target.type):
+                wanted[edge.source, first + index] = plan.layouts[target]
+    return wanted
+
+
+def _dot_operands(op: DotOp | DotScaledOp, plan: LayoutPlan) -> Wanted:
+    # A product that no author placed: a blocked layout, which Triton's own pass makes fast.
+    parent = plan.layouts[op.results[0]]
+    wanted: Wanted = {
+        (op, index): DotOperandEncoding(op_idx=index, parent=parent) for index in (0, 1)
+    }
+    wanted[op, 2] = parent
+    return wanted

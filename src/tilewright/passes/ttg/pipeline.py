@@ -1,0 +1,86 @@
+"""From a traced kernel to TTGIR that stock Triton finishes: the passes, in order.
+
+::
+
+    what the author wrote      fixup, clean up
+    buffers                    who requires which layout, placeholders
+    tensors                    a layout for each
+    storage                    aliased buffers become one allocation with views
+    stock Triton               descriptors, words that it has
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pipeline, parse_pipeline
+from tilewright.passes import PASSES
+from tilewright.passes.ttg.stock.assembly import FIRST_WITH_ADDRESSES
+
+TTGIR_PIPELINE: Final = (
+    "triton-tlx-fixup{{target=cuda:{capability} num-warps={num_warps} num-ctas={num_ctas} "
+    "cluster-dims={cluster}}},"
+    "canonicalize,cse,loop-invariant-code-motion,canonicalize,load-narrow-copies,"
+    "tlx-insert-require-layout,tlx-propagate-layout,tlx-resolve-placeholder-layouts,"
+    "convert-triton-to-tritongpu{{target=cuda:{capability} num-warps={num_warps} "
+    "num-ctas={num_ctas}}},"
+    "tlx-storage-alias-lowering{{placement=reindex record=false}},tlx-rewrite-local-alias,"
+    "insert-proxy-fences,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
+    "assign-descriptor-layouts,finish-for-stock-triton{{meet-before-arrivals={meet} "
+    "addresses={addresses}}},"
+    "canonicalize,cse,dce"
+)
+
+
+MEETS_BY_ITSELF: Final = (3, 8)
+"""The first release that lets the threads of a task meet before one of them arrives."""
+
+
+def pipeline_text(
+    *,
+    capability: int,
+    num_warps: int,
+    num_ctas: int = 1,
+    cluster_dims: tuple[int, ...] = (),
+    triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
+) -> str:
+    """The pipeline for a GPU of compute capability `capability` (90, say) and a release."""
+    return TTGIR_PIPELINE.format(
+        capability=capability,
+        num_warps=num_warps,
+        num_ctas=num_ctas,
+        cluster=",".join(map(str, cluster_dims)),
+        meet=_said(triton < MEETS_BY_ITSELF),
+        addresses=_said(triton >= FIRST_WITH_ADDRESSES),
+    )
+
+
+def _said(option: bool) -> str:
+    return "true" if option else "false"
+
+
+def to_ttgir(
+    module: ModuleOp,
+    *,
+    capability: int,
+    num_warps: int,
+    engine: DiagnosticEngine,
+    num_ctas: int = 1,
+    cluster_dims: tuple[int, ...] = (),
+    triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
+) -> None:
+    """Turn `module` into finished TTGIR, in place; problems go to `engine`.
+
+    `triton` is the release that will read it, as (major, minor).
+    """
+    text = pipeline_text(
+        capability=capability,
+        num_warps=num_warps,
+        num_ctas=num_ctas,
+        cluster_dims=cluster_dims,
+        triton=triton,
+    )
+    Pipeline.build(parse_pipeline(text), PASSES).run(module, engine)

@@ -1,0 +1,50 @@
+"""What replaces each op that stock Triton does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from xdsl.ir import Operation
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.rewrite import Rewriter
+from tilewright.passes.ttg.stock import machine
+from tilewright.passes.ttg.stock.barriers import arrive, named_arrive, named_wait
+
+Rewrite: TypeAlias = Callable[[Operation, Rewriter, DiagnosticEngine], None]
+
+REWRITES: Mapping[str, Rewrite] = {
+    "ttng.arrive_barrier": arrive,
+    "ttng.wait_barrier_named": named_wait,
+    "ttng.arrive_barrier_named": named_arrive,
+    "ttng.fence": machine.fence,
+    "ttng.fence_mbarrier_init_release_cluster": machine.publish_barriers,
+    "ttng.cluster_arrive": machine.cluster_arrive,
+    "ttng.cluster_wait": machine.cluster_wait,
+    "ttng.cluster_size_1d": machine.cluster_size,
+    "ttng.vote_ballot_sync": machine.ballot,
+    "ttng.prefetch": machine.drop_hint,
+    "ttng.prefetch_tensormap": machine.drop_hint,
+    "ttng.async_tma_prefetch": machine.drop_hint,
+    "nvg.cluster_id": machine.cluster_rank,
+    "ttg.clock64": machine.clock,
+    "gpu.thread_id": machine.thread_id,
+}
+
+_NO_ADDRESS = "it needs the address of a buffer in another CTA"
+_NOT_YET = "it has no counterpart that means the same"
+
+UNKNOWN_OPS: Mapping[str, str] = {
+    "ttng.map_to_remote_buffer": _NO_ADDRESS + ": Triton 3.9 can arrive at a remote barrier",
+    "ttg.remote_shmem_store": _NO_ADDRESS,
+    "ttg.async_remote_shmem_store": _NO_ADDRESS,
+    "ttg.async_remote_shmem_copy": _NO_ADDRESS,
+    "ttg.memdesc_dynamic_subslice": "the offsets of a view are constants there",
+    "ttng.async_store": _NOT_YET,
+    "ttng.async_clc_try_cancel": _NOT_YET,
+    "ttng.clc_query_cancel": _NOT_YET,
+    "ttng.vote_ballot_sync": "a vote on a tensor has no counterpart; vote on a scalar",
+    "ttng.fence": "its scope is not known",
+}
+"""Ops without words in stock Triton, and why."""

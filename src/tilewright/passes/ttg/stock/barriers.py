@@ -1,0 +1,134 @@
+"""Arrivals at barriers, and the sixteen barriers of the hardware, for stock Triton.
+
+Triton uses some of the hardware's barriers itself: 0 for the warps of the default task, 1 to start
+and end tasks, and from 2 on one for each partition. An author who counts from 0 would meet those.
+Numbers that are known get another one if they have to, the others must be high enough.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import Pure
+
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.tt import ElementwiseInlineAsmOp
+from tilewright.dialects.ttg import BarrierOp
+from tilewright.dialects.ttg.context import num_warps_at
+from tilewright.dialects.ttg.program import ADDRESS_SPACES
+from tilewright.dialects.ttg.warps import WarpSpecializeOp
+from tilewright.dialects.ttng import (
+    ArriveBarrierOp,
+    BarrierExpectOp,
+    MapToRemoteBufferOp,
+    NamedBarrierArriveOp,
+    NamedBarrierWaitOp,
+)
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.blocked import WARP
+from tilewright.passes.ttg.stock.clusters import arrive_remotely
+
+IDS = "TW4070"
+
+_NAMED_BARRIERS = 16
+_FIRST_PARTITION = 2
+"""The barrier of the first partition."""
+
+
+def arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+    """One thread arrives for all of them.
+
+    An arrival of every thread counts as often as there are threads, so the one that arrives for
+    them says that number, and the barrier keeps its count.
+    """
+    assert isinstance(op, ArriveBarrierOp)
+    if isinstance(op.alloc.owner, MapToRemoteBufferOp):
+        arrive_remotely(op, rewriter)
+        return
+    if op.per_thread is None:
+        return
+    threads = (num_warps_at(op) or 1) * WARP
+    op.properties["count"] = IntegerAttr(op.count.value.data * threads, i32)
+    del op.properties["perThread"]
+
+
+def meet_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
+    """Let the threads of a task meet in front of an arrival that one of them makes for all.
+
+    The slowest warp may still read what the arrival gives away. Arrivals in a row need one
+    meeting. The releases that need this take an arrival for an access to all of shared memory and
+    let threads meet behind it as well; an arrival that expects no bytes is the same to the
+    barrier, and accesses nothing else.
+    """
+    arrivals = [op for op in walk(module) if isinstance(op, ArriveBarrierOp)]
+    for op in arrivals:
+        if not _have_met(op):
+            rewriter.insert_before(op, BarrierOp(ADDRESS_SPACES["local"]))
+    for op in arrivals:
+        if op.count.value.data != 1 or op.multicast_cta.value.data or op.from_cta is not None:
+            continue
+        pred = op.pred
+        if pred is None:
+            always = ConstantOp.of(True, i1)
+            rewriter.insert_before(op, always)
+            pred = always.result
+        rewriter.replace_op(op, BarrierExpectOp(op.alloc, 0, pred))
+
+
+def _have_met(op: Operation) -> bool:
+    before = op.prev_op
+    while before is not None:
+        if isinstance(before, BarrierOp | ArriveBarrierOp):
+            return True
+        if before.get_trait(Pure) is None:
+            return False
+        before = before.prev_op
+    return False
+
+
+def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+    """Give named barriers numbers that Triton does not use."""
+    ops = [op for op in walk(module) if isinstance(op, NamedBarrierWaitOp | NamedBarrierArriveOp)]
+    tasks = [op for op in walk(module) if isinstance(op, WarpSpecializeOp)]
+    own = _FIRST_PARTITION + max((len(op.partitions) for op in tasks), default=0)
+    numbers = {op: _number(op.bar) for op in ops}
+    used = {number for number in numbers.values() if number is not None}
+    free = [number for number in range(own, _NAMED_BARRIERS) if number not in used]
+    moved: dict[int, int] = {}
+    for op, number in numbers.items():
+        if number is None:
+            engine.remark(op, f"barriers 0 to {own - 1} are Triton's; not checked here", IDS)
+        elif number < own:
+            if number not in moved and not free:
+                engine.error(op, f"no barrier is left: Triton needs 0 to {own - 1}", IDS)
+                return
+            moved.setdefault(number, free.pop() if number not in moved else 0)
+            constant = ConstantOp.of(moved[number], i32)
+            rewriter.insert_before(op, constant)
+            op.operands[0] = constant.result
+
+
+def _number(value: SSAValue) -> int | None:
+    found = constant_value(value)
+    return found.value.data if isinstance(found, IntegerAttr) else None
+
+
+def named_wait(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+    """``bar.sync``."""
+    _assembly(op, "bar.sync $1, $2; mov.u32 $0, 0;", rewriter)
+
+
+def named_arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
+    """``bar.arrive``."""
+    _assembly(op, "bar.arrive $1, $2; mov.u32 $0, 0;", rewriter)
+
+
+def _assembly(op: Operation, text: str, rewriter: Rewriter) -> None:
+    inputs = ",".join(["r"] * len(op.operands))
+    new = ElementwiseInlineAsmOp(
+        text, f"=r,{inputs},~{{memory}}", list(op.operands), [i32], pure=False
+    )
+    rewriter.replace_op(op, new, [])

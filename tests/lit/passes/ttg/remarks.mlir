@@ -1,0 +1,45 @@
+// RUN: tilewright-opt -verify-diagnostics -remark-layouts %s
+
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#operand = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#column = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [0, 1]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32} {
+  tt.func @in_loop(%x: tensor<64x64xf16, #mma>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // Once is no remark.
+    %once = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      // From accumulator to operand: the same registers.
+      %free = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #operand>
+      // expected-remark @+3 {{a tensor of 64 x 64 changes its layout in every iteration: 8192 bytes through shared memory}}
+      // expected-note @+2 {{from #ttg.nvidia_mma}}
+      // expected-note @+1 {{to #ttg.blocked}}
+      %cost = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
+    }
+    tt.return
+  }
+
+  tt.func @through_registers(%a: !ttg.memdesc<64x64xf16, #tile, #smem, mutable>, %c: tensor<64x64xf32, #mma>) {
+    // expected-note @+1 {{here; wgmma can read this buffer where it is}}
+    %r = ttg.local_load %a : !ttg.memdesc<64x64xf16, #tile, #smem, mutable> -> tensor<64x64xf16, #operand>
+    // expected-remark @+1 {{the left operand is copied to registers first}}
+    %d = ttng.warp_group_dot %r, %a, %c : tensor<64x64xf16, #operand> * !ttg.memdesc<64x64xf16, #tile, #smem, mutable> -> tensor<64x64xf32, #mma>
+    tt.return
+  }
+
+  // Neighbours of a warp are 256 bytes apart in a buffer that is not swizzled: 32 turns.
+  tt.func @banks(%a: !ttg.memdesc<64x64xf32, #plain, #smem, mutable>, %v: tensor<64x64xf32, #column>) {
+    // No alias, no remark.
+    ttg.local_store %v, %a : tensor<64x64xf32, #column> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
+    // expected-note @+1 {{the layout of this view decides where elements lie}}
+    %alias = ttg.memdesc_reinterpret %a : !ttg.memdesc<64x64xf32, #plain, #smem, mutable> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
+    // expected-remark @+1 {{bank conflicts in a buffer that shares storage}}
+    ttg.local_store %v, %alias : tensor<64x64xf32, #column> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
+    tt.return
+  }
+}
