@@ -4,6 +4,7 @@
   failures, set ``TILEWRIGHT_HYPOTHESIS_PROFILE=explore``.
 * Tests marked ``device`` are skipped where no accelerator answers. The header of the run and the
   reason of each skip say what was missing.
+* Compiled kernels are kept for the run, not in the cache of whoever runs the tests.
 """
 
 import ctypes
@@ -31,6 +32,14 @@ def missing_device() -> str | None:
     if status := driver.cuDeviceGetCount(ctypes.byref(count)):
         return f"the CUDA driver does not count devices (error {status})"
     return None if count.value else "the CUDA driver sees no device"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def artefact_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # what one worker compiled, the others find
+    os.environ["TILEWRIGHT_CACHE_DIR"] = str(base / "tilewright-cache")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

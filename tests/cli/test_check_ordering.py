@@ -71,11 +71,25 @@ def test_a_missing_wait_is_found_though_the_order_was_lucky(command):
     assert lines[-1] == "tilewright check: fault in handed_over"
 
 
-def test_a_buffer_nobody_reads_is_a_warning(command):
-    code, out, err = command("check", extra="tlx.local_store(spare[0], tl.arange(0, 32))")
-    assert (code, out) == (0, "True\n")
+SPARE = "tlx.local_store(spare[0], tl.arange(0, 32))"
+
+
+def test_a_buffer_nobody_reads_is_reported(command):
+    code, out, err = command("check", extra=SPARE)
+    assert (code, out) == (1, "True\n")
     assert "script.py:17:" in err
+    assert "error[TW6139]: buffer never read: nobody reads spare, which partition0 writes" in err
+    assert err.endswith("tilewright check: 1 launch of 1 kernel, 1 program: 1 report\n")
+
+
+def test_a_buffer_nobody_reads_may_be_allowed(command):
+    code, out, err = command("check", "--allow-unread", extra=SPARE)
+    assert (code, out) == (0, "True\n")
     assert "warning[TW6139]: buffer never read: nobody reads spare, which partition0 writes" in err
+    assert err.endswith(": no fault\n")
+    code, _, err = command("run", "--allow-unread")
+    assert code == 1
+    assert "--allow-unread is for 'tilewright check'" in err
 
 
 def test_the_timeline_is_one_file(command):

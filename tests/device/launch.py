@@ -1,12 +1,9 @@
-"""From TTGIR to a finished launch: Triton builds the machine code, the CUDA driver runs it.
+"""From TTGIR to a finished launch: Triton builds the machine code, our launcher runs it.
 
-Triton's own launcher is made for kernels its front end wrote: for every tensor descriptor it passes
-the shape and strides along as further arguments. Our kernels take what their text says and nothing
-else, so arguments go to the driver directly.
-
-Parameters that the text does not name (Triton appends pointers to scratch memory) are null; a kernel
-that asks for scratch memory is refused. Every call of the driver is checked, and `Kernel.launch`
-waits, so that a fault shows in the test that caused it.
+The text goes to `triton.compile` as it is, without the passes of target `triton`, so that what is
+tested is the text. A kernel takes what its text says and nothing else (Triton's own launcher passes
+shape and strides of every tensor descriptor along), and `Kernel.launch` waits, so that a fault shows
+in the test that caused it.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import ctypes
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +22,22 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.ir.text import print_module
 from tilewright.ir.text.flavour import FLAVOURS, Flavour
+from tilewright.runtime.cuda.launcher import Launcher
+from tilewright.runtime.cuda.module import load
+from tilewright.runtime.cuda.tensor_map import box_of, cuda_type_of, encode
+from tilewright.targets.triton.facts import HIDDEN, LaunchFacts, TensorMapFacts
 
 WARP = 32
 TARGET = GPUTarget("cuda", 90, WARP)
 VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 
-_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_MAP_BYTES = 128
-_MAP_ALIGNMENT = 64
-_MAP_TYPES = {torch.float16: 6, torch.float32: 7}  # CU_TENSOR_MAP_DATA_TYPE_...
 _SWIZZLE_BYTES = 128
-_SWIZZLE_128 = 3  # CU_TENSOR_MAP_SWIZZLE_128B
+_ELEMENTS = {torch.float16: "fp16", torch.float32: "fp32"}
+# What the kernels of these tests have, by how the entry of PTX declares it.
+_KINDS = {".u64": "ptr", ".b64": "ptr", ".u32": "i32", ".b32": "i32", ".b8": "tensormap"}
+_GIVEN_AS_BYTES = TensorMapFacts(2, (), 0, 0)
 
-Argument = ctypes._SimpleCData | ctypes.Array[Any]
-
-
-@cache
-def _driver() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
-
-
-def _call(name: str, *arguments: Any) -> None:
-    status = getattr(_driver(), name)(*arguments)
-    if status:
-        text = ctypes.c_char_p()
-        _driver().cuGetErrorString(status, ctypes.byref(text))
-        raise RuntimeError(f"{name} returned {status}: {(text.value or b'?').decode()}")
+Argument = ctypes._SimpleCData | int | bytes
 
 
 def flavour() -> Flavour:
@@ -71,29 +57,18 @@ def text_of(module: ModuleOp) -> str:
 class Kernel:
     """Machine code in the current context."""
 
-    function: ctypes.c_void_p
-    parameters: int
-    warps: int
-    shared_bytes: int
+    launcher: Launcher
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.launcher.facts.shared
 
     def launch(self, grid: tuple[int, int], *arguments: Argument) -> None:
-        """Run and wait. Pointers are ``c_void_p``, descriptors come from `tensor_map`."""
-        hidden = [ctypes.c_void_p() for _ in range(self.parameters - len(arguments))]
-        values = [*arguments, *hidden]
-        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        block = (self.warps * WARP, 1, 1)
-        _call(
-            "cuLaunchKernel",
-            self.function,
-            *grid,
-            1,
-            *block,
-            self.shared_bytes,
-            stream,
-            addresses,
-            None,
-        )
+        """Run and wait. Pointers come from `pointer`, descriptors from `tensor_map`."""
+        values: list[Any] = [
+            each.value if isinstance(each, ctypes._SimpleCData) else each for each in arguments
+        ]
+        self.launcher((*grid, 1), values)
         torch.cuda.synchronize()
 
 
@@ -106,46 +81,43 @@ def build(text: str, folder: Path) -> Kernel:
     assert (metadata.global_scratch_size, metadata.profile_scratch_size) == (0, 0)
     torch.cuda.init()
     torch.cuda.synchronize()  # makes torch's context the current one
-    handle, function = ctypes.c_void_p(), ctypes.c_void_p()
-    _call("cuModuleLoadData", ctypes.byref(handle), compiled.asm["cubin"])
-    _call("cuModuleGetFunction", ctypes.byref(function), handle, metadata.name.encode())
-    _call("cuFuncSetAttribute", function, _DYNAMIC_SHARED_BYTES, metadata.shared)
-    entry = re.search(r"\.entry\s+\w+\s*\(([^)]*)\)", compiled.asm["ptx"])
+    parameters = _parameters(compiled.asm["ptx"])
+    facts = LaunchFacts(
+        name=metadata.name,
+        capability=TARGET.arch,
+        num_warps=metadata.num_warps,
+        shared=metadata.shared,
+        parameters=parameters,
+        tensor_maps=(_GIVEN_AS_BYTES,) * parameters.count("tensormap"),
+    )
+    return Kernel(Launcher(load(compiled.asm["cubin"], facts.name, facts.shared), facts))
+
+
+def _parameters(ptx: str) -> tuple[str, ...]:
+    """The kind of each parameter; the last two are Triton's own."""
+    entry = re.search(r"\.entry\s+\w+\s*\(([^)]*)\)", ptx)
     assert entry is not None
-    return Kernel(function, entry[1].count(".param"), metadata.num_warps, metadata.shared)
+    found = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?(\.\w+)", entry[1])
+    kinds = [_KINDS[each] for each in found]
+    return (*kinds[: -len(HIDDEN)], *HIDDEN)
 
 
-def pointer(tensor: torch.Tensor) -> ctypes.c_void_p:
-    return ctypes.c_void_p(tensor.data_ptr())
+def pointer(tensor: torch.Tensor) -> int:
+    return tensor.data_ptr()
 
 
-def tensor_map(
-    tensor: torch.Tensor, shape: Sequence[int], tile: Sequence[int]
-) -> ctypes.Array[Any]:
+def tensor_map(tensor: torch.Tensor, shape: Sequence[int], tile: Sequence[int]) -> bytes:
     """A descriptor of the first `shape` elements of a matrix, for tiles swizzled over 128 bytes.
 
-    What a tile has beyond `shape` is read as zero and not written. The copy engine moves at most
-    as many columns at once as one swizzled row has; Triton issues one copy for each such part.
+    What a tile has beyond `shape` is read as zero and not written.
     """
     size = tensor.element_size()
-    (rows, columns), (tile_rows, tile_columns) = shape, tile
-    box = (min(tile_columns, _SWIZZLE_BYTES // size), tile_rows)
-    room = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGNMENT)
-    skipped = -ctypes.addressof(room) % _MAP_ALIGNMENT
-    found = (ctypes.c_char * _MAP_BYTES).from_buffer(room, skipped)
-    _call(
-        "cuTensorMapEncodeTiled",
-        found,
-        _MAP_TYPES[tensor.dtype],
-        2,
-        pointer(tensor),
-        (ctypes.c_uint64 * 2)(columns, rows),
-        (ctypes.c_uint64 * 1)(tensor.stride(0) * size),
-        (ctypes.c_uint32 * 2)(*box),
-        (ctypes.c_uint32 * 2)(1, 1),
-        0,
-        _SWIZZLE_128,
-        0,
-        0,
+    return encode(
+        tensor.data_ptr(),
+        cuda_type=cuda_type_of(_ELEMENTS[tensor.dtype]),
+        element_bytes=size,
+        shape=shape,
+        strides=tensor.stride(),
+        box=box_of(tile, size, _SWIZZLE_BYTES),
+        swizzle_bytes=_SWIZZLE_BYTES,
     )
-    return found

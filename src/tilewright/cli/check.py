@@ -19,11 +19,13 @@ many there were.
 In kernels with tlx tasks, barriers or asynchronous copies it compares orders, not times: two
 accesses to the same bytes that no chain of arrivals and waits orders are reported, even if they
 came in the right order, with both lines, the bytes, the missing order, the smallest fix and the
-schedule.
+schedule. Buffers, and what copies bring, that nobody reads in any run are reported too: whoever
+reads the wrong slot leaves the right one unread.
 
   --schedules N                                         as in 'tilewright run' (4)
   --timeline OUT.html                                   draw tasks, engines, barriers and buffers
                                                         of the first run, or of the one that failed
+  --allow-unread                                        what nobody reads is a warning only
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
@@ -36,8 +38,8 @@ examples:
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000
 
-Exit code: 1 if there was a fault, if the input is wrong or if no kernel was launched; else the
-script's.
+Exit code: 1 if there was a fault or a report, if the input is wrong or if no kernel was launched;
+else the script's.
 """
 
 

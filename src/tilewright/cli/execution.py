@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, pretty_all
+from tilewright.ir.diagnostics import (
+    CompileError,
+    Diagnostic,
+    DiagnosticEngine,
+    Severity,
+    pretty_all,
+)
 from tilewright.ir.passes import closest
 from tilewright.runtime.options import current_run_options, running
 from tilewright.runtime.tile.settings import changed
@@ -27,7 +33,7 @@ from tilewright.targets.numpy.api import NumpyFault
 if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
-_SWITCHES = ("stats", "traceback", "compat")
+_SWITCHES = ("allow-unread", "compat", "stats", "traceback")
 _WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline")
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
@@ -165,7 +171,7 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         sys.stderr.write(f"{program}: {log.counts()}\n{log.table()}")
     if orders is None:
         return code
-    log.warnings.extend(orders.warnings())
+    reports = [] if log.fault is not None else _unread(orders, line, log)
     try:
         _draw(orders, line.values.get("timeline"), program)
     except UsageError as error:
@@ -173,12 +179,22 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         code = code or 1
     for text in orders.not_analysed:
         sys.stderr.write(f"{program}: not analysed: {text}\n")
-    return _verdict(log, code, program)
+    return _verdict(log, code, program, reports)
+
+
+def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Diagnostic]:
+    """Buffers that nobody reads, as reports; as warnings if that is what the author wants."""
+    if "allow-unread" not in line.switches:
+        return orders.unread()
+    log.warnings.extend(orders.unread(Severity.WARNING))
+    return []
 
 
 def _ordering(line: _CommandLine, checking: bool) -> OrderingLog | None:
     """What follows the order of events in kernels with tasks."""
     wants_timeline = "timeline" in line.values
+    if not checking and "allow-unread" in line.switches:
+        raise UsageError("--allow-unread is for 'tilewright check', which follows every event")
     if not checking:
         if wants_timeline:
             raise UsageError("--timeline is for 'tilewright check', which follows every event")
@@ -203,8 +219,10 @@ def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
     sys.stderr.write(f"{program}: {path}: {orders.timeline.title}\n")
 
 
-def _verdict(log: LaunchLog, code: int, program: str) -> int:
+def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnostic] = ()) -> int:
     """Say what was checked; a fault counts even if the script caught it."""
+    if reports:
+        sys.stderr.write(pretty_all(reports, None, colour=_wants_colour()) + "\n")
     if log.warnings:
         sys.stderr.write(pretty_all(log.warnings, None, colour=_wants_colour()) + "\n")
     if log.fault is not None:
@@ -216,8 +234,9 @@ def _verdict(log: LaunchLog, code: int, program: str) -> int:
     if not log.launches:
         sys.stderr.write(f"{program}: no kernel was launched, so nothing was checked\n")
         return 1
-    sys.stderr.write(f"{program}: {log.counts()}: no fault\n")
-    return 0
+    verdict = counted(len(reports), "report") if reports else "no fault"
+    sys.stderr.write(f"{program}: {log.counts()}: {verdict}\n")
+    return 1 if reports else 0
 
 
 def _wants_colour() -> bool:

@@ -129,14 +129,18 @@ def logged(log: LaunchLog) -> Generator[None]:
     launch = CompiledKernel.launch
 
     def logging(
-        self: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
-    ) -> RunReport:
+        self: CompiledKernel,
+        grid: tuple[int, int, int],
+        values: Sequence[object],
+        stream: object = None,
+    ) -> RunReport | None:
         try:
-            report = launch(self, grid, values)
+            report = launch(self, grid, values, stream)
         except NumpyFault as fault:
             log.failed(self.name, fault)
             raise
-        log.add(self.name, report)
+        if report is not None:  # a launch on a GPU has none
+            log.add(self.name, report)
         return report
 
     CompiledKernel.launch = logging

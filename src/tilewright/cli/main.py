@@ -19,6 +19,7 @@ _COMMANDS = {
     "run": ("run", "run a script with kernels, or a kernel as IR text, on this machine"),
     "check": ("check", "run it with every check on: bounds, races, unwritten values"),
     "analyze": ("analyze", "explain every memory access as a function of the program id"),
+    "compile": ("compile", "make machine code for a GPU, with the installed Triton"),
     "memory": ("memory", "draw who lies where in shared and tensor memory"),
     "demo": ("demo", "a real kernel dump goes in, through and out"),
 }

@@ -9,8 +9,8 @@ and what was found is recorded: the kernel has to be traced again when it change
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +27,9 @@ class Capture:
     """Module, function and name."""
     value: object
     look_up: Callable[[], object]
+    module: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
+    """The names of the module where it is found by `name`; None if it is found elsewhere."""
+    name: str = ""
 
     def is_current(self) -> bool:
         """Whether the name still stands for the same."""
@@ -51,6 +54,15 @@ def look_up(function: FunctionType, name: str) -> Any:
     if isinstance(around, Namespace) and name not in around:
         return around.look_up(name)  # a function defined inside a kernel function
     return around.get(name, _ABSENT)
+
+
+def capture_of(function: FunctionType, name: str, value: object) -> Capture:
+    """The fact that `function` used `name`, which stood for `value`."""
+    key = f"{function.__module__}.{function.__qualname__}:{name}"
+    around = function.__globals__
+    is_plain = name not in function.__code__.co_freevars and not isinstance(around, Namespace)
+    module = around if is_plain else None
+    return Capture(key, value, lambda: look_up(function, name), module, name)
 
 
 class Namespace(dict[str, Any]):
@@ -87,9 +99,7 @@ class Namespace(dict[str, Any]):
         return value
 
     def _capture(self, name: str, value: object) -> Capture:
-        function = self._function
-        key = f"{function.__module__}.{function.__qualname__}:{name}"
-        return Capture(key, value, lambda: look_up(function, name))
+        return capture_of(self._function, name, value)
 
     def _builtin(self, name: str) -> Any:
         builtins = self._vocabulary.builtins

@@ -32,6 +32,7 @@ from tilewright.ir.text.names import ValueNames
 from tilewright.ir.traversal import walk
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch import Grid, launch_grid
 from tilewright.runtime.launchable import Launchable
@@ -247,6 +248,8 @@ def _flat(key: Key, value: Any) -> Iterator[object]:
         yield _extent(host_array(descriptor.base).array)
         yield from (int(number) for number in (*descriptor.shape, *descriptor.strides))
     elif kind.startswith("*"):
+        if isinstance(value, DeviceArray):
+            value = host_array(value.owner)
         yield _extent(value.array if isinstance(value, HostArray) else value)
     else:
         yield value

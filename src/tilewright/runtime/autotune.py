@@ -1,23 +1,28 @@
 """Choose a configuration per tuning key, by measuring or by taking the first that compiles.
 
-On a machine without an accelerator timings say nothing about the device, so the first configuration
-that compiles is taken; ``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them.
-Pruning runs first in both cases, as it would on the device.
+Kernels that run on a GPU are measured there, and what was measured is kept on disk (`tuning`). On
+the host timings say nothing about the device, so the first configuration that compiles is taken;
+``TILEWRIGHT_AUTOTUNE=time`` or ``do_bench=`` measures every one of them. Pruning runs first in all
+cases.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tilewright.ir.diagnostics import CompileError
-from tilewright.runtime.arrays import host_array, is_array
+from tilewright.runtime.arrays import is_array
 from tilewright.runtime.config import Config
+from tilewright.runtime.contents import kept, make_zero
+from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.progress import progress_bar
+from tilewright.runtime.tuning import Times, compile_together, remember, remembered, tuning_name
 
 Benchmark = Callable[..., Any]
 PreHook = Callable[..., object]
@@ -56,6 +61,7 @@ class Autotuner(Launchable):
         self.post_hook = post_hook
         self.prune = dict(prune_configs_by or {})
         self.do_bench = do_bench
+        self._chosen = frozenset(name for config in self.configs for name in config.kwargs)
         self.cache: dict[tuple[object, ...], Config] = {}
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, float] = {}
@@ -84,11 +90,10 @@ class Autotuner(Launchable):
         *,
         warmup: bool = False,
     ) -> Any:
-        everything = {**known, **config.all_kwargs()}
+        chosen = config.all_kwargs()
         if config.pre_hook is not None and not warmup:
-            config.pre_hook(everything)
-        options = {**kwargs, **config.all_kwargs()}
-        return self.inner.run(*args, grid=grid, warmup=warmup, **options)
+            config.pre_hook({**known, **chosen})
+        return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **chosen})
 
     def _choose(
         self,
@@ -97,8 +102,8 @@ class Autotuner(Launchable):
         known: dict[str, Any],
         grid: Any,
     ) -> Config:
-        clash = sorted({name for config in self.configs for name in config.kwargs} & kwargs.keys())
-        if clash:
+        if not self._chosen.isdisjoint(kwargs):
+            clash = sorted(self._chosen & kwargs.keys())
             raise ValueError(
                 f"{', '.join(clash)} is set by autotune's configurations and again in this call of "
                 f"{self.name}: leave it out of the call"
@@ -106,16 +111,21 @@ class Autotuner(Launchable):
         if len(self.configs) == 1:
             return self.configs[0]
         key = tuple(_key_part(known[name]) for name in self.keys if name in known)
-        key += tuple(str(_dtype(value)) for value in known.values() if is_array(value))
+        key += tuple(
+            str(_dtype(value))
+            for value in known.values()
+            if type(value) not in _PLAIN and is_array(value)
+        )
         if key not in self.cache:
-            self.cache[key] = self._search(self._pruned(known, kwargs), args, kwargs, known, grid)
+            configs = self._pruned(known, kwargs)
+            self.cache[key] = self._search(key, configs, args, kwargs, known, grid)
             # What the timed runs added up is not part of the launch that was asked for.
             self._reset(known)
         return self.cache[key]
 
     def _reset(self, known: dict[str, Any]) -> None:
         for name in self.reset_to_zero:
-            host_array(known[name]).array[...] = 0
+            make_zero(known[name])
 
     def _pruned(self, known: dict[str, Any], kwargs: dict[str, Any]) -> list[Config]:
         configs = self.configs
@@ -133,6 +143,7 @@ class Autotuner(Launchable):
 
     def _search(
         self,
+        key: tuple[object, ...],
         configs: list[Config],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -140,16 +151,44 @@ class Autotuner(Launchable):
         grid: Any,
     ) -> Config:
         timed = self.do_bench is not None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
-        failures: list[tuple[Config, CompileError]] = []
+        failures: list[tuple[Config, Exception]] = []
         self.configs_timings = {}
-        for config in configs:
+        name: str | None = None
+        is_first = True
+        show = (
+            progress_bar(f"tuning {self.name}", "configurations") if sys.stderr.isatty() else None
+        )
+        for number, config in enumerate(configs):
+            if show is not None:
+                show(number, len(configs))
             try:
-                self._launch(config, args, kwargs, known, grid, warmup=True)
-                if not timed:
+                compiled = self._launch(config, args, kwargs, known, grid, warmup=True)
+                on_gpu = _is_on_gpu(compiled)
+                if not timed and not on_gpu:
                     return config
-                self.configs_timings[config] = self._time(config, args, kwargs, known, grid)
-            except CompileError as error:
+                if on_gpu and is_first:
+                    is_first = False
+                    name = tuning_name(compiled, configs, key)
+                    times = remembered(name, len(configs))
+                    if times is not None:
+                        self.configs_timings = _by_config(configs, times)
+                        break
+                    rest = configs[number + 1 :]
+                    compile_together(
+                        [
+                            partial(self._launch, each, args, kwargs, known, grid, warmup=True)
+                            for each in rest
+                        ]
+                    )
+                self.configs_timings[config] = self._time(
+                    config, args, kwargs, known, grid, on_gpu=on_gpu
+                )
+            except (CompileError, OutOfResources) as error:
                 failures.append((config, error))
+        if show is not None:
+            show(len(configs), len(configs))
+        if self.configs_timings and name is not None:
+            remember(name, [self.configs_timings.get(config) for config in configs])
         if self.configs_timings:
             return min(self.configs_timings, key=lambda config: self.configs_timings[config])
         first = failures[0][1]
@@ -168,8 +207,10 @@ class Autotuner(Launchable):
         kwargs: dict[str, Any],
         known: dict[str, Any],
         grid: Any,
+        *,
+        on_gpu: bool,
     ) -> float:
-        saved = {name: host_array(known[name]).array.copy() for name in self.restore_value}
+        put_back = [kept(known[name]) for name in self.restore_value]
 
         def call() -> None:
             self._reset(known)
@@ -180,14 +221,15 @@ class Autotuner(Launchable):
                 self.post_hook(known, exception=None)
 
         try:
-            return self._measure(call)
+            return self._measure(call, on_gpu=on_gpu)
         finally:
-            for name, value in saved.items():
-                np.copyto(host_array(known[name]).array, value)
+            for each in put_back:
+                each()
 
-    def _measure(self, call: Callable[[], None]) -> float:
-        if self.do_bench is not None:
-            measured = self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+    def _measure(self, call: Callable[[], None], *, on_gpu: bool) -> float:
+        bench = self.do_bench or (gpu_bench if on_gpu else None)
+        if bench is not None:
+            measured = bench(call, quantiles=(0.5, 0.2, 0.8))
             first: Any = measured[0] if hasattr(measured, "__getitem__") else measured
             return float(first)
         times: list[float] = []
@@ -198,12 +240,36 @@ class Autotuner(Launchable):
         return sorted(times)[len(times) // 2]
 
 
-def _headline(error: CompileError) -> str:
+def _is_on_gpu(compiled: Any) -> bool:
+    """Whether a launch would run on a GPU, where times mean something."""
+    # What an author's own wrapper of kernels returns may be anything.
+    choice = getattr(compiled, "choice", None)
+    return choice is not None and choice.is_gpu and compiled.device is not None
+
+
+def _by_config(configs: Sequence[Config], times: Times) -> dict[Config, float]:
+    pairs = zip(configs, times, strict=True)
+    return {config: time for config, time in pairs if time is not None}
+
+
+def gpu_bench(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:
+    """Times of `call` in milliseconds, by the GPU's own clock."""
+    # Tuning on the host needs no driver.
+    from tilewright.runtime.cuda.timing import do_bench
+
+    return do_bench(call, quantiles=quantiles)
+
+
+def _headline(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
 def _dtype(value: object) -> object:
     return getattr(value, "dtype", type(value).__name__)
+
+
+# Asking any object whether it is an array takes long; most arguments are of these types.
+_PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
 def _key_part(value: object) -> object:

@@ -1,4 +1,9 @@
-"""A kernel compiled for one specialisation of its arguments: its IR at every stage, and its run."""
+"""A kernel compiled for one specialisation of its arguments: its IR at every stage, and its run.
+
+For the host, compiling is tracing; the NumPy program is made when it is first run. For a GPU the
+machine code is made at once (`runtime.gpu`), or found on disk: then nothing is traced unless
+somebody asks for the IR.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
 from tilewright.frontend.trace import Traced, trace
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty
@@ -20,6 +26,8 @@ from tilewright.language.tl.arguments import argument_of
 from tilewright.language.tl.options import Options, using
 from tilewright.passes import PASSES
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
+from tilewright.runtime.choice import TargetChoice
+from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.fresh import is_fresh, touch
 from tilewright.runtime.launch import reachable_arrays
@@ -28,10 +36,13 @@ from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
 from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 
 if TYPE_CHECKING:
+    from tilewright.runtime.cuda.launcher import Launcher
     from tilewright.runtime.jit import JITFunction
     from tilewright.targets.numpy.kernel import NumpyKernel
+    from tilewright.targets.triton.artefact import Artefact
 
 STAGES = ("ttir", "optimised", "numpy")
+_HOST = TargetChoice()
 _CLEAN_UP = "canonicalize,cse,dce"
 
 
@@ -41,8 +52,17 @@ class CompiledKernel:
 
     kernel: JITFunction
     keys: tuple[Key, ...]
-    traced: Traced
     metadata: Mapping[str, Any]
+    settings: Options
+    choice: TargetChoice = _HOST
+    device: int | None = None
+    """The GPU whose memory the array arguments are in; None if they are in host memory."""
+    captured: tuple[Capture, ...] = field(default=(), init=False)
+    """Names around the kernel that were used, and what they stood for."""
+    artefact: Artefact | None = field(default=None, init=False)
+    """Machine code, where the target is a GPU."""
+    launcher: Launcher | None = field(default=None, init=False)
+    """Set by the first launch on a GPU."""
     last_report: RunReport | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -52,6 +72,20 @@ class CompiledKernel:
     @property
     def name(self) -> str:
         return self.kernel.name
+
+    @cached_property
+    def traced(self) -> Traced:
+        """The kernel traced for these arguments, and verified."""
+        arguments = {
+            name: key[1] if key[0] == CONSTEXPR else argument_of(key)
+            for name, key in self._named_keys()
+        }
+        with using(self.settings):
+            traced = trace(self.kernel, arguments, name=self.kernel.name)
+        engine = DiagnosticEngine()
+        verify(traced.module, engine)
+        engine.raise_if_errors()
+        return traced
 
     @property
     def module(self) -> ModuleOp:
@@ -79,14 +113,29 @@ class CompiledKernel:
         )
 
     def text(self, stage: str = "ttir", *, locations: bool = False) -> str:
-        """The kernel after `stage`: ``ttir``, ``optimised`` or the ``numpy`` source."""
+        """The kernel after `stage`: ``ttir``, ``optimised`` or the ``numpy`` source.
+
+        A kernel for a GPU has those of its `artefact` too: ``ttgir``, ``llir``, ``ptx``, and as
+        ``sass`` the instructions of its cubin.
+        """
         if stage == "ttir":
             return print_module(self.module, locations=locations)
         if stage == "optimised":
             return print_module(self.optimised, locations=locations)
         if stage == "numpy":
             return self.numpy.source
-        raise ValueError(f"no stage {stage!r}; there are {', '.join(STAGES)}")
+        if stage == "sass" and self.artefact is not None:
+            from tilewright.targets.triton.sass import disassembled  # rarely asked for
+
+            return disassembled(self.artefact.cubin)
+        made: Mapping[str, str | bytes] = {} if self.artefact is None else self.artefact.asm
+        found = made.get(stage)
+        if isinstance(found, str):
+            return found
+        if found is not None:
+            raise ValueError(f"stage {stage!r} is no text; its bytes are in asm[{stage!r}]")
+        known = [*STAGES, *(name for name in made if name not in STAGES)]
+        raise ValueError(f"no stage {stage!r}; there are {', '.join(known)}")
 
     @property
     def signature(self) -> dict[str, object]:
@@ -107,16 +156,25 @@ class CompiledKernel:
         return zip(self.kernel.arg_names, self.keys, strict=True)
 
     @property
-    def asm(self) -> dict[str, str]:
-        """Every stage's text by its name."""
+    def asm(self) -> dict[str, Any]:
+        """Every stage by its name: texts, and the bytes of a ``cubin``."""
+        if self.artefact is not None:
+            return dict(self.artefact.asm)
         return {stage: self.text(stage) for stage in STAGES}
 
     def is_current(self) -> bool:
         """Whether the globals that were compiled in still have their values."""
-        return all(capture.is_current() for capture in self.traced.captured)
+        return all(capture.is_current() for capture in self.captured)
 
-    def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> RunReport:
-        """Run on the host. `values` are one per parameter, as `specialise` returned them."""
+    def launch(
+        self, grid: tuple[int, int, int], values: Sequence[object], stream: object = None
+    ) -> RunReport | None:
+        """Run; a run on the host has a report. `values` are one per parameter, as `specialise`
+        returned them. A `stream` orders work on a GPU; on the host it says nothing.
+        """
+        if self.artefact is not None:
+            self._launch_on_gpu(self.artefact, grid, values, stream)
+            return None
         hosts: list[HostArray] = []
         arguments: list[Argument] = []
         for name, key, value in zip(self.kernel.arg_names, self.keys, values, strict=True):
@@ -133,8 +191,22 @@ class CompiledKernel:
             if isinstance(argument, Buffer) and not argument.initialised:
                 touch(argument.array)
         for warning in report.warnings:
-            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=3)
+            warnings.warn(pretty(underlined(warning), options.sources), stacklevel=4)
         return report
+
+    def _launch_on_gpu(
+        self,
+        artefact: Artefact,
+        grid: tuple[int, int, int],
+        values: Sequence[object],
+        stream: object,
+    ) -> None:
+        # Those who only compile need no driver.
+        from tilewright.runtime.gpu import flat_values, launcher_of
+
+        if self.launcher is None:
+            self.launcher = launcher_of(artefact)
+        self.launcher(grid, flat_values(self, values), stream)
 
 
 def _append(
@@ -148,20 +220,23 @@ def _append(
         for index, (inner, item) in enumerate(zip(key[2:], value, strict=True)):
             _append(arguments, hosts, f"{name}[{index}]", inner, item)
     elif kind == "tensordesc":
-        arguments.extend(_descriptor(name, value))
+        arguments.extend(_descriptor(hosts, name, value))
     elif kind.startswith("*"):
-        if isinstance(value, HostArray):
-            hosts.append(value)
-            value = value.array
-        array = cast("NumpyArray", value)
+        host = host_array(value.owner) if isinstance(value, DeviceArray) else value
+        if isinstance(host, HostArray):
+            hosts.append(host)
+            host = host.array
+        array = cast("NumpyArray", host)
         arguments.append(Buffer(name, array, initialised=not is_fresh(array)))
     else:
         arguments.append(value)
 
 
-def _descriptor(name: str, descriptor: TensorDescriptor) -> list[Argument]:
+def _descriptor(hosts: list[HostArray], name: str, descriptor: TensorDescriptor) -> list[Argument]:
     shape, strides = tuple(descriptor.shape), tuple(descriptor.strides)
-    base = Buffer(name, host_array(descriptor.base).array)
+    host = host_array(descriptor.base)
+    hosts.append(host)
+    base = Buffer(name, host.array)
     return [Descriptor(base, shape, strides, descriptor.padding), *shape, *strides]
 
 
@@ -174,16 +249,21 @@ def _spelling(key: Key) -> object:
 
 
 def compile_kernel(
-    kernel: JITFunction, keys: Sequence[Key], settings: Options, metadata: Mapping[str, Any]
+    kernel: JITFunction,
+    keys: Sequence[Key],
+    settings: Options,
+    metadata: Mapping[str, Any],
+    *,
+    choice: TargetChoice = _HOST,
+    device: int | None = None,
 ) -> CompiledKernel:
-    """Trace `kernel` for arguments of these `keys`, and verify what comes out."""
-    arguments = {
-        name: key[1] if key[0] == CONSTEXPR else argument_of(key)
-        for name, key in zip(kernel.arg_names, keys, strict=True)
-    }
-    with using(settings):
-        traced = trace(kernel, arguments, name=kernel.name)
-    engine = DiagnosticEngine()
-    verify(traced.module, engine)
-    engine.raise_if_errors()
-    return CompiledKernel(kernel, tuple(keys), traced, dict(metadata))
+    """`kernel` for arguments of these `keys`, checked, and for a GPU down to machine code."""
+    compiled = CompiledKernel(kernel, tuple(keys), dict(metadata), settings, choice, device)
+    if not choice.is_gpu:
+        compiled.captured = compiled.traced.captured
+        return compiled
+    # Kernels on the host need nothing of this.
+    from tilewright.runtime.gpu import build
+
+    compiled.artefact, compiled.captured = build(compiled)
+    return compiled

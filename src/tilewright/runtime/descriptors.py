@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import element_name, host_array
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_place
 from tilewright.runtime.mistakes import BAD_LAUNCH
 
 _ALIGNMENT_BYTES = 16  # what the copy engine behind descriptors asks of base and strides
@@ -18,6 +19,28 @@ def _padded(stride: int, itemsize: int) -> int:
     """The next stride that the copy engine takes."""
     step = max(_ALIGNMENT_BYTES // itemsize, 1)
     return -(-stride // step) * step
+
+
+def _memory(base: Any) -> DeviceArray:
+    """Where `base` lies and what it holds. On a GPU it stays there; `device` is -1 for the host."""
+    on_device = device_array(base)
+    if on_device is not None:
+        return on_device
+    array = host_array(base).array
+    size = array.dtype.itemsize
+    strides = tuple(stride // size for stride in array.strides)
+    return DeviceArray(
+        array.ctypes.data, element_name(array.dtype), array.shape, strides, size, -1, base
+    )
+
+
+def _place(base: Any) -> tuple[int, int]:
+    """Address and element size of `base`. Descriptors are made in every call of many a program."""
+    quick = torch_place(base) if is_torch(base) else None
+    if quick is not None:
+        return quick
+    memory = _memory(base)
+    return memory.address, memory.element_bytes
 
 
 @dataclass
@@ -45,7 +68,7 @@ class TensorDescriptor:
                 f"shape {tuple(self.shape)}, strides {tuple(self.strides)} and block_shape "
                 f"{tuple(self.block_shape)} of a tensor descriptor must have the same length"
             )
-        if any(extent <= 0 for extent in self.shape):
+        if min(self.shape) <= 0:
             raise ValueError(f"every extent of a tensor must be positive, got {tuple(self.shape)}")
         if self.strides[-1] != 1:
             raise ValueError(
@@ -57,18 +80,22 @@ class TensorDescriptor:
         self._check_alignment()
 
     def _check_alignment(self) -> None:
-        array = host_array(self.base).array
-        element_name(array.dtype)
-        if array.ctypes.data % _ALIGNMENT_BYTES:
+        address, element_bytes = _place(self.base)
+        if address % _ALIGNMENT_BYTES:
             raise ValueError(f"the base of a descriptor must be {_ALIGNMENT_BYTES}-byte aligned")
         for dimension, stride in enumerate(self.strides[:-1]):
-            size_bytes = stride * array.dtype.itemsize
+            size_bytes = stride * element_bytes
             if size_bytes % _ALIGNMENT_BYTES:
                 raise ValueError(
                     f"stride {stride} of dimension {dimension} is {size_bytes} bytes, which is no "
                     f"multiple of {_ALIGNMENT_BYTES}: pad the rows to "
-                    f"{_padded(stride, array.dtype.itemsize)} elements"
+                    f"{_padded(stride, element_bytes)} elements"
                 )
+
+    @property
+    def element(self) -> str:
+        """How kernels call the element type."""
+        return _memory(self.base).element
 
     @staticmethod
     def from_tensor(
@@ -77,6 +104,9 @@ class TensorDescriptor:
         padding: str = "zero",
     ) -> TensorDescriptor:
         """A descriptor of the whole of `tensor`."""
-        array = host_array(tensor).array
-        strides = [stride // array.dtype.itemsize for stride in array.strides]
-        return TensorDescriptor(tensor, list(array.shape), strides, list(block_shape), padding)
+        if is_torch(tensor):
+            shape, strides = tensor.shape, tensor.stride()
+        else:
+            memory = _memory(tensor)
+            shape, strides = memory.shape, memory.strides
+        return TensorDescriptor(tensor, list(shape), list(strides), list(block_shape), padding)

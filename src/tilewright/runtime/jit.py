@@ -8,21 +8,23 @@
     kernel.ir(x, n, BLOCK=128)             # the IR, at any stage
 
 A launch binds its arguments, asks `specialise` what of them the code depends on, and looks the
-compiled kernel up by that. Everything slow happens once per specialisation.
+compiled kernel up by that. Everything slow happens once per specialisation; kernels that run on a
+GPU get a shorter way from their second launch on (`fast`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewright.frontend.callers import located
 from tilewright.frontend.function import KernelFunction
 from tilewright.language.tl.options import Options
 from tilewright.language.tl.vocabulary import TL
 from tilewright.runtime.compiled import CompiledKernel, compile_kernel
+from tilewright.runtime.cuda.errors import CudaError
 from tilewright.runtime.launch import Grid, launch_grid
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.mistakes import (
@@ -35,9 +37,14 @@ from tilewright.runtime.mistakes import (
     two_values,
     unknown_keyword,
 )
-from tilewright.runtime.options import current_target, is_debugging
+from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
-from tilewright.runtime.specialise import Key, key_of
+from tilewright.runtime.specialise import Key, check_place, device_of, key_of
+
+if TYPE_CHECKING:
+    from tilewright.runtime.choice import TargetChoice
+    from tilewright.runtime.cuda.launcher import Launcher
+    from tilewright.runtime.fast import FastPath
 
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
 _COMPILE_OPTIONS = {
@@ -51,7 +58,10 @@ _COMPILE_OPTIONS = {
     "enable_fp_fusion": True,
     "launch_cooperative_grid": False,
     "launch_pdl": False,
+    "target": None,
 }
+_TARGET = "target"
+_STREAM = "stream"
 
 
 class JITFunction(KernelFunction, Launchable):
@@ -84,18 +94,65 @@ class JITFunction(KernelFunction, Launchable):
         }
         self._debug = debug
         self.cache: dict[tuple[object, ...], CompiledKernel] = {}
+        self._fast: FastPath | None = None
 
     @property
     def arg_names(self) -> tuple[str, ...]:
         return self._arg_names
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
-        keys: list[Key] = []
-        values: list[object] = []
+        fast = self._fast
+        if fast is None or warmup:
+            return self._run(args, grid, warmup, kwargs)
         try:
+            found = fast.launch(grid, *args, **kwargs)
+        except CudaError:
+            raise
+        except Exception:  # whatever it is, the ordinary way says it better
+            found = None
+        if found is None or type(found) is tuple:
+            key = cast("tuple[object, ...] | None", found)
+            return self._run(args, grid, warmup, kwargs, key)
+        return found
+
+    def _run(
+        self,
+        args: tuple[Any, ...],
+        grid: Grid,
+        warmup: bool,
+        kwargs: dict[str, Any],
+        fast_key: tuple[object, ...] | None = None,
+    ) -> CompiledKernel:
+        """The ordinary way: with every check, and compiling where needed."""
+        try:
+            stream = None if _STREAM in self._known else kwargs.pop(_STREAM, None)
             bound, options = self._bind(args, kwargs)
         except TypeError as error:
             raise at_launch(error, self) from None
+        keys, values = self._keys(bound)
+        device = device_of(values)
+        try:
+            choice = target_for(options[_TARGET], device)
+        except ValueError as error:
+            raise at_launch(error, self) from None
+        identity = (*keys, *options.items(), choice, device)
+        compiled = self.cache.get(identity)
+        if compiled is None or not compiled.is_current():
+            compiled = self.cache[identity] = self._compile(keys, options, choice, device)
+        if warmup:
+            return compiled
+        if choice.is_gpu:
+            self._check_places(values, device)
+        sizes = self._sizes(grid, bound)
+        compiled.launch(sizes, values, stream)
+        if compiled.launcher is not None:
+            self._shorten(fast_key, compiled, compiled.launcher, bound)
+        return compiled
+
+    def _keys(self, bound: Mapping[str, Any]) -> tuple[list[Key], list[object]]:
+        """What the code depends on in each argument, and what is handed over for it."""
+        keys: list[Key] = []
+        values: list[object] = []
         for parameter in self.parameters:
             try:
                 key, value = key_of(bound[parameter.name], parameter)
@@ -103,19 +160,52 @@ class JITFunction(KernelFunction, Launchable):
                 raise bad_argument(error, self, parameter.name) from None
             keys.append(key)
             values.append(value)
-        identity = (*keys, *options.items(), current_target())
-        compiled = self.cache.get(identity)
-        if compiled is None or not compiled.is_current():
-            compiled = self.cache[identity] = self._compile(keys, options)
-        if not warmup:
-            compiled.launch(self._sizes(grid, bound), values)
-        return compiled
+        return keys, values
+
+    def _check_places(self, values: Sequence[object], device: int | None) -> None:
+        for name, value in zip(self._arg_names, values, strict=True):
+            try:
+                check_place(value, device)
+            except ValueError as error:
+                raise bad_argument(error, self, name) from None
+        # Kernels on the host need no driver.
+        from tilewright.runtime.cuda.context import current_device
+
+        current = current_device()
+        if device is not None and device != current:
+            error = ValueError(
+                f"the arrays are on GPU {device}, and GPU {current} is the current one: launch "
+                f"inside `with torch.cuda.device({device}):`, or move the arrays"
+            )
+            raise at_launch(error, self)
+
+    def _shorten(
+        self,
+        key: tuple[object, ...] | None,
+        compiled: CompiledKernel,
+        launcher: Launcher,
+        bound: Mapping[str, Any],
+    ) -> None:
+        """Make the next launches on a GPU quick."""
+        if self._fast is None:
+            # Kernels on the host need nothing of this.
+            from tilewright.runtime.fast import fast_path
+
+            self._fast = fast_path(self, [bound[name] for name in self._arg_names])
+        elif key is not None:
+            self._fast.remember(key, compiled, launcher)
 
     def __reduce__(self) -> tuple[object, ...]:
         # By name, as Python does with functions: the decorated object is what the module holds.
         return _found, (self.__module__, self.__qualname__)
 
-    def _compile(self, keys: list[Key], options: Mapping[str, Any]) -> CompiledKernel:
+    def _compile(
+        self,
+        keys: list[Key],
+        options: Mapping[str, Any],
+        choice: TargetChoice,
+        device: int | None,
+    ) -> CompiledKernel:
         warps = options["num_warps"]
         if not isinstance(warps, int) or warps < 1 or warps & (warps - 1):
             error = ValueError(f"num_warps is {warps!r}; it is a power of two: 1, 2, 4, 8 or 16")
@@ -124,9 +214,9 @@ class JITFunction(KernelFunction, Launchable):
             debug=bool(options["debug"]),
             sanitize_overflow=bool(options["sanitize_overflow"]),
             num_warps=options["num_warps"],
-            target=current_target(),
+            target=choice.machine,
         )
-        return compile_kernel(self, keys, settings, options)
+        return compile_kernel(self, keys, settings, options, choice=choice, device=device)
 
     def _sizes(self, grid: Grid, bound: Mapping[str, Any]) -> tuple[int, int, int]:
         # What a callable grid raises is the author's, with the author's traceback.

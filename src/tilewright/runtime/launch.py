@@ -12,7 +12,7 @@ from tilewright.runtime.launchable import Launchable
 
 Grid: TypeAlias = int | Sequence[int] | Callable[[dict[str, Any]], Any]
 
-_MAX_GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)
+MAX_GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 
 
 def launch_grid(
@@ -33,7 +33,7 @@ def launch_grid(
             f"the grid of {kernel.name} has {len(sizes)} axes; it needs 1, 2 or 3: fold axes into "
             "one, and take its program_id apart with // and %"
         )
-    for axis, (size, limit) in enumerate(zip(sizes, _MAX_GRID, strict=False)):
+    for axis, (size, limit) in enumerate(zip(sizes, MAX_GRID, strict=False)):
         if not hasattr(size, "__index__"):
             raise TypeError(
                 f"axis {axis} of the grid of {kernel.name} is {size!r}; use integers, for instance "

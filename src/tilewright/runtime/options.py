@@ -11,13 +11,19 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 from tilewright.language.tl.options import Target
+from tilewright.runtime.choice import AUTO, Spec, TargetChoice, choose, spec_named
 from tilewright.runtime.progress import progress_bar
 from tilewright.targets.numpy.api import Buffer, RunOptions
 
 # Per thread and per task: a ``with`` in one of them must not change launches of another.
 _current: ContextVar[RunOptions | None] = ContextVar("run options", default=None)
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
-_target: ContextVar[Target | None] = ContextVar("target", default=None)
+_target: ContextVar[Spec | None] = ContextVar("target", default=None)
+
+
+# For launches, which only want to see that nothing has changed, as quickly as can be.
+spec_in_force = _target.get
+debug_in_force = _debug.get
 
 
 def _check_batch(batch: object, name: str) -> None:
@@ -44,8 +50,8 @@ def running(
     """Run kernels inside the ``with`` with other options, for instance ``check_races=True``.
 
     `debug` compiles them with their ``tl.device_assert`` in force, as ``debug=True`` in each launch
-    would. `target` is the GPU whose instructions they use, ``cuda:90`` or ``cuda:100``; they run on
-    the host all the same.
+    would. `target` says who compiles and runs them (`runtime.choice`): ``triton:sm_90`` makes
+    machine code for a GPU; with ``cuda:90`` they run on the host with that chip's instructions.
     """
     known = [each.name for each in fields(RunOptions)]
     unknown = [name for name in changes if name not in known]
@@ -57,7 +63,8 @@ def running(
     _check_batch(options.batch, "batch")
     before = _current.set(options)
     before_debug = _debug.set(is_debugging() if debug is None else debug)
-    before_target = _target.set(_target.get() if target is None else _target_named(target))
+    around = _target.get() or AUTO
+    before_target = _target.set(around if target is None else spec_named(target).over(around))
     try:
         yield options
     finally:
@@ -71,18 +78,17 @@ def current_run_options() -> RunOptions:
 
 
 def current_target() -> Target:
-    """The GPU that kernels are compiled for."""
-    return _target.get() or Target()
+    """The machine whose instructions kernels may use, as far as the options in force say."""
+    return (_target.get() or AUTO).machine or Target()
 
 
-def _target_named(text: str) -> Target:
-    backend, _, arch = text.partition(":")
-    number = arch.removeprefix("sm_").rstrip("af")
-    if backend == "cuda" and number.isdecimal():
-        return Target("cuda", int(number))
-    if backend == "hip" and arch:
-        return Target("hip", arch)
-    raise ValueError(f"target is {text!r}; it is like cuda:90, cuda:sm_100a or hip:gfx942")
+def target_for(option: str | None = None, device: int | None = None) -> TargetChoice:
+    """The target of a launch: its own option, else that of the ``with`` around, else "auto".
+
+    `device` is the number of the GPU that holds the arrays, None where they are in host memory.
+    """
+    around = _target.get() or AUTO
+    return choose(around if option is None else spec_named(option).over(around), device)
 
 
 def is_debugging() -> bool:

@@ -11,7 +11,7 @@ _REFRESH_SECONDS = 0.1
 _WIDTH = 30
 
 
-def progress_bar(name: str) -> Callable[[int, int], None]:
+def progress_bar(name: str, things: str = "programs") -> Callable[[int, int], None]:
     """A callback that draws how many programs of `name` are done, and what is left to wait."""
     start = time.perf_counter()
     drawn = 0.0
@@ -33,7 +33,7 @@ def progress_bar(name: str) -> Callable[[int, int], None]:
         filled = _WIDTH * done // total
         left = elapsed * (total - done) / done if done else 0.0
         bar = "#" * filled + "." * (_WIDTH - filled)
-        sys.stderr.write(f"\r{name} [{bar}] {done}/{total} programs, {left:.0f} s left\x1b[K")
+        sys.stderr.write(f"\r{name} [{bar}] {done}/{total} {things}, {left:.0f} s left\x1b[K")
         sys.stderr.flush()
 
     return show

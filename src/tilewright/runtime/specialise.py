@@ -12,13 +12,14 @@ The result is a plain tuple, hashed on every launch: ``("*fp32", "D")``, ``("con
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from tilewright.frontend.values import is_namedtuple
-from tilewright.runtime.arrays import element_name, host_array, is_array
+from tilewright.runtime.arrays import HostArray, element_name, host_array, is_array
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.parameters import Parameter
 
@@ -45,9 +46,15 @@ def integer_type(value: int) -> str:
 
 def array_key(array: Any, *, const: bool, align: bool) -> Key:
     """The key of NumPy memory passed as a pointer."""
-    prefix = "*k" if const else "*"
-    aligned = align and array.__array_interface__["data"][0] % DIVISIBILITY == 0
-    return (prefix + element_name(array.dtype), DIVISIBLE if aligned else "")
+    return pointer_key(
+        element_name(array.dtype), array.__array_interface__["data"][0], const=const, align=align
+    )
+
+
+def pointer_key(element: str, address: int, *, const: bool, align: bool) -> Key:
+    """The key of memory passed as a pointer."""
+    aligned = align and address % DIVISIBILITY == 0
+    return (("*k" if const else "*") + element, DIVISIBLE if aligned else "")
 
 
 def _integer_key(value: int, parameter: Parameter) -> Key:
@@ -89,7 +96,10 @@ def _tuple_key(value: tuple[object, ...], parameter: Parameter) -> Key:
 
 
 def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
-    """What the kernel depends on in `value`, and what is handed over at launch."""
+    """What the kernel depends on in `value`, and what is handed over at launch.
+
+    Arrays on a GPU stay there: a `DeviceArray` is handed over.
+    """
     if parameter.is_constexpr:
         return constant_key(value), value
     if isinstance(value, np.ndarray):
@@ -107,13 +117,21 @@ def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
 
 def _less_common(value: Any, parameter: Parameter) -> tuple[Key, object]:
     if isinstance(value, TensorDescriptor):
-        element = element_name(host_array(value.base).array.dtype)
         block = tuple(int(extent) for extent in value.block_shape)
-        return ("tensordesc", element, block, value.padding), value
+        return ("tensordesc", value.element, block, value.padding), value
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
         return _tuple_key(items, parameter), items
     if is_array(value):
+        on_device = device_array(value)
+        if on_device is not None:
+            key = pointer_key(
+                on_device.element,
+                on_device.address,
+                const=parameter.is_const,
+                align=parameter.align,
+            )
+            return key, on_device
         host = host_array(value)
         key = array_key(host.array, const=parameter.is_const, align=parameter.align)
         return key, host if host.finish else host.array
@@ -124,6 +142,47 @@ def _less_common(value: Any, parameter: Parameter) -> tuple[Key, object]:
         "CuPy), a number, None, a tuple or a TensorDescriptor, or annotate the parameter as "
         f"`{parameter.name}: tl.constexpr`"
     )
+
+
+def device_of(values: Iterable[object]) -> int | None:
+    """The GPU that holds the first array on a GPU among `values`; None if all are on the host."""
+    for value in values:
+        for array in _arrays(value):
+            on_device = device_array(array)
+            if on_device is not None:
+                return on_device.device
+    return None
+
+
+def check_place(value: object, device: int | None) -> None:
+    """Refuse arrays that a kernel on GPU `device` does not reach; None: all are on the host."""
+    for array in _arrays(value):
+        on_device = device_array(array)
+        if on_device is None:
+            where = "a GPU" if device is None else f"GPU {device}, where other arguments are"
+            raise ValueError(
+                f"the array of shape {tuple(array.shape)} is in host memory: move it to {where}, "
+                'or launch with target="numpy"'
+            )
+        if on_device.device != device:
+            raise ValueError(
+                f"the array of shape {on_device.shape} is on GPU {on_device.device}, other "
+                f"arguments are on GPU {device}: move all to one GPU"
+            )
+
+
+def _arrays(value: object) -> Iterator[Any]:
+    if isinstance(value, (np.ndarray, DeviceArray)):
+        yield value
+    elif isinstance(value, HostArray):
+        yield value.array
+    elif isinstance(value, TensorDescriptor):
+        yield value.base
+    elif isinstance(value, tuple):
+        for item in cast("tuple[object, ...]", value):
+            yield from _arrays(item)
+    elif is_array(value):
+        yield value
 
 
 _constant_types: list[type] = [str]

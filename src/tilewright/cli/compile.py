@@ -1,0 +1,386 @@
+"""``tilewright compile``: machine code for a GPU, on a machine with or without one.
+
+IR text is compiled as it stands. A Python file is run as a script, and every kernel it launches is
+compiled for the arguments it was launched with, and not run; arrays keep what they held.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.dialects import make_context
+from tilewright.dialects.tt.functions import FuncOp
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
+from tilewright.ir.passes import closest
+from tilewright.ir.text import parse_source
+from tilewright.ir.verify import verify
+from tilewright.runtime.choice import Spec, choose, spec_named
+from tilewright.targets.triton.artefact import Artefact
+from tilewright.targets.triton.compile import compile_with
+from tilewright.targets.triton.installation import TritonMissing
+from tilewright.targets.triton.lowering import CompileOptions
+from tilewright.targets.triton.sass import NoDisassembler, disassembled
+
+_USAGE = """\
+usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
+       {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
+
+Makes machine code with the installed Triton; no GPU is needed. A Python file is run like a script:
+its kernels are compiled for the arguments it launches them with, and not run; what it prints is not
+shown. IR text may be TTIR, or TTGIR with or without storage aliasing. Prints one line a kernel.
+
+  --target TARGET       triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this machine.
+                        For TTGIR it is what the module says
+  --remarks             say what was decided: layout conversions in loops, registers, spills
+  --stage STAGE         print that stage: ttir, ttgir, ttgir.final, llir, ptx or sass
+  -o DIR                write every stage, the cubin and its launch facts there
+
+IR text (a script says so itself)
+  --num-warps N         warps of a program (4)
+  --num-stages N        of Triton's own pipelining, in plain kernels (3)
+  --num-ctas N          CTAs that share a program (1)
+  --cluster X[,Y[,Z]]   CTAs in a cluster, each a program of its own
+  --maxnreg N           the most registers of a thread
+  --no-fp-fusion        keep multiplications and additions apart
+
+examples:
+  {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
+  {program} examples/storage_alias/hopper_gemm_ring.mlir --stage ptx
+
+Exit code: 0, or 1 if something does not compile.
+"""
+
+_NUMBERS = {
+    "num-warps": "num_warps",
+    "num-stages": "num_stages",
+    "num-ctas": "num_ctas",
+    "maxnreg": "maxnreg",
+}
+_WITH_VALUE = ("target", "stage", "o", "cluster", *_NUMBERS)
+_SWITCHES = ("remarks", "no-fp-fusion")
+_TEXT_ONLY = (*_NUMBERS, "cluster", "no-fp-fusion")
+_STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
+_COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
+_STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood or followed."""
+
+
+@dataclass
+class _CommandLine:
+    file: str = ""
+    kernel: str | None = None
+    script_arguments: list[str] = field(default_factory=list[str])
+    switches: set[str] = field(default_factory=set[str])
+    values: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_script(self) -> bool:
+        return self.file.endswith(".py")
+
+
+def _parse(arguments: Sequence[str]) -> _CommandLine:
+    """Flags stand anywhere around IR text, and around the name of a script."""
+    line = _CommandLine()
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            if line.is_script:
+                line.script_arguments = [argument, *pending]
+                break
+            if line.file:
+                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
+            line.file, line.kernel = _file_and_kernel(argument)
+            continue
+        name, separator, value = argument.lstrip("-").partition("=")
+        if name in _WITH_VALUE and not separator:
+            if not pending:
+                raise UsageError(f"'{argument}' needs a value")
+            value = pending.pop(0)
+        _apply(line, argument, name, value)
+    if not line.file:
+        raise UsageError("no FILE; try --help")
+    _check(line)
+    return line
+
+
+def _file_and_kernel(argument: str) -> tuple[str, str | None]:
+    """``FILE:KERNEL``, unless a file has that very name."""
+    file, separator, kernel = argument.rpartition(":")
+    if not separator or Path(argument).exists() or not kernel.isidentifier():
+        return argument, None
+    return file, kernel
+
+
+def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
+    if name in _WITH_VALUE:
+        line.values[name] = value
+    elif name in _SWITCHES:
+        line.switches.add(name)
+    else:
+        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
+        hint = f"did you mean '--{close}'?" if close else "try --help"
+        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+
+def _check(line: _CommandLine) -> None:
+    stage = line.values.get("stage")
+    if stage is not None and stage not in _STAGES:
+        extra = ": it is no text; -o DIR writes it, sass shows it" if stage == "cubin" else ""
+        raise UsageError(f"--stage: '{stage}' is none of {', '.join(_STAGES)}{extra}")
+    for_text = [name for name in _TEXT_ONLY if name in line.values or name in line.switches]
+    if line.is_script and for_text:
+        raise UsageError(f"--{for_text[0]} is for IR text: a script says so in its launches")
+    for name in _NUMBERS:
+        text = line.values.get(name, "1")
+        if not text.isdigit() or not int(text):
+            raise UsageError(f"--{name}: '{text}' is no positive integer")
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if any(argument in ("-h", "--help", "-help") for argument in arguments):
+        sys.stdout.write(_USAGE.format(program=program))
+        return 0
+    try:
+        line = _parse(arguments)
+        done = _compile_script(line, program) if line.is_script else _compile_text(line)
+        if done is None:
+            return 1
+        _show(line, done)
+    except (UsageError, TritonMissing) as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return 1
+    except CompileError as error:
+        _say(error.diagnostics, DiagnosticEngine())
+        return 1
+    return 0
+
+
+# -- IR text -------------------------------------------------------------------------------------
+
+
+def _compile_text(line: _CommandLine) -> list[Artefact] | None:
+    text = _text_of(line.file)
+    name = "<stdin>" if line.file == "-" else line.file
+    engine = DiagnosticEngine()
+    source = parse_source(make_context(), text, name, engine, keep_names=True)
+    if source is None or not verify(source.module, engine):
+        _say(engine.diagnostics, engine)
+        return None
+    if line.kernel is not None:
+        _keep_only(source.module.body.block.ops, line.kernel)
+    stated = _STATED_TARGET.search(text)
+    spec = _spec(line, f"triton:sm_{stated[1]}" if stated else None)
+    options = _options(line, _capability(spec))
+    try:
+        return [compile_with(source.module, options, engine)]
+    except CompileError as error:
+        _say(error.diagnostics, engine)
+        return None
+
+
+def _text_of(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    return data.decode("utf-8", errors="surrogateescape")
+
+
+def _keep_only(ops: Any, kernel: str) -> None:
+    """Leave out the other kernels of a module; what they call is left out by Triton."""
+    kernels = [op for op in ops if isinstance(op, FuncOp) and op.is_public]
+    names = [op.sym_name.data for op in kernels]
+    if kernel not in names:
+        close = closest(kernel, names)
+        hint = f"did you mean '{close}'?" if close else f"there are {', '.join(names) or 'none'}"
+        raise UsageError(f"no kernel '{kernel}'; {hint}")
+    for op in kernels:
+        if op.sym_name.data != kernel:
+            op.detach()
+
+
+def _spec(line: _CommandLine, stated: str | None = None) -> Spec:
+    text = line.values.get("target") or stated
+    if text is None:
+        raise UsageError("no target: say for which chip, for instance --target triton:sm_90")
+    try:
+        spec = spec_named(text)
+    except ValueError as error:
+        raise UsageError(f"--target: {error}") from None
+    if spec.backend != "triton":
+        raise UsageError(f"--target: '{text}' makes no machine code; take one like triton:sm_90")
+    return spec
+
+
+def _capability(spec: Spec) -> int:
+    try:
+        return choose(spec, None).capability
+    except ValueError as error:
+        raise UsageError(f"--target: {error}") from None
+
+
+def _options(line: _CommandLine, capability: int) -> CompileOptions:
+    changes: dict[str, Any] = {
+        field: int(line.values[name]) for name, field in _NUMBERS.items() if name in line.values
+    }
+    if "cluster" in line.values:
+        changes["cluster"] = _cluster(line.values["cluster"])
+    fused = "no-fp-fusion" not in line.switches
+    return replace(CompileOptions(capability, enable_fp_fusion=fused), **changes)
+
+
+def _cluster(text: str) -> tuple[int, int, int]:
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*){0,2}", text):
+        raise UsageError(f"--cluster: '{text}' is no X, X,Y or X,Y,Z")
+    x, y, z = (*map(int, text.split(",")), 1, 1)[:3]
+    return x, y, z
+
+
+# -- scripts -------------------------------------------------------------------------------------
+
+
+def _compile_script(line: _CommandLine, program: str) -> list[Artefact] | None:
+    # IR text needs neither the JIT nor what runs scripts.
+    from tilewright.compat.script import run_file
+    from tilewright.runtime.compile_only import compiling_only
+    from tilewright.runtime.compiled import CompiledKernel
+    from tilewright.runtime.options import running
+
+    if not Path(line.file).is_file():
+        raise UsageError(f"cannot read '{line.file}': no such file")
+    spec = _spec(line)
+    _capability(spec)
+    found: dict[str, Artefact] = {}
+    launched: set[str] = set()
+
+    def tell(compiled: CompiledKernel) -> None:
+        launched.add(compiled.name)
+        if compiled.artefact is not None and line.kernel in (None, compiled.name):
+            found.setdefault(compiled.artefact.key, compiled.artefact)
+
+    with (
+        running(target=line.values["target"]),
+        compiling_only(tell),
+        redirect_stdout(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        # Results that were not computed give NumPy much to warn about.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            run_file(line.file, line.script_arguments)
+        except CompileError:
+            raise
+        except SystemExit:
+            pass
+        except Exception as error:
+            if not found:
+                raise
+            sys.stderr.write(
+                f"{program}: the script ended with {type(error).__name__}: its kernels were "
+                "compiled, not run\n"
+            )
+    if found:
+        return list(found.values())
+    names = ", ".join(sorted(launched))
+    raise UsageError(
+        f"{line.file} launched no kernel '{line.kernel}'; it launched {names}"
+        if line.kernel and launched
+        else f"{line.file} launched no tl or tlx kernel, so nothing was compiled"
+    )
+
+
+# -- output --------------------------------------------------------------------------------------
+
+
+def _show(line: _CommandLine, done: Sequence[Artefact]) -> None:
+    if "o" in line.values:
+        for name, artefact in _named(done):
+            _write(Path(line.values["o"]), name, artefact)
+    stage = line.values.get("stage")
+    if stage is not None:
+        for artefact in done:
+            sys.stdout.write(_stage_text(artefact, stage))
+    else:
+        sys.stdout.write(table(done))
+    if "remarks" in line.switches:
+        sys.stdout.flush()
+        _say([each for artefact in done for each in artefact.remarks], DiagnosticEngine())
+
+
+def _stage_text(artefact: Artefact, stage: str) -> str:
+    if stage == "sass":
+        try:
+            return disassembled(artefact.cubin)
+        except NoDisassembler as error:
+            raise UsageError(f"--stage sass: {error}") from None
+    if stage not in artefact.asm:
+        raise UsageError(
+            f"--stage: {artefact.name} is a plain kernel, its TTGIR is Triton's: take ttgir.final"
+        )
+    return artefact.text(stage)
+
+
+def _named(done: Sequence[Artefact]) -> Iterator[tuple[str, Artefact]]:
+    """Names of files: a kernel compiled for several kinds of arguments gets a number."""
+    count: dict[str, int] = {}
+    for artefact in done:
+        number = count[artefact.name] = count.get(artefact.name, 0) + 1
+        yield artefact.name if number == 1 else f"{artefact.name}-{number}", artefact
+
+
+def _write(folder: Path, name: str, artefact: Artefact) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for stage, content in artefact.asm.items():
+            path = folder / f"{name}.{stage}"
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        (folder / f"{name}.json").write_text(artefact.metadata.to_json() + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write to '{folder}': {error.strerror}") from None
+
+
+def table(done: Sequence[Artefact]) -> str:
+    """One line a kernel."""
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    for artefact in done:
+        facts = artefact.metadata
+        row = (
+            artefact.name,
+            f"sm_{artefact.capability}",
+            facts.registers,
+            f"{facts.spill_bytes} B",
+            f"{facts.shared} B",
+            facts.tmem,
+            facts.threads,
+            f"{len(artefact.cubin)} B",
+        )
+        rows.append(tuple(map(str, row)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if index < 2 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _say(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
+    if diagnostics:
+        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        sys.stderr.write(pretty_all(diagnostics, engine.sources, colour=colour) + "\n")

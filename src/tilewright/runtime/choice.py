@@ -1,0 +1,110 @@
+"""Which target a launch is compiled for, from what an author says or passes.
+
+    "auto"              (as if nothing is said) arrays on an NVIDIA GPU: triton for that GPU;
+                        otherwise numpy
+    "numpy"             the checking interpreter, on the host
+    "triton:sm_90"      machine code for that chip, made by the installed Triton; no GPU is needed
+    "triton"            the same for the GPU of this machine
+    "cuda:90"           a machine only: the instructions kernels may use. Who runs them stays as it
+                        is around, which on the host is the interpreter
+
+`Spec` is what a string says; a `TargetChoice` is what a launch then uses, hashable and part of the
+compiled kernel's identity.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from tilewright.language.tl.options import Target
+
+Backend = Literal["numpy", "triton"]
+_DEFAULT_MACHINE = Target()
+
+
+@dataclass(frozen=True)
+class TargetChoice:
+    """Who compiles and runs a kernel, and the machine whose instructions it may use."""
+
+    backend: Backend = "numpy"
+    machine: Target = _DEFAULT_MACHINE
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.backend != "numpy"
+
+    @property
+    def capability(self) -> int:
+        """The number of the chip, 90 for sm_90."""
+        assert isinstance(self.machine.arch, int)
+        return self.machine.arch
+
+    def __str__(self) -> str:
+        return f"triton:sm_{self.capability}" if self.is_gpu else f"numpy ({self.machine})"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a target string says; both parts may be left open."""
+
+    backend: Literal["auto", "numpy", "triton"] | None = None
+    machine: Target | None = None
+
+    def over(self, around: Spec) -> Spec:
+        """This, and where it says nothing, what holds around it."""
+        if self.backend is None:
+            return Spec(around.backend, self.machine or around.machine)
+        return self
+
+
+AUTO = Spec("auto")
+_HELP = "it is like triton:sm_90, triton, numpy, auto, cuda:90, cuda:sm_100a or hip:gfx942"
+
+
+@cache
+def spec_named(text: str) -> Spec:
+    """What `text` says; raises ValueError with examples."""
+    backend, _, arch = text.partition(":")
+    number = arch.removeprefix("sm_").rstrip("af")
+    if text in ("auto", "numpy", "triton"):
+        return Spec(text)
+    if backend == "triton" and number.isdecimal():
+        return Spec("triton", Target("cuda", int(number)))
+    if backend == "cuda" and number.isdecimal():
+        return Spec(None, Target("cuda", int(number)))
+    if backend == "hip" and arch:
+        return Spec(None, Target("hip", arch))
+    raise ValueError(f"target is {text!r}; {_HELP}")
+
+
+@cache
+def choose(spec: Spec, device: int | None) -> TargetChoice:
+    """The target of a launch whose arrays are on the GPU numbered `device`, None for the host."""
+    if spec.backend == "numpy" or (spec.backend != "triton" and device is None):
+        return TargetChoice("numpy", spec.machine or _DEFAULT_MACHINE)
+    machine = spec.machine or Target("cuda", _capability(device))
+    if not machine.is_cuda or (spec.backend != "triton" and not _has_triton()):
+        return TargetChoice("numpy", machine)
+    return TargetChoice("triton", machine)
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def _capability(device: int | None) -> int:
+    # Loads the driver, which a named chip does without.
+    from tilewright.runtime.cuda.context import device_facts
+    from tilewright.runtime.cuda.driver import CudaUnavailable
+
+    try:
+        return device_facts(device).capability
+    except CudaUnavailable as error:
+        raise ValueError(
+            f"target 'triton' is the GPU of this machine, and there is none to be used ({error}): "
+            "name the chip, for instance triton:sm_90"
+        ) from None

@@ -1,0 +1,292 @@
+"""Launching a loaded function: arguments into bytes, and one call of the driver.
+
+    launcher = Launcher(load(cubin, facts.name, facts.shared), facts)
+    launcher((x, y, z), values)                   # any arrays, numbers, tensor descriptors
+    launcher.launch(stream, x, y, z, *raw)        # addresses, numbers, tensor maps as bytes
+
+`launch` is generated for the parameters of this kernel: it takes a block of `packing`, fills it
+with one call, and calls the driver with two addresses. Nothing is allocated (unless the kernel
+wants scratch memory) and nothing waits, so launches can be captured into CUDA graphs.
+
+``TILEWRIGHT_CUDA_BLOCKING=1`` waits after every launch, so that a fault shows where it happened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable, Sequence
+from inspect import currentframe
+from types import CodeType
+from typing import Any
+
+from tilewright.frontend.callers import PACKAGE
+from tilewright.runtime.cuda import errors
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array
+from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
+from tilewright.runtime.cuda.context import device_facts, ensure_context
+from tilewright.runtime.cuda.driver import driver
+from tilewright.runtime.cuda.facts import LaunchFacts, TensorMapFacts
+from tilewright.runtime.cuda.module import Function
+from tilewright.runtime.cuda.packing import (
+    HIDDEN,
+    POINTER,
+    TENSOR_MAP,
+    Block,
+    bf16_bits,
+    careful,
+    kind_of,
+    packing_of,
+)
+from tilewright.runtime.cuda.scratch import scratch
+from tilewright.runtime.cuda.streams import current_stream, stream_handle
+from tilewright.runtime.cuda.tensor_map import encode
+from tilewright.runtime.descriptors import TensorDescriptor
+
+_WARP = 32
+
+_INVALID_VALUE = 1
+_INVALID_CONTEXT = 201
+_INVALID_HANDLE = 400
+_OUT_OF_RESOURCES = 701
+_COOPERATIVE_TOO_LARGE = 720
+
+
+Launch = Callable[..., None]
+
+
+class Launcher:
+    """Launches of one function."""
+
+    def __init__(self, function: Function, facts: LaunchFacts) -> None:
+        self.function = function
+        self.facts = facts
+        self.kinds = tuple(map(kind_of, facts.parameters))
+        self.visible = tuple(kind for kind in self.kinds if kind not in HIDDEN)
+        if self.kinds[: len(self.visible)] != self.visible:
+            raise ValueError(f"hidden parameters come last, which {facts.parameters} is not")
+        if getattr(facts, "profile_bytes", 0):  # only Triton's kernels may have them
+            raise ValueError(
+                f"{function.name} was compiled to be profiled by Triton's Proton, and nobody here "
+                "reads its records: compile it without instrumentation"
+            )
+        wanted = self.visible.count(TENSOR_MAP)
+        if wanted != len(facts.tensor_maps):
+            raise ValueError(
+                f"{function.name} has {wanted} tensor maps, {len(facts.tensor_maps)} are described"
+            )
+        self._attributes = launch_attributes(
+            facts.cluster, cooperative=facts.cooperative, pdl=facts.pdl
+        )
+        self._packing = packing_of(self.kinds)
+        self._spare: list[Block] = []
+        names = [f"a{index}" for index in range(len(self.visible))]
+        self.launch: Launch = self.generated(names, (), names, {})
+        """``launch(stream, x, y, z, *values)`` with one raw value for each visible parameter."""
+
+    def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: Any = None) -> None:
+        """Launch on `grid` with arrays, numbers and tensor descriptors, one a parameter."""
+        if len(values) != len(self.visible):
+            raise TypeError(
+                f"{self.function.name} takes {len(self.visible)} parameters "
+                f"({', '.join(self.visible)}), {len(values)} were given"
+            )
+        device = self.function.device
+        handle = current_stream(device) if stream is None else stream_handle(stream)
+        maps = iter(self.facts.tensor_maps)
+        raw = [
+            self._raw(index, kind, value, next(maps) if kind == TENSOR_MAP else None)
+            for index, (kind, value) in enumerate(zip(self.visible, values, strict=True))
+        ]
+        x, y, z = (*grid, 1, 1)[:3]
+        errors.recent.append((self.function.name, *_caller()))
+        try:
+            self.launch(handle, x, y, z, *raw)
+        except (struct.error, OverflowError):
+            # Unsigned numbers wrap and large floats are infinite, unless nothing can hold them.
+            self.launch(handle, x, y, z, *map(careful, self.visible, raw))
+
+    def _raw(self, index: int, kind: str, value: Any, facts: TensorMapFacts | None) -> Any:
+        if facts is not None:
+            return value if isinstance(value, bytes) else self.tensor_map(value, facts)
+        if kind != POINTER or isinstance(value, int):
+            return value
+        return 0 if value is None else self._array(index, value).address
+
+    def _array(self, index: int, value: Any) -> DeviceArray:
+        """`value` in the memory of the function's device."""
+        found = device_array(value)
+        name, device = self.function.name, self.function.device
+        if found is None:
+            raise ValueError(
+                f"parameter {index} of {name} is a {type(value).__module__}.{type(value).__name__} "
+                f"in host memory, and {name} runs on GPU {device}: move all arrays there"
+            )
+        if found.address and found.device != device:
+            raise ValueError(
+                f"parameter {index} of {name} is on GPU {found.device}, and {name} was loaded on "
+                f"GPU {device}: move all arrays to one GPU and make it the current one"
+            )
+        return found
+
+    def tensor_map(self, descriptor: TensorDescriptor, facts: TensorMapFacts) -> bytes:
+        """The tensor map of `descriptor` as the kernel wants it."""
+        return encode(
+            self._array(0, descriptor.base).address,
+            cuda_type=facts.cuda_type,
+            element_bytes=facts.element_bytes,
+            shape=descriptor.shape,
+            strides=descriptor.strides,
+            box=facts.box,
+            swizzle_bytes=facts.swizzle_bytes,
+            padding=descriptor.padding,
+            fp4_padded=facts.fp4_padded,
+        )
+
+    # -- the generated function -----------------------------------------------------------------
+
+    def generated(
+        self,
+        names: Sequence[str],
+        prelude: Sequence[str],
+        expressions: Sequence[str],
+        scope: dict[str, Any],
+    ) -> Launch:
+        """A launch that takes `names` and passes `expressions` of them, one for each visible kind.
+
+        `prelude` are statements before the launch, which may use what `scope` holds.
+        """
+        if len(expressions) != len(self.visible):
+            raise ValueError(
+                f"{self.function.name} has parameters {', '.join(self.visible)}, and the launch "
+                f"gives {len(expressions)} values"
+            )
+        source = self._source(names, prelude, expressions)
+        everything: dict[str, Any] = {
+            "pack": self._packing.form.pack_into,
+            "spare": self._spare,
+            "take": self._spare.pop,
+            "give": self._spare.append,
+            "new_block": self._packing.new_block,
+            "call": driver().function("cuLaunchKernelEx"),
+            "FUNCTION": ctypes.c_void_p(self.function.handle),
+            "bf16": bf16_bits,
+            "scratch": scratch,
+            "recovered": self._recovered,
+            "wait": self._wait,
+            **scope,
+        }
+        exec(compile(source, f"<launch of {self.function.name}>", "exec"), everything)
+        return everything["launch"]
+
+    def _source(
+        self, names: Sequence[str], prelude: Sequence[str], expressions: Sequence[str]
+    ) -> str:
+        facts = self.facts
+        x = f"x * {facts.num_ctas}" if facts.num_ctas != 1 else "x"
+        attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
+        hidden = {"scratch": "memory_of_kernel" if facts.scratch_bytes else "0", "profile": "0"}
+        values = [
+            *(x, "y", "z", str(facts.num_warps * _WARP), "1", "1", str(facts.shared), "stream"),
+            *(str(attributes), str(attribute_count(self._attributes))),
+            *(
+                f"bf16({text})" if kind == "bf16" else text
+                for kind, text in zip(self.visible, expressions, strict=True)
+            ),
+            *(hidden[each] for each in self.kinds if each in HIDDEN),
+        ]
+        body = [
+            *prelude,
+            "try:",
+            "    block = take()",
+            "except IndexError:",
+            "    block = new_block()",
+            "memory, start, config, parameters, _ = block",
+            f"pack(memory, start, {', '.join(values)})",
+            "status = call(config, FUNCTION, parameters, None)",
+            "if status:",
+            "    recovered(status, config, parameters, x, y, z)",
+            "give(block)",
+        ]
+        if _is_blocking():
+            body.append("wait(stream)")
+        lines = [
+            f"def launch({', '.join(('stream', 'x', 'y', 'z', *names))}):",
+            "    if not (x and y and z):",
+            "        return",
+        ]
+        if facts.scratch_bytes:
+            size = facts.scratch_bytes * facts.num_ctas
+            asked = f"x * y * z * {size}, {facts.scratch_align}, {self.function.device}, stream"
+            lines.append(f"    with scratch({asked}) as memory_of_kernel:")
+            return "\n".join([*lines, *(f"        {line}" for line in body)])
+        return "\n".join([*lines, *(f"    {line}" for line in body)])
+
+    # -- faults ---------------------------------------------------------------------------------
+
+    def _recovered(
+        self,
+        status: int,
+        config: ctypes.c_void_p,
+        parameters: ctypes.c_void_p,
+        *grid: int,
+    ) -> None:
+        """Launch again in a thread that had no context yet; else say what is wrong."""
+        cuda = driver()
+        if status == _INVALID_CONTEXT:
+            ensure_context(self.function.device)
+            handle = ctypes.c_void_p(self.function.handle)
+            status = cuda.function("cuLaunchKernelEx")(config, handle, parameters, None)
+        if status:
+            what = (
+                f"kernel {self.function.name}, grid {grid}. {self._reason(status, grid)}".rstrip()
+            )
+            raise cuda.error("cuLaunchKernelEx", status, what)
+
+    def _reason(self, status: int, grid: tuple[int, ...]) -> str:
+        facts, function = self.facts, self.function
+        threads = facts.num_warps * _WARP
+        if status == _INVALID_VALUE:
+            blocks = (grid[0] * facts.num_ctas, *grid[1:])
+            for axis, (size, part) in enumerate(zip(blocks, facts.cluster, strict=True)):
+                if size % part:
+                    return (
+                        f"Axis {axis} of the grid is {size} blocks, which is no multiple of the "
+                        f"cluster's {part}."
+                    )
+            if threads > function.max_threads:
+                return f"It has {threads} threads, its registers allow {function.max_threads}."
+        if status == _OUT_OF_RESOURCES:
+            return (
+                f"{threads} threads of {function.registers} registers and {facts.shared} bytes of "
+                "shared memory are more than a multiprocessor has."
+            )
+        if status == _COOPERATIVE_TOO_LARGE:
+            count = device_facts(function.device).multiprocessors
+            return f"All blocks of a cooperative launch run at once, on {count} multiprocessors."
+        if status == _INVALID_HANDLE:
+            return f"It was loaded on GPU {function.device}; is the stream of another GPU?"
+        return ""
+
+    def _wait(self, stream: int) -> None:
+        cuda = driver()
+        status = cuda.function("cuStreamSynchronize")(ctypes.c_void_p(stream))
+        if status:
+            raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
+
+
+def _is_blocking() -> bool:
+    return os.environ.get("TILEWRIGHT_CUDA_BLOCKING", "0") not in ("", "0")
+
+
+def _caller() -> tuple[CodeType | None, int]:
+    """Code and instruction of the innermost frame outside of this package."""
+    frame = currentframe()
+    while frame is not None and _is_ours(frame.f_globals):
+        frame = frame.f_back
+    return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    return str(names.get("__name__", "")).partition(".")[0] == PACKAGE

@@ -1,0 +1,84 @@
+"""What makes tuning on a GPU quick: compile beside each other, and remember on disk what won.
+
+Most of the time to tune goes into compiling, which happens in processes of its own; so threads ask
+for several configurations at once. What was measured is kept for the kernel's text, the list of
+configurations, the tuning key and the GPU; ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
+from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.config import Config
+from tilewright.runtime.fingerprint import Fingerprint, Nameless
+from tilewright.targets.triton import cache, installation
+
+_FOLDER = "tuning"
+_TIMES = "times"
+_MAX_WORKERS = 8
+
+Times = list[float | None]
+"""Milliseconds of each configuration; None for one that does not run."""
+
+
+def compile_together(calls: Sequence[Callable[[], object]]) -> None:
+    """Do all of `calls`, several at a time. What fails will fail again where it is told."""
+    workers = min(len(calls), os.cpu_count() or 1, _MAX_WORKERS)
+    if workers < 2:
+        return
+
+    def quietly(call: Callable[[], object]) -> None:
+        with contextlib.suppress(Exception):
+            call()
+
+    with ThreadPoolExecutor(workers) as pool:
+        # Each with the options of a ``with`` around the launch.
+        for call in calls:
+            pool.submit(copy_context().run, quietly, call)
+
+
+def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, ...]) -> str | None:
+    """What the outcome of this tuning is called on disk, where it has a name."""
+    if not isinstance(compiled, CompiledKernel):  # an author's own wrapper of kernels
+        return None
+    # Tuning on the host needs no driver.
+    from tilewright.runtime.cuda.context import device_facts
+
+    fingerprint = Fingerprint()
+    try:
+        fingerprint.add(compiled.kernel)
+        fingerprint.add(key)
+        for config in configs:
+            fingerprint.add((tuple(config.all_kwargs().items()), config.pre_hook))
+    except Nameless:
+        return None
+    machine = f"{device_facts(compiled.device).name} {compiled.choice}"
+    versions = (installation.fingerprint(), cache.our_version())
+    return cache.digest(fingerprint.text, machine, *versions)
+
+
+def remembered(name: str | None, count: int) -> Times | None:
+    """The times that were measured under `name`, if it was for as many configurations."""
+    if name is None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
+        return None
+    found = cache.load(_FOLDER, name)
+    if found is None:
+        return None
+    try:
+        times: Times = json.loads(found[_TIMES])
+    except (KeyError, ValueError):
+        return None
+    fits = len(times) == count and any(time is not None for time in times)
+    return times if fits else None
+
+
+def remember(name: str | None, times: Times) -> None:
+    """Keep what was measured."""
+    if name is not None:
+        cache.store(_FOLDER, name, {_TIMES: json.dumps(times).encode()})

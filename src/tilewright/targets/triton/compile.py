@@ -1,0 +1,188 @@
+"""From a module of ours to an artefact: the text of every stage, a cubin, and its launch facts.
+
+    artefact = compile_module(module, capability=90)
+
+No GPU is needed. `lowering` says which way a module goes; the adapter's process does the rest. What
+Triton or the assembler has to object to is reported at the author's line; registers, spills and
+memory are remarks. What was compiled before comes from disk.
+
+Tracing and our passes run one at a time, Triton's part runs beside them: `prepare` is the first
+half, `Job.build` the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.tt import FuncOp
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
+from tilewright.ir.text import print_module
+from tilewright.targets.triton import cache, installation, processes
+from tilewright.targets.triton.adapter import BuildOptions, Built
+from tilewright.targets.triton.artefact import Artefact, read_artefact, settled, write_artefact
+from tilewright.targets.triton.describe import facts_of, remarks_on
+from tilewright.targets.triton.lowering import CompileOptions, Kind, kind_of, lower
+from tilewright.targets.triton.messages import ASSEMBLER, REFUSED, Said
+from tilewright.targets.triton.ptxas import PtxasFailed
+
+UNKNOWN_RELEASE = "TW6204"
+NOT_ONE_KERNEL = "TW6207"
+
+_SHOWN_LINES = 8
+
+
+def compile_module(
+    module: ModuleOp,
+    *,
+    capability: int,
+    num_warps: int = 4,
+    num_stages: int = 3,
+    num_ctas: int = 1,
+    cluster: tuple[int, int, int] | None = None,
+    maxnreg: int | None = None,
+    enable_fp_fusion: bool = True,
+    debug: bool = False,
+    cooperative: bool = False,
+    pdl: bool = False,
+    engine: DiagnosticEngine | None = None,
+) -> Artefact:
+    """Machine code of the kernel in `module`, which stays as it is.
+
+    Errors are raised as one `CompileError` with every diagnostic; with an `engine` of the caller,
+    remarks arrive there too.
+    """
+    options = CompileOptions(
+        capability,
+        num_warps,
+        num_stages,
+        num_ctas,
+        cluster,
+        maxnreg,
+        enable_fp_fusion,
+        debug,
+        cooperative,
+        pdl,
+    )
+    return compile_with(module, options, engine or DiagnosticEngine())
+
+
+def compile_with(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine) -> Artefact:
+    """As `compile_module`, with the options as one value."""
+    ready = prepare(module, options, engine)
+    return ready if isinstance(ready, Artefact) else ready.build()
+
+
+def prepare(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine) -> Artefact | Job:
+    """What is on disk for `module`, or else what is left to do for it."""
+    kernel = _kernel_of(module, engine)
+    traced = print_module(module)
+    kind = kind_of(module)
+    lowered = module.clone()
+    with engine.capture() as log:
+        _note_unknown_release(engine)
+        lower(lowered, kind, options, engine)
+    text = installation.spelling_of(print_module, lowered)
+    key = cache.digest(
+        text, kind, repr(asdict(options)), installation.fingerprint(), cache.our_version()
+    )
+    found = read_artefact(key)
+    said = log.diagnostics if found is None else found.remarks
+    for diagnostic in said:
+        engine.emit(diagnostic)
+    if found is not None:
+        return found
+    stages = (
+        {"ttir": traced} if kind == "plain" else {"ttir": traced, "ttgir": print_module(lowered)}
+    )
+    return Job(
+        key, text, kind, options, options.for_build(lowered), kernel, stages, tuple(said), engine
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    """A kernel that Triton has to finish."""
+
+    key: str
+    text: str
+    kind: Kind
+    options: CompileOptions
+    build_options: BuildOptions
+    kernel: FuncOp
+    stages: dict[str, str]
+    said: tuple[Diagnostic, ...]
+    engine: DiagnosticEngine
+
+    def build(self) -> Artefact:
+        """The artefact, also on disk; raises `CompileError`."""
+        built = self._built()
+        facts = facts_of(built, self.kernel, self.options, self.engine)
+        remarks = [*self.said, *remarks_on(built, facts, self.kernel, self.engine)]
+        artefact = Artefact(
+            built.name,
+            self.options.capability,
+            {**self.stages, **built.stages},
+            facts,
+            self.key,
+            tuple(map(settled, remarks)),
+        )
+        write_artefact(artefact)
+        return artefact
+
+    def _built(self) -> Built:
+        place = cache.text_path(self.key)
+        self.engine.sources.add(str(place), self.text)
+        way = "short" if self.kind == "plain" else "authored"
+        built: Built | None = None
+        try:
+            built, said = processes.build(self.text, way, self.build_options, place)
+            self._pass_on(said)
+        except processes.Failed as failed:
+            self._report(failed)
+        except PtxasFailed as failed:
+            self.engine.error(self.kernel, f"the assembler failed: {failed}", ASSEMBLER)
+        self.engine.raise_if_errors()
+        assert built is not None
+        return built
+
+    def _pass_on(self, said: Said) -> None:
+        for each in said.diagnostics:
+            where = self.kernel.location if each.location is None else each.location
+            self.engine.emit(replace(each, location=where))
+
+    def _report(self, failed: processes.Failed) -> None:
+        """Triton's own errors, or, where it has none, where it stopped."""
+        self._pass_on(failed.said)
+        if self.engine.has_errors:
+            return
+        text = f"Triton failed in {failed.stage}: {failed.reason}"
+        found = self.engine.error(self.kernel, text, REFUSED)
+        last = failed.said.other.strip().splitlines()[:_SHOWN_LINES]
+        if last:
+            found.note(None, "it said:\n" + "\n".join(last))
+
+
+def _note_unknown_release(engine: DiagnosticEngine) -> None:
+    row, is_exact = installation.release()
+    if not is_exact:
+        engine.remark(
+            None,
+            f"Triton {installation.installed()} is none of the releases this Tilewright was tested "
+            f"with; it is driven as Triton {row.name}",
+            UNKNOWN_RELEASE,
+        )
+
+
+def _kernel_of(module: ModuleOp, engine: DiagnosticEngine) -> FuncOp:
+    kernels = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.is_public]
+    if len(kernels) != 1:
+        names = ", ".join(f"@{op.sym_name.data}" for op in kernels) or "none"
+        engine.error(
+            module,
+            f"machine code is made of a module with one public function, found {names}",
+            NOT_ONE_KERNEL,
+        )
+        engine.raise_if_errors()
+    return kernels[0]

@@ -1,0 +1,121 @@
+"""Launch facts of a kernel that was built, and what is worth remarking about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+
+from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.tt.types import PtrType, TensorDescType
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
+from tilewright.targets.triton import installation
+from tilewright.targets.triton.adapter import Built
+from tilewright.targets.triton.facts import HIDDEN, POINTER, TENSOR_MAP, LaunchFacts
+from tilewright.targets.triton.lowering import CompileOptions
+
+SPILLS = "TW6205"
+RESOURCES = "TW6206"
+ASSEMBLER_REMARK = "TW6209"
+WRONG_PARAMETERS = "TW9070"
+
+_HOPPER = 90
+_ENTRY = re.compile(r"\.entry\s+\w+\s*\(([^)]*)\)")
+
+
+def facts_of(
+    built: Built, kernel: FuncOp, options: CompileOptions, engine: DiagnosticEngine
+) -> LaunchFacts:
+    """What a launch of `kernel` must know; raises where machine code and text disagree."""
+    return LaunchFacts(
+        built.name,
+        options.capability,
+        built.num_warps,
+        built.shared,
+        _parameters(built, kernel, options, engine),
+        tensor_maps=built.tensor_maps,
+        tmem=built.tmem,
+        scratch_bytes=built.scratch[0],
+        scratch_align=built.scratch[1],
+        profile_bytes=built.profile[0],
+        profile_align=built.profile[1],
+        cluster=options.cluster or (options.num_ctas, 1, 1),
+        num_ctas=options.num_ctas,
+        cooperative=options.cooperative,
+        pdl=options.pdl,
+        registers=built.assembled.registers,
+        spill_bytes=built.assembled.spill_bytes,
+        stack_bytes=built.assembled.stack_bytes,
+        compiler=f"Triton {installation.installed()}, ptxas {built.assembled.version}",
+    )
+
+
+def _parameters(
+    built: Built, kernel: FuncOp, options: CompileOptions, engine: DiagnosticEngine
+) -> tuple[str, ...]:
+    visible = tuple(_visible(kernel, options.capability))
+    ptx = built.stages["ptx"]
+    assert isinstance(ptx, str)
+    expected = entry_parameters(ptx)
+    hidden = HIDDEN[: max(0, expected - len(visible))]
+    if len(visible) + len(hidden) != expected:
+        engine.error(
+            kernel,
+            f"the machine code takes {expected} parameters, the kernel has {len(visible)} and "
+            f"{len(HIDDEN)} hidden ones",
+            WRONG_PARAMETERS,
+        )
+        engine.raise_if_errors()
+    return (*visible, *hidden)
+
+
+def _visible(kernel: FuncOp, capability: int) -> Iterator[str]:
+    """The kinds of the parameters that the text of the kernel has."""
+    for type in (argument.type for argument in kernel.args):
+        if isinstance(type, TensorDescType) and capability < _HOPPER:
+            # No copy engine: Triton takes the descriptor apart.
+            rank = len(type.get_shape())
+            flags = installation.release()[0].descriptor_flags
+            yield from (POINTER, *["i64"] * (2 * rank), *["i1"] * flags)
+        else:
+            yield _kind_of(type)
+
+
+def _kind_of(type: Attribute) -> str:
+    if isinstance(type, PtrType):
+        return POINTER
+    if isinstance(type, TensorDescType):
+        return TENSOR_MAP
+    if isinstance(type, IntegerType):
+        return f"i{type.width.data}"
+    return type.name
+
+
+def entry_parameters(ptx: str) -> int:
+    """How many parameters the kernel in `ptx` takes."""
+    entry = _ENTRY.search(ptx)
+    return 0 if entry is None else entry[1].count(".param")
+
+
+def remarks_on(
+    built: Built, facts: LaunchFacts, kernel: FuncOp, engine: DiagnosticEngine
+) -> Iterator[Diagnostic]:
+    """What the machine code needs, and what it pays for; reported to `engine`."""
+    memory = f", {facts.tmem} columns of tensor memory" if facts.tmem else ""
+    yield engine.remark(
+        kernel,
+        f"{facts.name}: {facts.registers} registers, {facts.shared} B of shared memory, "
+        f"{facts.threads} threads{memory}",
+        RESOURCES,
+    )
+    if facts.spill_bytes:
+        yield engine.remark(
+            kernel,
+            f"{facts.name}: registers do not suffice: {facts.spill_bytes} B go to local memory and "
+            "back; more warps, a smaller tile or a larger maxnreg may help",
+            SPILLS,
+        )
+    for each in built.assembled.complaints:
+        yield engine.remark(kernel, f"{facts.name}: the assembler: {each}", ASSEMBLER_REMARK)

@@ -1,0 +1,91 @@
+"""What a launcher must know of a finished kernel, as values that can be written to disk.
+
+The machine code says little about itself: how many threads it expects, how much memory and which
+arguments in which form is agreed between the compiler and the launcher. This is that agreement. It
+is made by `compile`, kept next to the cubin in the disk cache, and read by `runtime.cuda`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+WARP_SIZE = 32
+
+# Parameters that no author wrote; Triton appends them to every kernel, in this order.
+SCRATCH = "scratch"
+PROFILE = "profile"
+HIDDEN = (SCRATCH, PROFILE)
+
+TENSOR_MAP = "tensormap"
+POINTER = "ptr"
+
+
+@dataclass(frozen=True)
+class TensorMapFacts:
+    """How the host encodes one tensor descriptor for the copy engine."""
+
+    element_bytes: int
+    box: tuple[int, ...]
+    """Elements one copy moves, outermost dimension first."""
+    swizzle_bytes: int
+    """Over how many bytes rows are swizzled: 0 (not at all), 32, 64 or 128."""
+    cuda_type: int
+    """Value of ``CUtensorMapDataType``."""
+    fp4_padded: bool = False
+    """Elements of 4 bits, each pair in the lower half of its memory: extents count twice."""
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """Everything besides the machine code that a launch needs."""
+
+    name: str
+    """The entry point in the cubin."""
+    capability: int
+    num_warps: int
+    """All warps of a CTA, those of tasks included: a CTA has 32 times as many threads."""
+    shared: int
+    """Bytes of dynamic shared memory."""
+    parameters: tuple[str, ...]
+    """The kind of every parameter in order: ``ptr``, ``i1`` to ``i64``, ``f16``, ``bf16``, ``f32``,
+    ``f64``, ``tensormap``; at the end the hidden ``scratch`` and ``profile``."""
+    tensor_maps: tuple[TensorMapFacts, ...] = ()
+    """One for each ``tensormap``, in order."""
+    tmem: int = 0
+    """Columns of tensor memory."""
+    scratch_bytes: int = 0
+    """Global memory for each CTA, for descriptors that are made on the device."""
+    scratch_align: int = 1
+    profile_bytes: int = 0
+    profile_align: int = 1
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    num_ctas: int = 1
+    """With 2 or more, one program is a cluster: a launch has that many CTAs for each program."""
+    cooperative: bool = False
+    pdl: bool = False
+    """Programmatic dependent launch: the kernel may start before the one ahead of it ends."""
+    registers: int = 0
+    spill_bytes: int = 0
+    """Bytes of registers stored to local memory and loaded back, the larger of the two."""
+    stack_bytes: int = 0
+    compiler: str = ""
+    """Who made it: the releases of Triton and of the assembler."""
+
+    @property
+    def threads(self) -> int:
+        return WARP_SIZE * self.num_warps
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> LaunchFacts:
+        """The facts that `to_json` wrote; raises ValueError or TypeError on anything else."""
+        loaded: dict[str, Any] = json.loads(text)
+        described: list[dict[str, Any]] = loaded.pop("tensor_maps")
+        maps = tuple(TensorMapFacts(box=tuple(each.pop("box")), **each) for each in described)
+        x, y, z = loaded.pop("cluster")
+        parameters = tuple(loaded.pop("parameters"))
+        return LaunchFacts(**loaded, parameters=parameters, tensor_maps=maps, cluster=(x, y, z))

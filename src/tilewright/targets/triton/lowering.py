@@ -1,0 +1,129 @@
+"""From a module of ours to TTGIR that the installed Triton finishes.
+
+plain `tl`       tt, arith, scf, no layouts        nothing to do: Triton's whole pipeline follows
+`tlx`            memory and tasks by the author    our layout passes
+finished TTGIR   every tensor has its layout       storage aliasing
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
+
+from tilewright.dialects.ttg.context import NUM_CTAS, NUM_WARPS
+from tilewright.dialects.type_utils import is_tensor
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pipeline, parse_pipeline
+from tilewright.ir.traversal import walk
+from tilewright.ir.verify import verify
+from tilewright.passes import PASSES
+from tilewright.passes.tlx.fixup import TARGET
+from tilewright.passes.ttg.stock.whole_views import make_views_whole
+from tilewright.targets.triton import installation
+from tilewright.targets.triton.adapter import BuildOptions
+
+WRONG_TARGET = "TW6208"
+
+Kind = Literal["plain", "tlx", "ttgir"]
+_OWN_DIALECTS = ("ttg.", "ttng.", "tlx.")
+_ALIASING = "tlx-storage-alias-lowering,tlx-verify-storage-alias,tlx-rewrite-local-alias,dce"
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How to compile; part of the identity of an artefact."""
+
+    capability: int
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    cluster: tuple[int, int, int] | None = None
+    """CTAs of a cluster where every CTA is a program of its own, as in TLX."""
+    maxnreg: int | None = None
+    enable_fp_fusion: bool = True
+    debug: bool = False
+    cooperative: bool = False
+    pdl: bool = False
+
+    def for_build(self, module: ModuleOp) -> BuildOptions:
+        """What Triton is told; what the module states already cannot be overruled."""
+        return BuildOptions(
+            self.capability,
+            num_warps=_stated(module, NUM_WARPS) or self.num_warps,
+            num_stages=self.num_stages,
+            num_ctas=_stated(module, NUM_CTAS) or self.num_ctas,
+            maxnreg=self.maxnreg,
+            enable_fp_fusion=self.enable_fp_fusion,
+            debug=self.debug,
+        )
+
+
+def _stated(module: ModuleOp, name: str) -> int | None:
+    found = module.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else None
+
+
+def kind_of(module: ModuleOp) -> Kind:
+    """Which of the three ways `module` goes."""
+    is_plain, has_bare_tensors = True, False
+    for op in walk(module):
+        if op.name.startswith(_OWN_DIALECTS):
+            is_plain = False
+        for type in op.result_types:
+            if is_tensor(type):
+                encoded = _encoding(type) is not None
+                has_bare_tensors |= not encoded
+                is_plain &= not encoded
+    if is_plain:
+        return "plain"
+    return "ttgir" if NUM_WARPS in module.attributes and not has_bare_tensors else "tlx"
+
+
+def _encoding(type: Attribute) -> Attribute | None:
+    encoding: Attribute | None = getattr(type, "encoding", None)
+    return None if encoding is None or encoding.name == "none" else encoding
+
+
+def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: DiagnosticEngine) -> None:
+    """Bring `module` to TTGIR that Triton understands, in place; raises on errors."""
+    if kind == "plain":
+        return
+    _check_target(module, options.capability, engine)
+    if kind == "ttgir":
+        Pipeline.build(parse_pipeline(_ALIASING), PASSES).run(module, engine)
+    else:
+        _assign_layouts(module, options, engine)
+    engine.raise_if_errors()
+    make_views_whole(module)
+    verify(module, engine)
+    engine.raise_if_errors()
+
+
+def _assign_layouts(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine) -> None:
+    # Other kinds do without these passes.
+    from tilewright.passes.ttg.pipeline import to_ttgir
+
+    to_ttgir(
+        module,
+        capability=options.capability,
+        num_warps=options.num_warps,
+        num_ctas=options.num_ctas,
+        triton=installation.release()[0].version,
+        engine=engine,
+    )
+
+
+def _check_target(module: ModuleOp, capability: int, engine: DiagnosticEngine) -> None:
+    """TTGIR is made for one chip; Triton may die of another's instructions."""
+    stated = module.attributes.get(TARGET)
+    if isinstance(stated, StringAttr) and stated.data != f"cuda:{capability}":
+        engine.error(
+            module,
+            f"the module is for {stated.data}, the target is sm_{capability}: "
+            f"take the target triton:sm_{stated.data.rpartition(':')[2]}, or lower it again",
+            WRONG_TARGET,
+        )
+        engine.raise_if_errors()

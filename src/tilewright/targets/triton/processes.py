@@ -1,0 +1,173 @@
+"""Compile in a process next to the author's.
+
+Triton and LLVM end the process they run in when something they never expected happens, and with it
+an author's notebook or training run. So a helper process does the compiling: if it dies, the author
+reads which stage of which kernel it was. It also keeps Triton out of a process in which `compat`
+has put Tilewright under that name, gives its complaints a place of their own, and several of them
+compile at the same time.
+
+A helper is started when one is needed, stays a while for the next job, and ends with the process
+that started it at the latest. ``TILEWRIGHT_COMPILE=inline`` does without, for a debugger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from tilewright.targets.triton import adapter, installation
+from tilewright.targets.triton.messages import Said, parse
+from tilewright.targets.triton.ptxas import PtxasFailed
+from tilewright.targets.triton.worker import answer, receive, send
+
+_MODULE = "tilewright.targets.triton.worker"
+_SOURCE = Path(__file__).parents[3]
+_ATTEMPTS = 3
+
+
+class Crashed(Exception):
+    """The helper process ended in the middle of a job."""
+
+
+class Gone(Exception):
+    """The helper process ended of its own accord, before the job began."""
+
+
+class _Helper:
+    """One helper process and what it writes to standard error."""
+
+    def __init__(self) -> None:
+        self.settings = installation.fingerprint()
+        # Closed in `close`, after the process that writes to it.
+        self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self.read_to = 0
+        path = os.pathsep.join(filter(None, [str(_SOURCE), os.environ.get("PYTHONPATH", "")]))
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
+    def do(self, request: tuple[Any, ...]) -> tuple[Any, ...]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            send(cast("Any", self.process.stdin), request)
+            return receive(cast("Any", self.process.stdout))
+        except (EOFError, BrokenPipeError):
+            code = self.process.wait()
+            raise (Crashed(_ending(code)) if code else Gone) from None
+
+    def said(self) -> str:
+        """What was written to standard error since the last time."""
+        self.errors.seek(self.read_to)
+        text = self.errors.read()
+        self.read_to += len(text)
+        return text.decode("utf-8", errors="replace")
+
+    def is_usable(self) -> bool:
+        return self.process.poll() is None and self.settings == installation.fingerprint()
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self.process.wait()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"
+
+
+# Helpers of this process that have nothing to do. After a fork they belong to the parent.
+_idle: list[_Helper] = []
+_owner = os.getpid()
+_lock = threading.Lock()
+
+
+@contextmanager
+def _helper() -> Generator[_Helper]:
+    global _owner
+    with _lock:
+        if _owner != os.getpid():
+            _idle.clear()
+            _owner = os.getpid()
+        found = _idle.pop() if _idle else None
+    if found is not None and not found.is_usable():
+        found.close()
+        found = None
+    helper = found or _Helper()
+    try:
+        yield helper
+    except BaseException:
+        helper.process.kill()
+        helper.close()
+        raise
+    with _lock:
+        _idle.append(helper)
+
+
+def build(
+    text: str, way: adapter.Way, options: adapter.BuildOptions, place: Path
+) -> tuple[adapter.Built, Said]:
+    """As `adapter.build`, and what Triton said. Failures carry it as ``said``."""
+    request = (text, way, options, place)
+    if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
+        return _outcome(answer(request)), Said()
+    told, said = _asked(request)
+    if said.other:
+        sys.stderr.write(said.other + "\n")
+    try:
+        return _outcome(told), said
+    except adapter.TritonRefused as refused:
+        raise Failed(f"stage {refused.stage}", refused.reason, said) from None
+
+
+def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], Said]:
+    """The answer of a helper, and what was said while it worked."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(Gone), _helper() as helper:
+            try:
+                return helper.do(request), parse(helper.said())
+            except Crashed as crashed:
+                said = parse(helper.said())
+                reason = f"it ended with {crashed}"
+                raise Failed("the compiler process", reason, said) from None
+    raise Failed("the compiler process", "it ends before it begins", Said())
+
+
+class Failed(Exception):
+    """Triton gave up: where, why in its words, and what it said before."""
+
+    def __init__(self, stage: str, reason: str, said: Said) -> None:
+        super().__init__(f"{stage}: {reason}")
+        self.stage = stage
+        self.reason = reason
+        self.said = said
+
+
+def _outcome(told: tuple[Any, ...]) -> adapter.Built:
+    match told:
+        case ("built", built):
+            return built
+        case ("refused", stage, reason):
+            raise adapter.TritonRefused(stage, reason)
+        case ("ptxas", text):
+            raise PtxasFailed(text)
+        case _:
+            raise installation.TritonMissing(told[1])

@@ -1,0 +1,81 @@
+"""PTX to machine code, and what the assembler tells about it: registers, spills, stack.
+
+ptxas info    : Used 168 registers, used 9 barriers
+                16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_FRAME = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.MULTILINE
+)
+_COMPLAINT = re.compile(
+    r"^ptxas\S*\s+(?:info|warning)\s*: (?:\(C\d+\) )?(?:Potential )?"
+    r"(Performance .*|.*serialized.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BARRIERS = re.compile(r"used (\d+) barriers")
+
+
+class PtxasFailed(Exception):
+    """The assembler did not take the PTX; the text is what it said."""
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Machine code with its use of resources."""
+
+    cubin: bytes
+    version: str = ""
+    registers: int = 0
+    stack_bytes: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    barriers: int = 0
+    complaints: tuple[str, ...] = ()
+    """What the assembler says about speed: wgmma instructions it had to serialise, and the like."""
+
+    @property
+    def spill_bytes(self) -> int:
+        return max(self.spill_stores, self.spill_loads)
+
+
+def assemble(ptx: str, tool: Path, arch: str, flags: Sequence[str], version: str) -> Assembled:
+    """The machine code of `ptx` for `arch`, with the lines of the author's source."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [str(tool), "-lineinfo", "-v", *flags, f"--gpu-name={arch}"]
+        command += [str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise PtxasFailed(done.stderr.strip() or f"ptxas ended with {done.returncode}")
+        return described(target.read_bytes(), done.stderr, version)
+
+
+def described(cubin: bytes, log: str, version: str) -> Assembled:
+    """`cubin` with what `log`, the assembler's words, says of it.
+
+    There is an entry for each function; the kernel needs the largest of each number.
+    """
+    frames = [tuple(map(int, found)) for found in _FRAME.findall(log)]
+    columns = list(zip(*frames, strict=True)) or [(0,), (0,), (0,)]
+    stack, stores, loads = (max(column) for column in columns)
+    return Assembled(
+        cubin,
+        version=version,
+        registers=max(map(int, _REGISTERS.findall(log)), default=0),
+        stack_bytes=stack,
+        spill_stores=stores,
+        spill_loads=loads,
+        barriers=max(map(int, _BARRIERS.findall(log)), default=0),
+        complaints=tuple(dict.fromkeys(_COMPLAINT.findall(log))),
+    )

@@ -1,0 +1,120 @@
+"""Times as the events of a driver with a clock of its own tell them."""
+
+import pytest
+
+from tests.runtime.cuda.fake_driver import FakeDriver
+from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.cuda.timing import Timing, compare, do_bench
+
+
+class Clock(FakeDriver):
+    """Time passes only where the test says so."""
+
+    now = 0.0
+    flushes = 0
+    flushed_bytes = 0
+    freed = 0
+
+    def _cuMemAlloc_v2(self, address, size):
+        self._set(address, 0x9000)
+        self.flushed_bytes = size.value
+
+    def _cuMemFree_v2(self, address):
+        self.freed += 1
+
+    def _cuMemsetD8Async(self, address, value, size, stream):
+        assert (address.value, size.value) == (0x9000, self.flushed_bytes)
+        self.flushes += 1
+        self.now += 1000.0  # would show if it counted
+
+    def _cuEventCreate(self, event, flags):
+        self.events = getattr(self, "events", 0) + 1
+        self.alive = getattr(self, "alive", 0) + 1
+        self._set(event, self.events)
+
+    def _cuEventDestroy_v2(self, event):
+        self.alive -= 1
+
+    def _cuEventRecord(self, event, stream):
+        self.at = {**getattr(self, "at", {}), event.value: self.now}
+
+    def _cuEventElapsedTime(self, time, before, after):
+        self._set(time, self.at[after.value] - self.at[before.value])
+
+
+@pytest.fixture
+def clock():
+    library = Clock()
+    with using(library):
+        yield library
+
+
+def passing(clock, *times):
+    """Something that takes these milliseconds, one after the other and over again."""
+    count = 0
+
+    def call():
+        nonlocal count
+        clock.now += times[count % len(times)]
+        count += 1
+
+    return call
+
+
+def test_the_time_is_between_the_events_and_nothing_else(clock):
+    assert do_bench(passing(clock, 4.0), rep_ms=40) == pytest.approx(4.0)
+    assert clock.flushes >= 10
+    assert clock.flushed_bytes == 2 * 52428800
+    assert (clock.freed, clock.alive) == (1, 0)
+
+
+def test_without_flushing_nothing_is_overwritten(clock):
+    do_bench(passing(clock, 4.0), rep_ms=40, flush_l2=False)
+    assert clock.flushes == 0
+
+
+def test_the_median_is_not_moved_by_a_slow_run(clock):
+    times = (2.0, 2.0, 2.0, 90.0, 2.0)
+    assert do_bench(passing(clock, *times), rep_ms=50) == pytest.approx(2.0)
+
+
+def test_quantiles_come_in_the_order_they_are_asked_for(clock):
+    found = do_bench(passing(clock, 1.0, 2.0, 3.0), rep_ms=120, quantiles=(0.5, 0.0, 1.0))
+    assert found == pytest.approx([2.0, 1.0, 3.0], abs=0.05)
+
+
+def test_quantiles_lie_between_neighbours():
+    timing = Timing((4.0, 1.0, 2.0, 3.0))
+    assert timing.median == 2.5
+    assert [timing.quantile(part) for part in (0.0, 0.5, 1.0)] == [1.0, 2.5, 4.0]
+    assert timing.quantile(0.1) == pytest.approx(1.3)
+    assert str(timing) == "2500.00 us (20%: 1600.00, 80%: 3400.00, 4 runs)"
+
+
+def test_things_that_are_compared_take_turns_and_progress_is_told(clock):
+    order, told = [], []
+
+    def named(name, time):
+        def call():
+            order.append(name)
+            clock.now += time
+
+        return call
+
+    calls = {"a": named("a", 2.0), "b": named("b", 5.0)}
+    found = compare(
+        calls, warmup_ms=0, rep_ms=25, progress=lambda done, total: told.append((done, total))
+    )
+    assert {name: each.median for name, each in found.items()} == {"a": 2.0, "b": 5.0}
+    assert [len(each.times) for each in found.values()] == [5, 5]
+    assert order[-10:] == ["a", "b"] * 5
+    assert told == [(count, 10) for count in range(1, 11)]
+
+
+def test_the_buffer_is_freed_when_a_run_fails(clock):
+    def call():
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        do_bench(call)
+    assert clock.freed == 1

@@ -1,0 +1,83 @@
+"""Every TLX example becomes machine code, with the instructions and the memory it is written for."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tests.examples.tlx_examples import NAMES, load
+from tilewright.memory.targets import Memory, target_named
+from tilewright.runtime.compile_only import compiling_only
+from tilewright.runtime.compiled import CompiledKernel
+from tilewright.targets.triton.artefact import Artefact
+
+pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
+
+HOPPER = [name for name in NAMES if not name.startswith("blackwell")]
+BLACKWELL = [name for name in NAMES if name.startswith("blackwell")]
+
+
+REMOTE = pytest.mark.xfail(
+    strict=False, reason="views of another CTA's buffers have no words in stock Triton"
+)
+EACH = [pytest.param(name, marks=REMOTE if name == "blackwell_gemm_2cta" else ()) for name in NAMES]
+
+
+def only(names: list[str]) -> list[object]:
+    return [each for each in EACH if each.values[0] in names]
+
+
+@functools.cache
+def artefacts(name: str) -> tuple[Artefact, ...]:
+    """What the example launches, in the sizes it runs with in the interpreter."""
+    found: list[CompiledKernel] = []
+    chip = 100 if name in BLACKWELL else 90
+    with tw.running(target=f"triton:sm_{chip}"), compiling_only(found.append):
+        load(name).example(np.random.default_rng(0))
+    unique = {each.artefact.key: each.artefact for each in found if each.artefact is not None}
+    assert len(found) >= len(unique) > 0
+    return tuple(unique.values())
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_it_becomes_machine_code(name: str):
+    for artefact in artefacts(name):
+        chip = 100 if name in BLACKWELL else 90
+        facts = artefact.metadata
+        assert artefact.cubin.startswith(b"\x7fELF")
+        assert f".target sm_{chip}a" in artefact.text("ptx")
+        assert facts.spill_bytes == 0
+        assert 0 < facts.registers <= 255
+        shared = target_named(f"sm_{chip}").capacity(Memory.SMEM)
+        assert 0 < facts.shared <= shared
+        # What was authored is what runs: nothing of TLX is left, and all of its copies are there.
+        assert "tlx." not in artefact.text("ttgir")
+
+
+@pytest.mark.parametrize("name", only(HOPPER))
+def test_hopper_examples_use_the_tensor_cores_asynchronously(name: str):
+    for artefact in artefacts(name):
+        ptx = artefact.text("ptx")
+        assert "wgmma.mma_async.sync.aligned" in ptx
+        assert "mma.sync" not in ptx.replace("wgmma.mma_async.sync", "")
+
+
+@pytest.mark.parametrize("name", only(BLACKWELL))
+def test_blackwell_examples_use_tensor_memory(name: str):
+    for artefact in artefacts(name):
+        ptx = artefact.text("ptx")
+        assert "tcgen05.mma" in ptx
+        assert f", {artefact.metadata.tmem};" in next(
+            line for line in ptx.splitlines() if "tcgen05.alloc" in line
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "_ws" in name or "persistent" in name])
+def test_tasks_have_their_own_warps(name: str):
+    for artefact in artefacts(name):
+        assert artefact.metadata.num_warps > 4
+        assert f".reqntid {artefact.metadata.threads}" in artefact.text("ptx")
+        assert "setmaxnreg" in artefact.text("ptx") or "registers" not in artefact.text("ttgir")

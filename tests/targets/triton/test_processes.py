@@ -1,0 +1,121 @@
+"""Helper processes: kept, replaced when they are gone, and harmless when they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from tilewright.targets.triton import processes, worker
+from tilewright.targets.triton.adapter import BuildOptions
+
+from .support import SCALE
+
+pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
+
+
+@pytest.fixture(autouse=True)
+def no_helpers():
+    """Each test begins and ends without one."""
+    close_all()
+    yield
+    close_all()
+
+
+def close_all() -> None:
+    while processes._idle:
+        processes._idle.pop().close()
+
+
+def build(tmp_path, text: str = SCALE):
+    return processes.build(text, "short", BuildOptions(90), tmp_path / "kernel.mlir")
+
+
+def test_a_helper_stays_for_the_next_job(tmp_path):
+    first, said = build(tmp_path)
+    assert first.name == "scale"
+    assert said.diagnostics == ()
+    (helper,) = processes._idle
+    build(tmp_path)
+    assert processes._idle == [helper]
+    assert helper.process.poll() is None
+
+
+def test_other_settings_get_another_helper(tmp_path, monkeypatch):
+    build(tmp_path)
+    (first,) = processes._idle
+    monkeypatch.setenv("TRITON_SOME_SETTING", "1")
+    build(tmp_path)
+    (second,) = processes._idle
+    assert first is not second
+    assert first.process.poll() == 0
+
+
+def test_a_helper_that_was_killed_meanwhile_is_replaced(tmp_path):
+    build(tmp_path)
+    (first,) = processes._idle
+    first.process.kill()
+    first.process.wait()
+    assert build(tmp_path)[0].name == "scale"
+    assert processes._idle[0] is not first
+
+
+def test_a_helper_that_ends_of_its_own_accord_costs_nothing(tmp_path, monkeypatch):
+    """As if its patience ran out between the question whether it lives and the request."""
+    build(tmp_path)
+    (first,) = processes._idle
+    assert first.process.stdin is not None
+    os.kill(first.process.pid, signal.SIGSTOP)
+    first.process.stdin.close()  # it will read the end, and go
+    os.kill(first.process.pid, signal.SIGCONT)
+    first.process.wait()
+    monkeypatch.setattr(processes._Helper, "is_usable", lambda self: True)
+    first.process.stdin = (tmp_path / "sink").open("wb")
+    assert build(tmp_path)[0].name == "scale"
+
+
+def test_a_helper_that_dies_at_work_is_told(tmp_path):
+    build(tmp_path)
+    (helper,) = processes._idle
+    os.kill(helper.process.pid, signal.SIGSTOP)
+
+    def kill() -> None:
+        time.sleep(0.2)
+        helper.process.kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with pytest.raises(processes.Failed, match="the compiler process: it ended with SIGKILL"):
+        build(tmp_path)
+    thread.join()
+    assert processes._idle == []
+
+
+def test_impatience_ends_a_worker(monkeypatch):
+    read, write = os.pipe()
+    monkeypatch.setattr(worker, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(worker.sys, "stdin", os.fdopen(read))
+    before = os.dup(1)
+    start = time.perf_counter()
+    try:
+        worker.serve()
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+        os.close(write)
+    assert 0.04 < time.perf_counter() - start < 5
+
+
+def test_what_is_printed_and_what_is_wrong_come_apart(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("MLIR_ENABLE_DUMP", "scale")
+    build(tmp_path)
+    assert "IR Dump Before" in capfd.readouterr().err
+    monkeypatch.delenv("MLIR_ENABLE_DUMP")
+    with pytest.raises(processes.Failed) as caught:
+        build(tmp_path, SCALE.replace("tt.splat %n", "tt.splatter %n"))
+    assert caught.value.stage == "stage parse"
+    (error,) = caught.value.said.diagnostics
+    assert error.message == "custom op 'tt.splatter' is unknown"
