@@ -222,7 +222,7 @@ def test_bytes_that_come_after_the_phase_were_not_announced() -> None:
     checker.expect(other, "full", 64, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
     loads = [
-        checker.issue(other, f"the TMA load into {name}[0]", "tma", gates=("full[0]",))
+        checker.issue(other, f"the TMA load into {name}[0]", "tma", gates=("full",))
         for name in "ab"
     ]
     checker.deliver(loads[0], "full", 64, LOAD)
@@ -280,7 +280,7 @@ def test_a_second_arrival_without_a_wait_comes_too_soon() -> None:
     checker.waiting(main, "full")
     checker.expect(other, "full", 64, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
-    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full[0]",))
+    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full",))
     checker.deliver(load, "full", 64, LOAD)
     checker.phase("full")
     checker.arrive(other, "full", 1, AGAIN)
@@ -325,7 +325,7 @@ def test_stuck_for_bytes() -> None:
     checker, main, other = two_tasks()
     checker.expect(other, "full", 128, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
-    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full[0]",))
+    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full",))
     checker.deliver(load, "full", 64, LOAD)
     finding = checker.stuck([(main, "full", 0, WAIT)])
     assert finding is not None

@@ -50,11 +50,12 @@ def _radix(values: Numbers, weight: int) -> int | None:
     steps = np.arange(size, dtype=np.int64) * weight
     wrong = np.flatnonzero(values - values[0] != steps)
     run = size if len(wrong) == 0 else int(wrong[0])
+    place = np.arange(size)
     for radix in range(run, 1, -1):
-        if size % radix == 0:
-            rows = values.reshape(-1, radix)
-            if (rows - rows[:, :1] == steps[:radix]).all():
-                return radix
+        # The last round may be cut short.
+        first = values[place // radix * radix]
+        if (values - first == place % radix * weight).all():
+            return radix
     return None
 
 

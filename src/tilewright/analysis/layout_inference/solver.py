@@ -83,6 +83,8 @@ class Solver:
     )
     products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
     loops: list[Loop] = field(default_factory=list[Loop])
+    is_trial: bool = False
+    """Whether a failure is only a reason to try something else."""
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
 
     def solve(self) -> LayoutPlan | None:
@@ -267,13 +269,57 @@ class Solver:
         )
 
     def _decide_freely(self, loop: Loop) -> None:
+        """Deal iterations out; if something that follows from it cannot be, in another way."""
+        candidates = list(self._candidates(loop))
+        for table in candidates[:-1]:
+            before = self._state()
+            self.is_trial = True
+            try:
+                loop.table, loop.origin = table, loop.op
+                self._propagate()
+                self._check_known()
+                return
+            except Failed:
+                self._restore(before)
+            finally:
+                self.is_trial = False
+        loop.table, loop.origin = candidates[-1 if len(candidates) == 1 else 0], loop.op
+
+    def _candidates(self, loop: Loop) -> Iterator[Table]:
+        """Layouts of a loop, best first; the last one stands for "none of them"."""
         threads = threads_of(loop.op)
         width = width_of(loop.op, loop.shape, threads.count)
         table = Table.free(loop.shape, threads.count, width)
-        if not loop.accesses and table.replicas > 1:
-            # Nothing is kept in registers: the threads beyond have nothing to do.
-            table = Table(table.holders[..., :1], table.registers)
-        loop.table, loop.origin = table, loop.op
+        if not loop.accesses:
+            if table.replicas > 1:
+                # Nothing is kept in registers: the threads beyond have nothing to do.
+                table = Table(table.holders[..., :1], table.registers)
+            yield table
+            return
+        yield table
+        while width >= 1:
+            if loop.shape[-1] % width == 0:
+                yield Table.rows(loop.shape, threads.count, width)
+            width //= 2
+        yield table
+
+    def _state(self) -> tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]]:
+        return dict(self.fragments), dict(self.origins), [loop.table for loop in self.loops]
+
+    def _restore(
+        self,
+        state: tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]],
+    ) -> None:
+        self.fragments, self.origins, tables = state
+        for loop, table in zip(self.loops, tables, strict=True):
+            loop.table = table
+
+    def _check_known(self) -> None:
+        """Every access whose loop and fragment have layouts."""
+        for loop in self.loops:
+            for access in loop.accesses:
+                if loop.table is not None and base_of(access.buffer) in self.fragments:
+                    self._check_access(loop, access)
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -365,6 +411,8 @@ class Solver:
         help: str | None,
         note: tuple[Operation, str] | None = None,
     ) -> Failed:
+        if self.is_trial:
+            return Failed()
         diagnostic = self.engine.error(op, message, code=code)
         if note is not None:
             diagnostic.note(note[0], note[1])

@@ -8,7 +8,7 @@ threads that run them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +92,32 @@ class Table:
         else:
             holders = thread.reshape(shape)[..., None]
         return cls.of(holders, registers)
+
+    @classmethod
+    def rows(cls, shape: Sequence[int], threads: int, width: int) -> Table:
+        """Each row to neighbouring threads, several rows at a time; rows need not come out even.
+
+        Threads that are left over hold copies, so that all of them can use what a row gives.
+        """
+        *outer, columns = shape
+        rows = int(np.prod(outer)) if outer else 1
+        across = 1
+        while across * 2 <= threads and across * 2 * width <= columns:
+            across *= 2
+        down = threads // across
+        flat = np.arange(rows * columns, dtype=np.int64)
+        row, column = flat // columns, flat % columns
+        turns = -(-columns // (across * width))
+        inside = column // width // across * width + column % width
+        if rows < down and down % rows == 0:
+            copies = down // rows
+            base = row * across + column // width % across
+            holders = base[:, None] + np.arange(copies, dtype=np.int64) * (rows * across)
+            registers = inside
+        else:
+            holders = (row % down * across + column // width % across)[:, None]
+            registers = row // down * (turns * width) + inside
+        return cls.of(holders.reshape(*shape, -1), registers.reshape(shape))
 
     @classmethod
     def everywhere(cls, shape: Sequence[int], threads: int) -> Table:
@@ -197,6 +223,27 @@ class Table:
             (_replaced(index, (number,)),),
             self.replicas,
         )
+
+    def filled(self) -> Table | None:
+        """The layout of a tile with more columns that leaves no register empty, if there is one.
+
+        The formulas of such a tile hold for this one; registers beyond its columns are not used.
+        """
+        if self.is_full:
+            return self
+        try:
+            map = self.as_map()
+        except NotALayout:
+            return None
+        columns = self.shape[-1]
+        for more in range(columns + 1, 2 * columns + self.num_threads + 1):
+            wider = Table.from_map(replace(map, extents=(*self.shape[:-1], more)))
+            is_same = wider.num_registers == self.num_registers
+            if wider.num_registers > self.num_registers:
+                return None
+            if is_same and wider.collision() is None and wider.is_full:
+                return wider
+        return None
 
     def coordinates(self) -> tuple[LayoutExpr, ...]:
         """The coordinates of the element in a register of a thread, as expressions of both."""

@@ -7,7 +7,9 @@ by a chain of arrivals and waits; it is not enough that they happened to come in
     clocks      what a strand of events knows of the others
     barriers    phases, and what a wait is sure to know
     regions     per byte, the last write and the last reads
+    history     what an explanation may look at, and which access was meant to come first
     explain     from two unordered accesses to the wait, arrival, parity or count that is wrong
+    stale       reads of the wrong contents that are ordered all the same
     stuck       the same for tasks that wait for ever
 
 It knows nothing of IR or of who runs the kernel: places are numbers, memories are keys.
@@ -17,7 +19,6 @@ from __future__ import annotations
 
 from tilewright.analysis.ordering.checker import Checker
 from tilewright.analysis.ordering.clocks import Strand
-from tilewright.analysis.ordering.explain import PossibleSignal
 from tilewright.analysis.ordering.findings import (
     TITLES,
     Cause,
@@ -25,7 +26,9 @@ from tilewright.analysis.ordering.findings import (
     FindingKind,
     Remark,
 )
+from tilewright.analysis.ordering.history import PossibleSignal
 from tilewright.analysis.ordering.regions import Access, Deed, Proxy, Region, byte_range
+from tilewright.analysis.ordering.stuck import StuckGate
 
 __all__ = [
     "TITLES",
@@ -40,5 +43,6 @@ __all__ = [
     "Region",
     "Remark",
     "Strand",
+    "StuckGate",
     "byte_range",
 ]

@@ -23,6 +23,16 @@ from tilewright.analysis.ordering.clocks import Knowledge, Strand, covers, inclu
 SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
 
 
+def cta_of(task: str) -> str:
+    """`CTA 1` of `CTA 1 default`; empty if there is only one."""
+    return task.rpartition(" ")[0]
+
+
+def short_task(name: str) -> str:
+    """`default` of `CTA 1 default`."""
+    return name.rpartition(" ")[2]
+
+
 @dataclass(frozen=True)
 class Signal:
     """Something that brings a phase nearer to its end."""
@@ -37,6 +47,8 @@ class Signal:
     phase: int
     event: int
     component: int
+    seen: tuple[int, ...] = ()
+    """What it tells: the clock of who gave it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,18 @@ class WaitRecord:
 
 
 @dataclass(eq=False)
+class Meeting:
+    """One opening of a barrier of threads: who came, who waited, and what all of them know."""
+
+    name: str
+    generation: int = 0
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    came: dict[str, int] = field(default_factory=dict[str, int])
+    """By the task, where."""
+    went: dict[str, None] = field(default_factory=dict[str, None])
+
+
+@dataclass(eq=False)
 class Generations:
     """The history of one barrier."""
 
@@ -73,6 +97,8 @@ class Generations:
     component: int
     """Of who made it, and when."""
     time: int
+    maker: str = ""
+    """The task that made it."""
     total: Knowledge = field(default_factory=Knowledge)
     phases: list[Knowledge] = field(default_factory=list[Knowledge])
     """What is known once each phase has ended; later ones know what earlier ones do."""
@@ -97,6 +123,7 @@ class Generations:
             len(self.phases),
             event,
             strand.component,
+            tuple(strand.knowledge.seen),
         )
         self.signals.append(made)
         return made
@@ -125,6 +152,7 @@ class Generations:
             strand.name, parity & 1, place, event, known, sure, strand.component, strand.time
         )
         strand.tick()
+        self.waiters[strand.name] = None
         self.waits.append(record)
         return record
 
@@ -149,6 +177,10 @@ class Generations:
     @property
     def is_waited_for(self) -> bool:
         return bool(self.waiters)
+
+    def waits_of(self, task: str) -> list[WaitRecord]:
+        """The waits of a task that passed, in order."""
+        return [each for each in self.waits if each.task == task]
 
     def arrivers(self) -> list[str]:
         """Tasks that arrive, in the order they first did."""

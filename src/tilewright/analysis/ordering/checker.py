@@ -21,15 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.analysis.ordering.barriers import Generations, Signal
-from tilewright.analysis.ordering.clocks import Knowledge, Strand, Strands, covers, join
-from tilewright.analysis.ordering.explain import (
-    History,
-    PossibleSignal,
-    explain,
-    short_task,
-)
+from tilewright.analysis.ordering.barriers import Generations, Meeting, Signal, short_task
+from tilewright.analysis.ordering.clocks import Strand, Strands, covers, join
+from tilewright.analysis.ordering.explain import explain
 from tilewright.analysis.ordering.findings import TITLES, Cause, Finding, Remark, counted
+from tilewright.analysis.ordering.history import History, PossibleSignal
 from tilewright.analysis.ordering.regions import (
     Access,
     ByteTables,
@@ -39,7 +35,8 @@ from tilewright.analysis.ordering.regions import (
     Proxy,
     Region,
 )
-from tilewright.analysis.ordering.stuck import StuckWait, blame
+from tilewright.analysis.ordering.stale import Deliveries, stale_findings
+from tilewright.analysis.ordering.stuck import StuckGate, StuckWait, blame
 
 _MAX_CLASHES = 2000
 """A run that is wrong everywhere is told by its first conflicts."""
@@ -59,21 +56,27 @@ class Checker:
     """What is known in one run of the tasks of a cluster."""
 
     def __init__(
-        self, signals: Callable[[str], Sequence[PossibleSignal]] = lambda name: ()
+        self,
+        signals: Callable[[str], Sequence[PossibleSignal]] = lambda name: (),
+        waiters: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
+        """`signals` and `waiters` tell of an array of barriers what the program does with it, as
+        far as that is known."""
         self._strands = Strands()
         self._tables: dict[Hashable, ByteTables] = {}
         self._owners: dict[Hashable, Owners] = {}
         self._barriers: dict[Hashable, Generations] = {}
         self._retired: list[Generations] = []
-        self._groups: dict[tuple[Hashable, int], Knowledge] = {}
+        self._meetings: dict[tuple[Hashable, int], Meeting] = {}
         self._last: dict[tuple[str, str], Strand] = {}
         self._visits: dict[tuple[str, int, str], int] = {}
         self._clashes: dict[tuple[int, int, bool], Clash] = {}
         self._direct: dict[tuple[str, int, int], Finding] = {}
         self._buffers: dict[str, _Buffer] = {}
         self._seen_at: dict[int, Sequence[int]] = {}
+        self._deliveries = Deliveries()
         self._signals = signals
+        self._waiters = waiters
         self._overrun: tuple[Strand, Generations, int, Signal] | None = None
         self._accesses = 0
         self.events = 0
@@ -108,7 +111,7 @@ class Checker:
         what: str,
         engine: str,
         in_order: bool = False,
-        gates: tuple[str, ...] = (),
+        gates: tuple[Hashable, ...] = (),
     ) -> Strand:
         """An operation is under way, after what its issuer has done so far; it tells `gates`.
 
@@ -131,15 +134,20 @@ class Checker:
         join(strand.knowledge.fenced, strand.knowledge.seen)
         strand.tick()
 
-    def came(self, strand: Strand, barrier: Hashable, generation: int) -> None:
+    def came(
+        self, strand: Strand, barrier: Hashable, generation: int, name: str = "", place: int = 0
+    ) -> None:
         """A task comes to a barrier of threads."""
-        group = self._groups.setdefault((barrier, generation), Knowledge())
-        group.learn(strand.knowledge)
+        meeting = self._meetings.setdefault((barrier, generation), Meeting(name, generation))
+        meeting.knowledge.learn(strand.knowledge)
+        meeting.came[strand.name] = place
         strand.tick()
 
     def went(self, strand: Strand, barrier: Hashable, generation: int) -> None:
         """It goes on, after all who came."""
-        strand.knowledge.learn(self._groups[barrier, generation])
+        meeting = self._meetings[barrier, generation]
+        meeting.went[strand.name] = None
+        strand.knowledge.learn(meeting.knowledge)
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -187,6 +195,10 @@ class Checker:
         seen = strand.knowledge.seen
         for clash in tables.clashes(access, seen, strand.knowledge.fenced):
             self._add(clash, seen)
+        if deed == "read":
+            self._deliveries.reads(access, tables.copies(region), seen)
+        elif strand.gates:
+            self._deliveries.writes(strand, access)
         tables.add(access)
         self._use(access)
         return access
@@ -253,7 +265,7 @@ class Checker:
         if before is not None:
             self._retired.append(before)
         self._barriers[key] = Generations(
-            key, name, owner, count, place, strand.component, strand.time
+            key, name, owner, count, place, strand.component, strand.time, strand.name
         )
         strand.tick()
 
@@ -270,6 +282,7 @@ class Checker:
         barrier = self._barriers[key]
         issued = barrier.phase_at(strand.event)
         signal = self._signal("deliver", strand, key, size_bytes, place)
+        self._deliveries.delivered(strand, barrier, signal.phase)
         if issued < signal.phase:
             self._late_bytes(barrier, signal, issued)
 
@@ -371,7 +384,10 @@ class Checker:
         return []
 
     def _answer_to(self, strand: Strand, barrier: Generations) -> str:
-        """The barriers by which the other side says that it is done; empty if they are unknown."""
+        """The barriers by which the other side says that it is done; empty if they are unknown.
+
+        If the program is known, nobody waits for them.
+        """
         helpers = {short_task(each) for each in barrier.waiters}
         words = set(barrier.owner.split("_"))
         found: list[tuple[bool, bool, str]] = []
@@ -380,6 +396,8 @@ class Checker:
             if short_task(strand.name) in tasks or not tasks:
                 continue
             if helpers and not tasks & helpers:
+                continue
+            if self._waiters is not None and self._waiters(each.owner):
                 continue
             if any(wait.task == strand.name for wait in each.waits):
                 continue
@@ -410,11 +428,13 @@ class Checker:
     # -- the end -----------------------------------------------------------------------------
 
     def stuck(
-        self, waits: Sequence[tuple[Strand, Hashable, int, int]], others: Sequence[str] = ()
+        self,
+        waits: Sequence[tuple[Strand, Hashable, int, int]],
+        gates: Sequence[StuckGate] = (),
     ) -> Finding | None:
         """Why tasks that wait for barriers, with a parity, at a place, cannot go on.
 
-        `others` are tasks that wait for something else.
+        `gates` are tasks that wait at a barrier of threads.
         """
         found = blame(
             [
@@ -422,7 +442,9 @@ class Checker:
                 for strand, key, parity, place in waits
                 if (barrier := self._barriers.get(key)) is not None
             ],
-            others,
+            gates,
+            list(self._barriers.values()),
+            list(self._meetings.values()),
         )
         if found is None:
             return None
@@ -451,8 +473,16 @@ class Checker:
 
         `is_certain` says that a barrier did get too many arrivals.
         """
+        barriers = [*self._retired, *self._barriers.values()]
         history = History(
-            [*self._retired, *self._barriers.values()], self._replaced, self._ordered, self._signals
+            barriers,
+            self._replaced,
+            self._ordered,
+            self._signals,
+            list(self._meetings.values()),
+            self._tasks_at,
+            self._waiters,
+            lambda copy, read: self._deliveries.handed_back(copy, read, barriers),
         )
         told: dict[tuple[str, str, str], Finding] = {}
         direct = list(self._direct.values())
@@ -460,7 +490,7 @@ class Checker:
         if any(each.kind in ("bytes", "init") for each in direct):
             clashes = []  # they follow from a barrier that is not what it should be
         explained = [(clash, explain(clash, history)) for clash in clashes]
-        explained.sort(key=lambda each: each[1].kind == "race")  # what says least comes last
+        explained.sort(key=lambda each: (_is_alias(each[0]), each[1].doubt, each[1].kind == "race"))
         lines: dict[str, tuple[str, str, str]] = {}
         for clash, cause in explained:
             if told and clash.first.task == clash.second.task and not clash.needs_fence:
@@ -472,7 +502,18 @@ class Checker:
                 told[key] = replace(told[key], others=told[key].others + 1)
             else:
                 told[key] = self._finding(clash, cause)
-        return [*direct, *told.values()] or self._overran(is_certain) or self._outrun()
+        # What two buffers do to each other in the same bytes may follow from a missing order.
+        first = [each for each in direct if each.kind != "overwritten"]
+        rest = [each for each in direct if each.kind == "overwritten"]
+        return (
+            [*first, *told.values(), *rest]
+            or stale_findings(self._deliveries, barriers, self._text)
+            or self._overran(is_certain)
+            or self._outrun()
+        )
+
+    def _tasks_at(self, place: int) -> set[str]:
+        return {task for task, line, _ in self._visits if line == place}
 
     def _replaced(self, access: Access) -> Access | None:
         return self._tables[access.region.memory].accesses.get(access.previous)
@@ -498,6 +539,11 @@ class Checker:
     def _text(self, access: Access) -> str:
         text = str(access)
         return f"{text} (iteration {access.iteration})" if self.is_repeated(access) else text
+
+
+def _is_alias(clash: Clash) -> bool:
+    """Whether it is about two buffers in the same bytes: what happens in one buffer tells more."""
+    return clash.first.region.owner != clash.second.region.owner
 
 
 def _preference(clash: Clash) -> tuple[bool, bool, int]:

@@ -10,7 +10,7 @@ published: writes of threads that copy engines may look at. It travels with the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -62,7 +62,7 @@ class Strand:
     engine: str = ""
     event: int = 0
     """When it began."""
-    gates: tuple[str, ...] = ()
+    gates: tuple[Hashable, ...] = ()
     """The barriers that an operation reports to."""
 
     @property

@@ -1,27 +1,38 @@
 """From two unordered accesses to the mistake: which wait, arrival, phase or count is wrong.
 
 The one that must come first (`early`) has to be released: some barrier's phase ends after it and
-knows of it. The other one (`late`) has to wait for that phase. Looking at the history of all
-barriers, in this order:
+knows of it. The other one (`late`) has to wait for that phase. What the program says is looked at
+first, then what happened, in this order:
 
-    early is released by X, late's task waited for X with the other parity      phase
-    ...                     it waited for an earlier phase, X is made for too
-                            few arrivals                                        count
-    ...                     it waited for an earlier phase, early comes after
-                            the arrival it was sure of                          race
-    ...                     it never waited for X                               wait
-    early is an operation whose issuer arrives before it is done                wait
+    early is a copy that reports to X, late reads what it brings:
+        late's task waited for X with the other parity                          phase
+        it did not wait for X                                                   wait
+    early's task signals X after it, for which nobody waits, or only others
+    who come to late's line                                                     wait
+    late's task waited for X with the other parity                              phase
+    late's task waited for X, but others arrived in place of early's task       count
+    early is an operation, and X is signalled before it is done                 wait
+    late's task waited for X, and early comes after the arrival it is sure of   race
+    it never waited for X                                                       wait
+    early's task came to a barrier of threads, late's task did not              wait
     early follows every arrival of its task                                     race
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
 
-from tilewright.analysis.ordering.barriers import Generations, WaitRecord
+from tilewright.analysis.ordering.barriers import (
+    Generations,
+    Signal,
+    WaitRecord,
+    cta_of,
+    short_task,
+)
 from tilewright.analysis.ordering.clocks import covers
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
+from tilewright.analysis.ordering.history import History, is_too_soon
 from tilewright.analysis.ordering.regions import Access, Clash
 
 _ENGINE_WAITS = (
@@ -32,34 +43,12 @@ _ENGINE_WAITS = (
 _FENCE = 'tlx.fence("async_shared")'
 
 
-@dataclass(frozen=True)
-class PossibleSignal:
-    """An op of the program that signals an array of barriers, whether it ran or not."""
-
-    task: str
-    place: int
-    op: str = ""
-
-
-@dataclass(frozen=True)
-class History:
-    """What an explanation may look at."""
-
-    barriers: Sequence[Generations]
-    write: Callable[[Access], Access | None]
-    """The write that a write replaced."""
-    ordered: Callable[[Access, Access], bool]
-    """Whether the first happened before the second."""
-    signals: Callable[[str], Sequence[PossibleSignal]] = lambda name: ()
-    """Ops that signal an array of barriers."""
-
-
 def explain(clash: Clash, history: History) -> Cause:
     """Why the accesses of a clash are unordered."""
     if clash.needs_fence:
         return _fence(clash)
     early, late = clash.first, clash.second
-    if _is_too_soon(early, late, history):
+    if is_too_soon(early, late, history):
         early, late = late, early
     return _Search(early, late, history).cause()
 
@@ -73,27 +62,9 @@ def _fence(clash: Clash) -> Cause:
     return Cause("fence", missing, Remark(f"{_FENCE} after this write", first.place))
 
 
-def _is_too_soon(first: Access, second: Access, history: History) -> bool:
-    """Whether a write came before the read of the value that it replaces, or a read before the
-    first write."""
-    if first.deed == "read":
-        return first.previous == 0
-    if second.deed != "read":
-        return False
-    meant = history.write(first)
-    while meant is not None and not history.ordered(meant, second):
-        meant = history.write(meant)
-    return meant is not None
-
-
 def _index(name: str) -> str:
     """`[1]` of `a[1]`."""
     return name[name.index("[") :] if "[" in name else ""
-
-
-def short_task(name: str) -> str:
-    """`default` of `CTA 1 default`."""
-    return name.rpartition(" ")[2]
 
 
 class _Search:
@@ -105,31 +76,241 @@ class _Search:
         self.history = history
 
     def cause(self) -> Cause:
-        releases = self._releases()
-        for barrier, phase in releases:
-            found = self._wrong_wait(barrier, phase)
-            if found is not None:
-                return found
-        mine = [each for each in releases if not self._is_for_others(each[0])]
         found = (
-            self._not_ended()
+            self._alone()
+            or self._not_ended()
+            or self._gated()
+            or self._unawaited()
+            or self._nobody_waits()
+            or self._parity()
+            or self._shares()
             or self._engine_wait()
-            or self._waits_for(mine)
-            or self._reported()
-            or self._too_early()
+            or self._named_after()
+            or self._arrived_before()
+            or self._missing(is_direct=True)
+            or self._threads()
             or self._expected()
-            or self._waits_for(releases)
+            or self._missing(is_direct=False)
+            or self._reported()
         )
         return found or self._nothing()
 
-    def _waits_for(self, releases: Sequence[tuple[Generations, int]]) -> Cause | None:
-        for barrier, phase in releases:
+    # -- the program says so -----------------------------------------------------------------
+
+    def _alone(self) -> Cause | None:
+        """A barrier of threads that opened for one task only: the other one did not wait there."""
+        meetings = self.history.meetings
+        for meeting in meetings:
+            (task, *more), count = meeting.came, meeting.generation
+            is_open = any(
+                each.name == meeting.name and each.generation > count for each in meetings
+            )
+            if more or not is_open or meeting.went:
+                continue
+            missing = f"{meeting.name} opens though only {task} comes to it: nobody waits there"
+            fix = Remark(f"tlx.named_barrier_wait on {meeting.name} before this", self.late.place)
+            details = (Remark(f"{task} comes to {meeting.name} here", meeting.came[task]),)
+            return Cause("wait", missing, fix, meeting.name, details, doubt=0)
+        return None
+
+    def _gated(self) -> Cause | None:
+        """A copy tells a barrier when it is done: whoever reads what it brings waits for that."""
+        early = self.early
+        if self.late.deed != "read":
+            return None
+        for barrier in self._gates(early, self.late):
+            phase = barrier.phase_at(early.event)
+            wait = self._last_wait(barrier)
+            if wait is not None and wait.parity != (phase & 1):
+                return replace(self._wrong_parity(barrier, wait, phase), doubt=0)
+            if wait is None or wait.sure <= phase:
+                return replace(self._missing_wait(barrier, phase), doubt=0)
+        return None
+
+    def _gates(self, operation: Access, other: Access) -> list[Generations]:
+        """Barriers that an operation tells for the sake of another access's task.
+
+        They are those of arrays that the task waits for, that tasks wait for which come to the
+        same line, or that nobody waits for.
+        """
+        found: list[Generations] = []
+        for barrier in self.history.barriers:
+            if barrier.key not in operation.gates or cta_of(barrier.maker) != cta_of(other.task):
+                continue
+            waiters = self.history.waiters_of(barrier.owner)
+            if not waiters or waiters & self.history.beside(other):
+                found.append(barrier)
+        return found
+
+    def _unawaited(self) -> Cause | None:
+        """The late access is an operation whose end the early one's task should have waited for:
+        it waits for such ends, but nobody for this one."""
+        early, late = self.early, self.late
+        if early.deed != "read" or late.deed != "write" or late.proxy != "tensor":
+            return None
+        for barrier in self._gates(late, early):
+            phase = barrier.phase_at(late.event)
+            if short_task(early.task) not in self.history.waiters_of(barrier.owner):
+                continue
+            if any(each.sure > phase for each in barrier.waits_of(early.task)):
+                continue
+            return _Search(late, early, self.history)._missing_wait(barrier, phase)
+        return None
+
+    # -- released ----------------------------------------------------------------------------
+
+    @cached_property
+    def _releases(self) -> list[tuple[Generations, int]]:
+        """Barriers that know of the early access, and their first phase that does."""
+        found: list[tuple[Generations, int]] = []
+        for barrier in self.history.barriers:
+            if cta_of(barrier.maker) != cta_of(self.late.task):
+                continue  # nobody can wait for a barrier of another CTA
+            for number, phase in enumerate(barrier.phases):
+                if covers(phase.seen, self.early.component, self.early.time):
+                    found.append((barrier, number))
+                    break
+        same = _index(self.early.region.name)
+
+        def rank(each: tuple[Generations, int]) -> tuple[bool, bool, int]:
+            barrier, phase = each
+            is_other = _index(barrier.name) != same
+            return self._is_for_others(barrier), is_other, barrier.ended[phase]
+
+        related = [each for each in found if self._is_related(each[0])]
+        return sorted(related or found, key=rank)
+
+    def _is_related(self, barrier: Generations) -> bool:
+        """Whether its name says what it is for: `full_v` tells of `v`."""
+        owners = {self.early.region.owner, self.late.region.owner}
+        return bool(owners & set(barrier.owner.split("_")))
+
+    def _named_after(self) -> Cause | None:
+        """A barrier that is named after the buffer, and that late's task never waited for."""
+        for barrier, phase in self._direct:
+            is_new = self._is_related(barrier) and self._last_wait(barrier) is None
+            if is_new and self._is_for_late(barrier):
+                return self._missing_wait(barrier, phase)
+        return None
+
+    @cached_property
+    def _direct(self) -> list[tuple[Generations, int]]:
+        """Those of them that the early access's task has told itself.
+
+        Those that the late access's task waits for anyway come last.
+        """
+        mine = [each for each in self._releases if self._tells(each[0])]
+        return sorted(mine, key=lambda each: (self._waits_already(each[0]), self._told(each[0])))
+
+    def _told(self, barrier: Generations) -> int:
+        """When the early access's task first told a barrier of the access."""
+        early = self.early
+        return min(
+            signal.event
+            for signal in barrier.signals
+            if signal.task == early.task and covers(signal.seen, early.component, early.time)
+        )
+
+    def _waits_already(self, barrier: Generations) -> bool:
+        wait = self._last_wait(barrier)
+        return wait is not None and not wait.passes_at_once
+
+    def _tells(self, barrier: Generations) -> bool:
+        """Whether the early access's task signals a barrier after the access, and knowing it."""
+        early = self.early
+        return any(
+            signal.task == early.task and covers(signal.seen, early.component, early.time)
+            for signal in barrier.signals
+        )
+
+    def _is_for_others(self, barrier: Generations) -> bool:
+        return any(task != self.late.task for task in barrier.waiters)
+
+    def _is_for_late(self, barrier: Generations) -> bool:
+        """Whether it makes sense that the late access's task waits for a barrier."""
+        mine = short_task(self.late.task)
+        return mine not in {short_task(each.task) for each in barrier.signals}
+
+    def _array(self, barrier: Generations) -> list[Generations]:
+        return [each for each in self.history.barriers if each.owner == barrier.owner]
+
+    def _nobody_waits(self) -> Cause | None:
+        """Barriers that are told of the access in vain: nobody waits for any of the array.
+
+        It counts as nobody if only tasks wait that come to the late access's line as well.
+        """
+        late, mine = self.late, short_task(self.late.task)
+        for barrier, phase in self._direct:
+            waiters = self.history.waiters_of(barrier.owner)
+            if mine in waiters or not waiters <= self.history.beside(late):
+                continue
+            if self._is_for_late(barrier):
+                return self._missing_wait(barrier, phase)
+        if self.history.waiters is None:
+            return None
+        for barrier, phase in self._releases:
+            if not self.history.waiters_of(barrier.owner):
+                return self._missing_wait(barrier, phase)
+        for barrier in self.history.barriers:
+            tasks = {each.task for each in self.history.signals(barrier.owner)}
+            if short_task(self.early.task) in tasks and not self.history.waiters_of(barrier.owner):
+                return self._missing_wait(barrier, len(barrier.phases))
+        return None
+
+    def _missing(self, is_direct: bool) -> Cause | None:
+        for barrier, phase in self._direct if is_direct else self._releases:
             if self._is_for_late(barrier):
                 return self._missing_wait(barrier, phase)
         return None
 
-    def _is_for_others(self, barrier: Generations) -> bool:
-        return any(task != self.late.task for task in barrier.waiters)
+    def _missing_wait(self, barrier: Generations, phase: int) -> Cause:
+        late = self.late
+        who = "the phase" if phase == 0 else f"phase {phase}"
+        missing = f"{late.task} does not wait for {who} of {barrier.name} that orders them"
+        fix = f"tlx.barrier_wait on {barrier.owner} (parity {phase & 1}) before this"
+        return Cause("wait", missing, Remark(fix, late.place), barrier.owner)
+
+    # -- waited for in the wrong way ---------------------------------------------------------
+
+    def _last_wait(self, barrier: Generations) -> WaitRecord | None:
+        """The wait of the late access's task that should have ordered it."""
+        before = [each for each in barrier.waits_of(self.late.task) if each.event < self.late.event]
+        return before[-1] if before else None
+
+    def _waited(self) -> list[tuple[Generations, WaitRecord]]:
+        """Barriers that the late access's task waited for, the last one first."""
+        found = [(each, self._last_wait(each)) for each in self.history.barriers]
+        waited = [(barrier, wait) for barrier, wait in found if wait is not None]
+        return sorted(waited, key=lambda each: -each[1].event)
+
+    def _parity(self) -> Cause | None:
+        """A wait that passed at once whenever its task came to it."""
+        for barrier, phase in self._direct or self._releases:
+            wait = self._last_wait(barrier)
+            if wait is None or wait.parity == (phase & 1):
+                continue
+            if self._never_waits(barrier, wait) and self._is_last(barrier, wait):
+                return self._wrong_parity(barrier, wait, phase)
+        return None
+
+    def _is_last(self, barrier: Generations, wait: WaitRecord) -> bool:
+        """Whether the task has waited for no other barrier of the array since."""
+        waits = (self._last_wait(each) for each in self._array(barrier))
+        return all(each is None or each.event <= wait.event for each in waits)
+
+    def _never_waits(self, barrier: Generations, wait: WaitRecord) -> bool:
+        """Whether a wait has passed at once whenever its task came to it so far."""
+        mine = (each for each in barrier.waits_of(wait.task) if each.place == wait.place)
+        return all(each.passes_at_once for each in mine if each.event <= wait.event)
+
+    def _wrong_parity(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
+        missing = (
+            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, which may pass at "
+            f"once: it knows of {counted(wait.known, 'complete phase')}; the phase that orders "
+            f"the accesses has parity {phase & 1}"
+        )
+        fix = Remark(f"wait for parity {phase & 1} here", wait.place)
+        return Cause("phase", missing, fix, barrier.owner)
 
     def _not_ended(self) -> Cause | None:
         """A first wait that let a read pass, for a barrier that had not ended a phase by then."""
@@ -144,105 +325,75 @@ class _Search:
                 return self._wrong_parity(barrier, wait, 0)
         return None
 
-    # -- released ----------------------------------------------------------------------------
-
-    def _releases(self) -> list[tuple[Generations, int]]:
-        """Barriers that know of the early access, and their first phase that does."""
-        found: list[tuple[Generations, int]] = []
-        for barrier in self.history.barriers:
-            for number, phase in enumerate(barrier.phases):
-                if covers(phase.seen, self.early.component, self.early.time):
-                    found.append((barrier, number))
-                    break
-        same = _index(self.early.region.name)
-
-        def rank(each: tuple[Generations, int]) -> tuple[bool, bool, int]:
-            barrier, phase = each
-            is_other = _index(barrier.name) != same
-            return self._is_for_others(barrier), is_other, barrier.ended[phase]
-
-        # Authors name the barriers of a buffer after it: `full_v` tells of `v`.
-        owner = self.early.region.owner
-        related = [each for each in found if owner in each[0].owner.split("_")]
-        return sorted(related or found, key=rank)
-
-    def _last_wait(self, barrier: Generations) -> WaitRecord | None:
-        """The wait of the late access's task that should have ordered it."""
-        mine = [each for each in barrier.waits if each.task == self.late.task]
-        before = [each for each in mine if each.event < self.late.event]
-        return before[-1] if before else None
-
-    def _wrong_wait(self, barrier: Generations, phase: int) -> Cause | None:
-        wait = self._last_wait(barrier)
-        if wait is None:
-            return None
-        late = self.late
-        if self._never_waits(barrier, wait) and wait.parity != (phase & 1):
-            return self._wrong_parity(barrier, wait, phase)
-        if wait.sure > phase or not self._is_for_late(barrier):
-            return None
-        arrivers = barrier.arrivers()
-        if barrier.count < len(arrivers) and self.early.task in arrivers:
-            made = counted(barrier.count, "arrival")
+    def _shares(self) -> Cause | None:
+        """The phase that was waited for ended without an arrival that tells of the early access."""
+        early, late = self.early, self.late
+        for barrier, wait in self._waited():
+            arrivers = barrier.arrivers()
+            if len(arrivers) < 2 or not wait.sure or not self._is_last(barrier, wait):
+                continue
+            told = {
+                each.task
+                for each in barrier.signals
+                if each.task != late.task and covers(each.seen, early.component, early.time)
+            }
+            came = [
+                each
+                for each in barrier.signals
+                if each.kind == "arrive" and each.phase == wait.sure - 1
+            ]
+            missed = [task for task in arrivers if task in told]
+            if early.task in missed:
+                missed = [early.task]
+            if not missed or set(missed) & {each.task for each in came}:
+                continue
+            if barrier.count < len(arrivers):
+                made = counted(barrier.count, "arrival")
+                missing = (
+                    f"{barrier.name} is made for {made}, but {' and '.join(arrivers)} arrive: the "
+                    f"phase that {late.task} waits for ends before {missed[0]} has arrived"
+                )
+                fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
+                return Cause("count", missing, fix, barrier.owner)
+            twice = [each for each in came if each.task == came[0].task]
+            answers = [each for each in self.history.barriers if each.key in late.gates]
+            if len(twice) > 1 and answers:
+                missing = (
+                    f"{came[0].task} arrives on {barrier.name} twice in a phase: in between it "
+                    f"does not wait for {answers[0].name}, which {late.operation} tells"
+                )
+                fix = Remark(f"tlx.barrier_wait on {answers[0].owner} before this", twice[1].place)
+                return Cause("wait", missing, fix, answers[0].owner)
+            whole = ", ".join(f"{each.amount} of {each.task}" for each in came)
             missing = (
-                f"{barrier.name} is made for {made}, but {' and '.join(arrivers)} arrive: the "
-                f"phase that {late.task} waits for ends before {self.early.task} has arrived"
+                f"phase {wait.sure - 1} of {barrier.name} ends with the arrivals {whole}, without "
+                f"{missed[0]}"
             )
-            fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
+            fix = Remark(f"let {came[0].task} arrive once a phase", came[0].place)
             return Cause("count", missing, fix, barrier.owner)
-        return self._arrived_before(barrier, wait)
+        return None
 
-    def _never_waits(self, barrier: Generations, wait: WaitRecord) -> bool:
-        """Whether a wait has passed at once whenever its task came to it so far."""
-        again = (each for each in barrier.waits if each.place == wait.place)
-        mine = (each for each in again if each.task == wait.task and each.event <= wait.event)
-        return all(each.passes_at_once for each in mine)
-
-    def _wrong_parity(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
-        missing = (
-            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, which may pass at "
-            f"once: it knows of {counted(wait.known, 'complete phase')}; the phase that orders "
-            f"the accesses has parity {phase & 1}"
-        )
-        fix = Remark(f"wait for parity {phase & 1} here", wait.place)
-        return Cause("phase", missing, fix, barrier.owner)
-
-    def _arrived_before(self, barrier: Generations, wait: WaitRecord) -> Cause | None:
+    def _arrived_before(self) -> Cause | None:
         """The arrival that the wait is sure of came before the early access."""
         early = self.early
-        arrivals = [
-            each
-            for each in barrier.signals
-            if each.kind == "arrive" and each.task == early.task and each.phase < wait.sure
-        ]
-        if not arrivals or not wait.sure:
-            return None
-        last = arrivals[-1]
-        if last.event > early.event and early.operation:
-            return self._before_done(barrier.owner, barrier.name, last.place)
-        if last.event > early.event:
-            return None
-        missing = (
-            f"{early.task} arrives on {barrier.name} before the {early.deed} of "
-            f"{early.region.name}, so the phase that {self.late.task} waits for does not cover it"
-        )
-        fix = Remark(f"arrive on {barrier.name} after the {early.deed}", last.place)
-        return Cause("race", missing, fix, barrier.owner)
+        for barrier, wait in self._waited():
+            arrivals = [
+                each
+                for each in barrier.signals
+                if each.kind == "arrive" and each.task == early.task and each.phase < wait.sure
+            ]
+            if not arrivals or arrivals[-1].event > early.event or not self._is_for_late(barrier):
+                continue
+            missing = (
+                f"{early.task} arrives on {barrier.name} before the {early.deed} of "
+                f"{early.region.name}, so the phase that {self.late.task} waits for does not cover "
+                "it"
+            )
+            fix = Remark(f"arrive on {barrier.name} after the {early.deed}", arrivals[-1].place)
+            return Cause("race", missing, fix, barrier.owner)
+        return None
 
-    def _is_for_late(self, barrier: Generations) -> bool:
-        """Whether it makes sense that the late access's task waits for a barrier."""
-        mine = short_task(self.late.task)
-        signallers = {short_task(each.task) for each in barrier.signals}
-        return mine not in signallers
-
-    def _missing_wait(self, barrier: Generations, phase: int) -> Cause:
-        late = self.late
-        who = "the phase" if phase == 0 else f"phase {phase}"
-        missing = f"{late.task} does not wait for {who} of {barrier.name} that orders them"
-        fix = f"tlx.barrier_wait on {barrier.owner} (parity {phase & 1}) before this"
-        return Cause("wait", missing, Remark(fix, late.place), barrier.owner)
-
-    # -- not released ------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------
 
     def _engine_wait(self) -> Cause | None:
         """The early access is an operation that only a wait for its group makes known."""
@@ -251,12 +402,27 @@ class _Search:
             return None
         if self.late.task == early.task:
             return self._not_waited(self.late.place)
+        for barrier, wait in self._waited():
+            for signal in barrier.signals:
+                if signal.phase < wait.sure and self._is_under_way(signal):
+                    return self._before_done(barrier.owner, barrier.name, signal.place)
+        if self._direct:
+            return None
         for barrier in self.history.barriers:
             for signal in barrier.signals:
-                is_after = signal.event > early.event
-                if signal.task == early.task and not signal.operation and is_after:
+                if self._is_under_way(signal):
                     return self._before_done(barrier.owner, barrier.name, signal.place)
         return None
+
+    def _is_under_way(self, signal: Signal) -> bool:
+        """Whether a signal comes when the early access is issued, but not known to be done."""
+        early = self.early
+        is_after = signal.event > early.event and signal.task == early.task
+        return (
+            is_after
+            and not signal.operation
+            and not covers(signal.seen, early.component, early.time)
+        )
 
     def _is_released(self) -> bool:
         """Whether the operation itself reports to a barrier."""
@@ -282,29 +448,24 @@ class _Search:
         )
         return Cause("wait", missing, Remark(f"{self._call()} before this", place), owner)
 
-    def _reported(self) -> Cause | None:
-        """The early access is an operation that tells a barrier, which it had not done yet."""
-        gates = [
-            each
-            for each in self.history.barriers
-            if each.name in self.early.gates and not self._is_for_others(each)
-        ]
-        for barrier in gates:
-            phase = barrier.phase_at(self.early.event)
-            wait = self._last_wait(barrier)
-            if wait is not None and wait.parity != (phase & 1):
-                return self._wrong_parity(barrier, wait, phase)
-            if wait is None and self._is_for_late(barrier):
-                return self._missing_wait(barrier, phase)
-        return None
+    # -- guesses -----------------------------------------------------------------------------
 
-    def _too_early(self) -> Cause | None:
-        """The early access's task did arrive, but before the access."""
-        for barrier in self.history.barriers:
-            wait = self._last_wait(barrier)
-            found = None if wait is None else self._arrived_before(barrier, wait)
-            if found is not None:
-                return found
+    def _threads(self) -> Cause | None:
+        """A barrier of threads that the early access's task came to, and the other one did not."""
+        early, late = self.early, self.late
+        for meeting in self.history.meetings:
+            place = meeting.came.get(early.task)
+            if place is None or late.task in meeting.went:
+                continue
+            if not covers(meeting.knowledge.seen, early.component, early.time):
+                continue
+            missing = (
+                f"{early.task} comes to {meeting.name} after the {early.deed}, and {late.task} "
+                "does not wait there"
+            )
+            fix = Remark(f"tlx.named_barrier_wait on {meeting.name} before this", late.place)
+            details = (Remark(f"{early.task} comes to {meeting.name} here", place),)
+            return Cause("wait", missing, fix, meeting.name, details)
         return None
 
     def _expected(self) -> Cause | None:
@@ -330,10 +491,19 @@ class _Search:
             "is done"
         )
         fix = Remark(f"tlx.barrier_wait on {barrier.owner} before this", late.place)
-        return Cause("wait", missing, fix, barrier.owner)
+        return Cause("wait", missing, fix, barrier.owner, doubt=2)
+
+    def _reported(self) -> Cause | None:
+        """A copy tells a barrier, whoever waits for it."""
+        early = self.early
+        for barrier in self.history.barriers:
+            is_mine = cta_of(barrier.maker) == cta_of(self.late.task)
+            if self.late.deed == "read" and barrier.key in early.gates and is_mine:
+                return self._missing_wait(barrier, barrier.phase_at(early.event))
+        return None
 
     def _nothing(self) -> Cause:
         early, late = self.early, self.late
         missing = f"no barrier tells {late.task} that the {early.deed} by {early.task} is done"
         fix = f"arrive on a barrier after this, and let {late.task} wait for it"
-        return Cause("race", missing, Remark(fix, early.place))
+        return Cause("race", missing, Remark(fix, early.place), doubt=3)

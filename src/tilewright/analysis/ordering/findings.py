@@ -10,6 +10,7 @@ from tilewright.analysis.ordering.regions import Access
 FindingKind: TypeAlias = Literal[
     "race",
     "overwritten",
+    "stale",
     "wait",
     "fence",
     "count",
@@ -23,6 +24,7 @@ FindingKind: TypeAlias = Literal[
 TITLES: dict[FindingKind, str] = {
     "race": "race",
     "overwritten": "overwritten value",
+    "stale": "stale read",
     "wait": "missing wait",
     "fence": "missing proxy fence",
     "count": "wrong arrive count",
@@ -52,6 +54,9 @@ class Cause:
     barrier: str = ""
     """The array of barriers it is about, if any."""
     details: tuple[Remark, ...] = ()
+    doubt: int = 1
+    """0 if the program itself says so, more if it is a guess; of several causes, the surest is
+    told first."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,6 @@ class Finding:
     @property
     def kind(self) -> FindingKind:
         return self.cause.kind
-
-    @property
-    def is_error(self) -> bool:
-        return self.kind != "unread"
 
 
 def counted(count: int, noun: str) -> str:

@@ -65,8 +65,8 @@ class Access:
     engine: str = ""
     previous: int = 0
     """Number of the write before it to its first byte; 0 if there is none."""
-    gates: tuple[str, ...] = ()
-    """The barriers that the operation reports to."""
+    gates: tuple[Hashable, ...] = ()
+    """The keys of the barriers that the operation reports to."""
 
     def __str__(self) -> str:
         if self.operation:
@@ -105,6 +105,10 @@ class ByteTables:
         """Number of the write of the region's first byte."""
         cells = region.cells(self._writes)
         return int(cells.flat[0]) if cells.size else 0
+
+    def copies(self, region: Region) -> list[Access]:
+        """Copies that report to a barrier and whose bytes a region holds."""
+        return [each for each, _ in self._distinct(region.cells(self._writes)) if each.gates]
 
     def clashes(self, access: Access, seen: Sequence[int], fenced: Sequence[int]) -> list[Clash]:
         """Earlier accesses that are in conflict with this one."""

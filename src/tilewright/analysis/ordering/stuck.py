@@ -8,6 +8,9 @@ the barrier has got. In this order, over all tasks that wait:
     two are, so that the parity is the same again                   count, or wait
     everyone who arrives has, and it is not enough                  count
     nothing in the program signals it                               arrive
+    a task passed its own wait in a ring more often than it has
+    arrived in return                                               arrive
+    a barrier of threads is short of a task in the same way         arrive
     nobody has arrived yet, and all who could are stuck themselves  phase (of the first wait)
     somebody who arrives elsewhere has not                          arrive
 
@@ -20,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.ordering.barriers import Generations, Signal
+from tilewright.analysis.ordering.barriers import Generations, Meeting, Signal, short_task
 from tilewright.analysis.ordering.clocks import Strand
-from tilewright.analysis.ordering.explain import PossibleSignal, short_task
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
+from tilewright.analysis.ordering.history import PossibleSignal
 
 _DELIVERS = frozenset(("tma", "copy", "bulk"))
 """Words in the names of ops that bring bytes and do not arrive."""
@@ -44,33 +47,121 @@ class StuckWait:
         return f"{self.strand.name} waits for parity {self.parity} of {self.barrier.name}"
 
 
-def blame(waits: Sequence[StuckWait], others: Sequence[str] = ()) -> tuple[StuckWait, Cause] | None:
-    """The most telling of the waits, and what is wrong with its barrier.
+@dataclass(frozen=True)
+class StuckGate:
+    """A task that waits in vain at a barrier of threads."""
 
-    Where `others` wait for something else, a missing arrival may have its cause there.
-    """
-    stuck = {short_task(each.strand.name) for each in waits} | set(map(short_task, others))
+    task: str
+    name: str
+    missing: str
+    """Who came: `128 of 256 threads came`."""
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.task} waits at {self.name}"
+
+
+def blame(
+    waits: Sequence[StuckWait],
+    gates: Sequence[StuckGate] = (),
+    barriers: Sequence[Generations] = (),
+    meetings: Sequence[Meeting] = (),
+) -> tuple[StuckWait | StuckGate, Cause] | None:
+    """The most telling of the waits, and what is wrong with its barrier."""
+    names = [each.strand.name for each in waits] + [each.task for each in gates]
+    stuck = set(map(short_task, names))
     is_known = any(wait.possible for wait in waits)
     # Tasks that are not part of a circle suffer from the mistake; they do not make it.
     ordered = sorted(waits, key=lambda each: not _is_in_circle(each, waits))
-    for rule in (_bytes, _phase, _missed, _count, _nobody, _first_wait):
+    for rule in (_bytes, _phase, _missed, _count, _nobody):
         if rule is _nobody and not is_known:
             continue
         for wait in ordered:
             cause = rule(wait, stuck)
             if cause is not None:
                 return wait, cause
-    if others or not ordered:
-        return None
-    return ordered[0], _arrive(ordered[0])
+    circle = [each for each in ordered if _is_in_circle(each, waits)]
+    if not circle and len({each.name for each in gates}) > 1:  # they wait for each other there
+        return _most_wanted(gates, meetings)
+    for among, is_strict in ((circle or ordered, False), (ordered, True)):
+        owing = max(among, key=lambda each: _debt(each, barriers, is_strict), default=None)
+        if owing is not None and _debt(owing, barriers, is_strict) > 0:
+            return owing, _arrive(owing)
+    short = [each for each in ordered if 0 < _arrived(each) < each.barrier.count]
+    settled = [each for each in short if _debt(each, barriers) <= 0]
+    if settled and is_known:
+        return settled[0], _too_many(settled[0])
+    if gates and not circle:
+        return _most_wanted(gates, meetings)
+    for wait in ordered:
+        cause = _first_wait(wait, stuck)
+        if cause is not None:
+            return wait, cause
+    return (ordered[0], _arrive(ordered[0])) if ordered else None
+
+
+def _index(name: str) -> str:
+    return name[name.index("[") :] if "[" in name else ""
+
+
+def _debt(wait: StuckWait, barriers: Sequence[Generations], is_strict: bool = False) -> int:
+    """How many arrivals are owed: waits in the ring that those who arrive have passed.
+
+    In a ring each side answers every wait that it passes with a signal for the same slot. To be
+    strict, the last wait that a task has passed is not owed for yet.
+    """
+    barrier, me = wait.barrier, short_task(wait.strand.name)
+    helpers = {each.task for each in wait.possible}
+    mine = [
+        each
+        for each in barriers
+        if each is not barrier
+        and _index(each.name) == _index(barrier.name)
+        and me in {short_task(signal.task) for signal in each.signals}
+    ]
+    last: dict[str, int] = {}
+    for each in barriers:
+        for record in each.waits:
+            last[record.task] = max(record.event, last.get(record.task, 0))
+    passed = sum(
+        1
+        for each in mine
+        for record in each.waits
+        if short_task(record.task) in helpers
+        and not (is_strict and record.event == last[record.task])
+    )
+    came = sum(
+        1 for each in barrier.signals if each.kind == "arrive" and short_task(each.task) in helpers
+    )
+    return passed - came
+
+
+def _absence(gate: StuckGate, meetings: Sequence[Meeting]) -> int:
+    """The same for a barrier of threads: how often another task passed where this one came."""
+    others = {task for each in meetings for task in each.came} - {gate.task}
+    found = [0]
+    for other in sorted(others):
+        passed = sum(1 for each in meetings if gate.task in each.came and other in each.went)
+        came = sum(1 for each in meetings if each.name == gate.name and other in each.came)
+        found.append(passed - came)
+    return max(found)
+
+
+def _most_wanted(
+    gates: Sequence[StuckGate], meetings: Sequence[Meeting]
+) -> tuple[StuckGate, Cause]:
+    gate = max(gates, key=lambda each: _absence(each, meetings))
+    fix = Remark("let as many threads come to it as are told here", gate.place)
+    return gate, Cause("arrive", f"{gate.missing} to {gate.name}", fix, gate.name)
 
 
 def _is_in_circle(wait: StuckWait, waits: Sequence[StuckWait]) -> bool:
     """Whether the task waits, by way of others, for itself."""
     helpers: dict[str, set[str]] = {}
     for each in waits:
-        names = helpers.setdefault(short_task(each.strand.name), set())
-        names.update(signal.task for signal in each.possible)
+        mine = short_task(each.strand.name)
+        names = helpers.setdefault(mine, set())
+        names.update(signal.task for signal in each.possible if signal.task != mine)
     me = short_task(wait.strand.name)
     pending, seen = [me], set[str]()
     while pending:
@@ -148,14 +239,23 @@ def _missed(wait: StuckWait, stuck: set[str]) -> Cause | None:
     return Cause("wait", missing, fix, barrier.owner)
 
 
+def _arrived(wait: StuckWait) -> int:
+    return _sum(_current(wait.barrier), "arrive")
+
+
 def _count(wait: StuckWait, stuck: set[str]) -> Cause | None:
     barrier, current = wait.barrier, _current(wait.barrier)
-    arrived = _sum(current, "arrive")
-    places = {each.place for each in current if each.kind == "arrive"}
+    tasks = {short_task(each.task) for each in current if each.kind == "arrive"}
     arriving = [each for each in wait.possible if not _DELIVERS & set(each.op.split("_"))]
-    absent = [each for each in arriving if each.place not in places]
-    if not 0 < arrived < barrier.count or absent:
+    absent = [each for each in arriving if each.task not in tasks]
+    if not 0 < _arrived(wait) < barrier.count or absent:
         return None
+    return _too_many(wait)
+
+
+def _too_many(wait: StuckWait) -> Cause:
+    """A barrier that is made for more than come."""
+    barrier, arrived = wait.barrier, _arrived(wait)
     missing = (
         f"{barrier.name} is made for {counted(barrier.count, 'arrival')}, but only {arrived} "
         "can come in a phase"

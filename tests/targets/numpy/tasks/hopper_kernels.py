@@ -289,6 +289,20 @@ def described_on_device(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
 
 
 @tw.jit
+def described_again(x_ptr, out_ptr, N: tl.constexpr):
+    """One place, two descriptors after each other; the first name for it means the second then."""
+    place = tlx.allocate_tensor_descriptor(1)
+    where = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tlx.make_tensor_descriptor(place[0], x_ptr, [N, N], [N, 1], [N, N])
+    first = tlx.reinterpret_tensor_descriptor(place[0], [N, N], tl.float32)
+    tl.store(out_ptr + where, first.load([0, 0]))
+    tlx.make_tensor_descriptor(place[0], x_ptr + N * N, [N, N], [N, 1], [N, N])
+    second = tlx.reinterpret_tensor_descriptor(place[0], [N, N], tl.float32)
+    tl.store(out_ptr + N * N + where, second.load([0, 0]))
+    tl.store(out_ptr + 2 * N * N + where, first.load([0, 0]))
+
+
+@tw.jit
 def whoever_is_last(out_ptr):
     """Two tasks write one element, and nothing orders them."""
     with tlx.async_tasks():

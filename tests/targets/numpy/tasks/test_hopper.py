@@ -166,3 +166,11 @@ def test_descriptors_in_memory() -> None:
     kernels.described_on_device[(1,)](x, out, 64, 32)
     np.testing.assert_array_equal(out[:32, 32:], x[32:, :32] + 1)
     np.testing.assert_array_equal(out[32:], before[32:])
+
+
+def test_a_descriptor_that_is_written_again_is_read_again() -> None:
+    x, out = RNG.standard_normal((3, 32, 32)).astype(np.float32), np.zeros((3, 32, 32), np.float32)
+    kernels.described_again[(1,)](x, out, 32)
+    np.testing.assert_array_equal(out[0], x[0])
+    np.testing.assert_array_equal(out[1], x[1])
+    np.testing.assert_array_equal(out[2], x[1])

@@ -84,7 +84,7 @@ def test_right_kernels_are_quiet_under_many_schedules(runner: Runner, tmp_path: 
     with tw.running(schedules=24, recorder=log.recorder):
         got, wanted = runner(load(tmp_path, SOURCE))
     np.testing.assert_allclose(got, wanted, rtol=1e-3)
-    assert (log.schedules, log.warnings(), log.not_analysed) == (24, [], {})
+    assert (log.schedules, log.unread(), log.not_analysed) == (24, [], {})
 
 
 def line_of(text: str, words: str) -> int:
@@ -215,7 +215,7 @@ def test_a_deadlock_says_what_is_wrong_with_which_barrier(
     assert "note: most likely: " in str(fault)
 
 
-def test_buffers_nobody_reads_are_warned_of(tmp_path: Path) -> None:
+def test_buffers_nobody_reads_are_reported(tmp_path: Path) -> None:
     text = mutant(
         (
             "    ready = tlx.alloc_barriers(1)\n",
@@ -227,12 +227,12 @@ def test_buffers_nobody_reads_are_warned_of(tmp_path: Path) -> None:
     log = OrderingLog()
     with tw.running(schedules=2, recorder=log.recorder):
         run_ping_pong(load(tmp_path, text))
-    (warning,) = log.warnings()
-    assert warning.message == "buffer never read: nobody reads spare, which default writes here"
-    assert warning.code == "TW6139"
-    assert warning.trail.primary is not None
-    assert warning.trail.primary.line == line_of(text, "local_store(spare")
-    assert [note.message for note in warning.notes] == [
+    (report,) = log.unread()
+    assert report.message == "buffer never read: nobody reads spare, which default writes here"
+    assert report.code == "TW6139"
+    assert report.trail.primary is not None
+    assert report.trail.primary.line == line_of(text, "local_store(spare")
+    assert [note.message for note in report.notes] == [
         "in none of 2 runs; without it there is room for more stages"
     ]
 
@@ -246,26 +246,49 @@ def sentences(fault: TaskFault, folder: Path) -> str:
     )
 
 
-def test_a_load_nobody_reads_is_warned_of(tmp_path: Path) -> None:
+TWO_BLOCKS = (
+    ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(full",
+     "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(full"),
+    ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(emp",
+     "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(emp"),
+)  # fmt: skip
+
+
+def test_a_read_of_what_was_handed_back_is_stale(tmp_path: Path) -> None:
     """The last block is in the other slot: the sum takes an old one, in good order."""
     text = mutant(
-        ("tlx.local_load(tile[slot])", "tlx.local_load(tile[slot & (k < 1)])"),
-        ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(full",
-         "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(full"),
-        ("for k in range(STEPS):\n                slot = k % 2\n                tlx.barrier_wait(emp",
-         "for k in range(2):\n                slot = k % 2\n                tlx.barrier_wait(emp"),
+        ("tlx.local_load(tile[slot])", "tlx.local_load(tile[slot & (k < 1)])"), *TWO_BLOCKS
+    )
+    fault = fault_of(run_ring, tmp_path, text)
+    assert isinstance(fault, OrderingFault)
+    (finding,) = fault.findings
+    assert (finding.kind, finding.cause.barrier) == ("stale", "full")
+    assert finding.message == (
+        "stale read: read of tile[0] by default (iteration 1) takes what it has taken before, and "
+        "nothing after its wait reads what the TMA load into tile[1], issued by partition0 "
+        "(iteration 1) brings"
+    )
+    assert finding.cause.fix.text == "read tile[1] here"
+
+
+def test_a_load_nobody_reads_is_reported(tmp_path: Path) -> None:
+    """The second block is waited for and left out."""
+    text = mutant(
+        ("total += tlx.local_load(tile[slot])",
+         "if k < 1:\n                    total += tlx.local_load(tile[slot])"),
+        *TWO_BLOCKS,
     )  # fmt: skip
     log = OrderingLog()
     with tw.running(schedules=3, recorder=log.recorder):
         got, wanted = run_ring(load(tmp_path, text))
     assert not np.array_equal(got, wanted)
-    (warning,) = log.warnings()
-    assert warning.message == (
+    (report,) = log.unread()
+    assert report.message == (
         "buffer never read: nobody reads what the TMA load into tile[1] brings (issued by "
         "partition0, iteration 1)"
     )
-    assert warning.trail.primary is not None
-    assert warning.trail.primary.line == line_of(text, LOAD)
+    assert report.trail.primary is not None
+    assert report.trail.primary.line == line_of(text, LOAD)
 
 
 def test_elements_by_index_are_not_analysed_and_listed(tmp_path: Path) -> None:
@@ -278,7 +301,7 @@ def test_elements_by_index_are_not_analysed_and_listed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, wanted)
     line = line_of(text, "local_gather")
     assert list(log.not_analysed) == [f"which elements of box[0] are touched at kernels.py:{line}"]
-    assert log.warnings() == []
+    assert log.unread() == []
 
 
 def test_the_text_of_a_race(tmp_path: Path) -> None:

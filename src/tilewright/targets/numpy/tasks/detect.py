@@ -16,8 +16,10 @@ _PREFIXES = (
     "ttng.",
     "nvg.",
     "tlx.",
+    "amdg.",
+    "rocdl.",
 )
-"""What only a run of tasks gives a meaning to."""
+"""What only a run of tasks gives a meaning to, or a reason why it has none."""
 
 
 def needs_tasks(root: Operation) -> bool:

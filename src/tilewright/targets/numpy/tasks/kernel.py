@@ -16,15 +16,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
@@ -49,29 +50,36 @@ from tilewright.targets.numpy.kernel import (
     write_kernel,
 )
 from tilewright.targets.numpy.machine import Deadlock
+from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.source import generate
 from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.support.blas import one_thread
+from tilewright.targets.numpy.tasks.capacity import require_capacity
 from tilewright.targets.numpy.tasks.cluster_sync import synchronise_clusters
 from tilewright.targets.numpy.tasks.faults import TaskFault, Teller
 from tilewright.targets.numpy.tasks.memory import CtaMemory, Turn
 from tilewright.targets.numpy.tasks.ops import RULES
 from tilewright.targets.numpy.tasks.ops.views import name_of
 from tilewright.targets.numpy.tasks.placement import Placement
-from tilewright.targets.numpy.tasks.prepare import prepare
+from tilewright.targets.numpy.tasks.prepare import inlined, prepare
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
-from tilewright.targets.numpy.tasks.signals import signals_of
+from tilewright.targets.numpy.tasks.signals import signals_of, waiters_of
 from tilewright.targets.numpy.tasks.support.cluster import Cluster, Tables
+from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
 from tilewright.targets.numpy.tasks.support.state import WARP
 from tilewright.targets.numpy.tasks.unit import TaskEmitter, TaskUnit, in_flight
 from tilewright.targets.numpy.tile.api import CODES
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
 _NUM_WARPS = "ttg.num-warps"
 _CLUSTER = ("ttg.cluster-dim-x", "ttg.cluster-dim-y", "ttg.cluster-dim-z")
 _FLOAT_SUMS = frozenset(("fadd",))
 _CLOSE = 1e-2
 """How far sums of floats in another order may be apart, relative to the greatest."""
+LAYOUT_UNKNOWN = "TW6127"
 _numbers = iter(range(1 << 62))
 
 
@@ -125,6 +133,13 @@ class _Runs:
         self._options = options
         self._report = report
         self._done = 0
+        self._layouts = Layouts(self._warn)
+
+    def _warn(self, message: str, note: str, place: int) -> None:
+        location = self._kernel.places[place].location
+        made = Diagnostic(Severity.WARNING, message, location, LAYOUT_UNKNOWN)
+        made.notes.append(Diagnostic(Severity.NOTE, note))
+        self._report.warnings.append(made)
 
     def run(self, seeds: Sequence[int]) -> None:
         buffers = [_buffer(each) for each in self._arguments]
@@ -186,6 +201,7 @@ class _Runs:
         turn = Turn(memory)
         pending = list(_clusters(self._grid, kernel.cluster))
         recorder = SILENT if options.recorder is None else options.recorder()
+        order = self._order(recorder)
 
         def take() -> Grid | None:
             if not pending:
@@ -196,7 +212,7 @@ class _Runs:
 
         while pending:
             programs = pending.pop(0)
-            self._cluster(programs, turn, values, seed, recorder, take)
+            self._cluster(programs, turn, values, seed, recorder, take, order)
             report.batches += 1
             self._tell(len(programs), count)
         memory.close()
@@ -218,26 +234,28 @@ class _Runs:
         seed: int,
         recorder: Recorder,
         take: Any,
+        order: GlobalOrder | None,
     ) -> None:
         kernel, options = self._kernel, self._options
         checked = options.check_uninitialised
-        cluster = Cluster(kernel.tables, seed, recorder, checked, take)
+        events = order or recorder
+        cluster = Cluster(kernel.tables, seed, events, checked, take, layouts=self._layouts)
         for program in programs:
-            memory = CtaMemory(turn, program)
+            memory = CtaMemory(turn, program, order)
             cluster.ctas.append(
                 CtaRuntime(memory, self._grid, program, kernel.places, options, cluster)
             )
         threads = kernel.tables.num_warps * WARP
-        recorder.begin(cluster.ctas, seed)
+        events.begin(cluster.ctas, seed)
         for cta in cluster.ctas:
             name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
             steps: Any = kernel.function(cta, *values)
-            recorder.spawn(cluster.machine.spawn(name, steps, threads, cta), None)
+            events.spawn(cluster.machine.spawn(name, steps, threads, cta), None)
         try:
             cluster.machine.run()
-            recorder.end()
+            events.end()
         except Deadlock as deadlock:
-            recorder.end(deadlock)
+            events.end(deadlock)
             fault = kernel.teller.fault(deadlock, cluster, seed, self._sources)
             raise recorder.fault(fault, self._sources) from None
         except (NumpyFault, KeyboardInterrupt):
@@ -250,8 +268,21 @@ class _Runs:
         found = recorder.verdict(self._sources)
         if found is None and recorder.kept is not None:
             found = kernel.teller.fault(recorder.kept, cluster, seed, self._sources)
+        if found is None and order is not None:
+            found = order.disorder(self._sources)
         if found is not None:
             raise found
+
+    def _order(self, recorder: Recorder) -> GlobalOrder | None:
+        """What follows global memory where somebody asks for the order of accesses."""
+        if not recorder.finds_conflicts:
+            return None
+        # Only those who ask for orders load what compares them.
+        from tilewright.targets.numpy.tasks.global_order import GlobalOrder
+
+        kernel = self._kernel
+        made = GlobalOrder(recorder, kernel.sites, kernel.places, kernel.tables, self._arguments)
+        return made if made.is_needed else None
 
     def _print(self, cluster: Cluster) -> None:
         for cta in cluster.ctas:
@@ -299,9 +330,11 @@ def compile_tasks(
     cluster: Sequence[int] | None = None,
 ) -> TaskKernel:
     """The kernel in `module`, or the one called `name`; the module is not changed."""
-    module = prepare(module, sources)
+    written = inlined(module)
+    module = prepare(written, sources)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     kernel = kernel_of(functions, name, sources)
+    _require_arguments(kernel, sources)
     extents = _cluster(module, cluster)
     if extents != (1, 1, 1):
         synchronise_clusters(module, kernel)
@@ -309,6 +342,7 @@ def compile_tasks(
     unit.calls.append(kernel.sym_name.data)
     unit.in_flight = in_flight(module)
     _place(unit, kernel)
+    require_capacity(module, kernel, written, unit.placement, sources)
     signals = signals_of(module, _namer(unit), lambda op: unit.place(op.location))
     emitter = TaskEmitter(unit)
     emitter.pause()
@@ -324,6 +358,7 @@ def compile_tasks(
         unit.placement.tmem_columns,
         _attribute(module, _NUM_WARPS) or num_warps,
         signals,
+        waiters_of(module, _namer(unit)),
     )
     return TaskKernel(
         kernel.sym_name.data,
@@ -338,6 +373,22 @@ def compile_tasks(
         tables=tables,
         cluster=extents,
     )
+
+
+def _require_arguments(kernel: FuncOp, sources: SourceManager | None) -> None:
+    """Complain about parameters that no launch can fill: on-chip buffers, tensors of pointers."""
+    for index, argument in enumerate(kernel.args):
+        kind = "an on-chip buffer" if isinstance(argument.type, MemDescType) else None
+        if isinstance(argument.type, TensorType):
+            kind = "a tensor"
+        if kind is None:
+            continue
+        hint = hint_of_value(argument, f"arg{index}")
+        message = f"'{kernel.sym_name.data}' cannot be launched: its argument '{hint}' is {kind}"
+        found = Diagnostic(Severity.ERROR, message, kernel.location, "TW6003")
+        text = "give it pointers and tensor descriptors, and make the rest inside"
+        found.notes.append(Diagnostic(Severity.NOTE, text))
+        raise Unsupported(found, sources)
 
 
 def _cluster(module: ModuleOp, given: Sequence[int] | None) -> Grid:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.targets.numpy.api import Array, Memory, Terms
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
 
 class Turn:
@@ -27,8 +30,10 @@ class Turn:
 class CtaMemory:
     """The memory of a launch, for one program."""
 
-    def __init__(self, turn: Turn, program: int) -> None:
+    def __init__(self, turn: Turn, program: int, order: GlobalOrder | None = None) -> None:
         self._turn = turn
+        self._order = order
+        """Is told of every access, if there is one."""
         self._program = program
         self.active: Array | None = None
         self.is_tracked = False
@@ -39,17 +44,26 @@ class CtaMemory:
         return self._turn.of(self._program)
 
     def load(self, site: int, address: Terms, mask: Terms, other: Array | np.generic | None) -> Any:
-        return self._memory.load(site, address, mask, other)
+        found = self._memory.load(site, address, mask, other)
+        if self._order is not None:
+            self._order.touch("read", site, address, mask)
+        return found
 
     def store(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> None:
         self._memory.store(site, address, value, mask)
+        if self._order is not None:
+            self._order.touch("write", site, address, mask)
 
     def atomic_rmw(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> Any:
+        if self._order is not None:
+            self._order.atomic()
         return self._memory.atomic_rmw(site, address, value, mask)
 
     def atomic_cas(
         self, site: int, address: Terms, compare: Array | np.generic, value: Array | np.generic
     ) -> Any:
+        if self._order is not None:
+            self._order.atomic()
         return self._memory.atomic_cas(site, address, compare, value)
 
     def address_of(self, argument: int) -> np.int64:

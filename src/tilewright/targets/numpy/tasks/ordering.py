@@ -5,12 +5,14 @@
 
 A cluster with findings ends the launch with an `OrderingFault`: its text has every finding with
 the two lines, the bytes, the missing order, the smallest fix and the schedule it was seen in.
-Warnings (buffers that nobody reads) and what was not analysed are gathered in the log.
+Buffers and copies that nobody reads are known only when all runs are over: `log.unread()` reports
+them. They are errors like the others, for a kernel that reads the wrong buffer leaves the right
+one unread. What was not analysed is gathered in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -20,19 +22,18 @@ from xdsl.ir import Attribute
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
-    Cause,
     Checker,
     Finding,
     FindingKind,
     PossibleSignal,
     Region,
-    Remark,
     Strand,
+    StuckGate,
 )
 from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
-from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck, Task
+from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_place
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.tasks.faults import TaskFault
@@ -56,10 +57,12 @@ ORDERING_CODES: dict[FindingKind, str] = {
     "init": "TW6137",
     "arrive": "TW6138",
     "unread": "TW6139",
+    "stale": "TW6140",
 }
 _FAULT_KINDS: dict[FindingKind, FaultKind] = {
     "race": "race",
     "overwritten": "race",
+    "stale": "race",
     "wait": "not arrived",
     "fence": "race",
     "count": "barrier",
@@ -84,9 +87,12 @@ class OrderingFault(TaskFault):
         program: Grid | None,
         sources: SourceManager | None,
         seed: int,
+        places: Sequence[Place] = (),
     ) -> None:
         super().__init__(kind, diagnostics[0], program, sources, seed)
         self.findings = tuple(findings)
+        self.places = places
+        """What the places of the findings are numbers of."""
         rest = (pretty(each, sources) for each in diagnostics[1:])
         self.args = ("\n".join([str(self.args[0]), *rest]),)
 
@@ -126,8 +132,8 @@ class OrderingLog:
         for access in checker.unread_copies():
             self._copies.setdefault((id(places), access.place), (places, access))
 
-    def warnings(self) -> list[Diagnostic]:
-        """Buffers that were written, and read in no run."""
+    def unread(self, severity: Severity = Severity.ERROR) -> list[Diagnostic]:
+        """Buffers that were written and read in no run; copies that nobody read."""
         found: list[Diagnostic] = []
         for key, (places, access) in self._written.items():
             if key in self._read:
@@ -135,23 +141,23 @@ class OrderingLog:
             owner, place = key[1], places[access.place]
             message = f"{TITLES['unread']}: nobody reads {owner}, which {access.task} writes here"
             code = ORDERING_CODES["unread"]
-            made = Diagnostic(Severity.WARNING, message, place.location, code)
+            made = Diagnostic(severity, message, place.location, code)
             text = f"in none of {self.clusters} runs; without it there is room for more stages"
             made.notes.append(Diagnostic(Severity.NOTE, text))
             found.append(made)
         silent = {key for key in self._written if key not in self._read}
         for key, (places, access) in self._copies.items():
             if (key[0], access.region.owner) not in silent:
-                found.append(_unread_copy(places[access.place], access))
+                found.append(_unread_copy(places[access.place], access, severity))
         return found
 
 
-def _unread_copy(place: Place, access: Access) -> Diagnostic:
+def _unread_copy(place: Place, access: Access, severity: Severity) -> Diagnostic:
     message = (
         f"{TITLES['unread']}: nobody reads what {access.operation} brings (issued by "
         f"{access.task}, iteration {access.iteration})"
     )
-    made = Diagnostic(Severity.WARNING, message, place.location, ORDERING_CODES["unread"])
+    made = Diagnostic(severity, message, place.location, ORDERING_CODES["unread"])
     text = f"is another buffer read in its place? {access.region.owner} is read elsewhere"
     made.notes.append(Diagnostic(Severity.NOTE, text))
     return made
@@ -189,7 +195,7 @@ class OrderingRecorder(Recorder):
         def possible(name: str) -> list[PossibleSignal]:
             return [PossibleSignal(s.task, self._at[s.place], s.op) for s in signals.get(name, ())]
 
-        self._checker = Checker(possible)
+        self._checker = Checker(possible, lambda name: cluster.tables.waiters.get(name, ()))
         if self._places is not ctas[0].places:
             self._places = ctas[0].places
             self._at = _first_places(self._places)
@@ -225,19 +231,14 @@ class OrderingRecorder(Recorder):
             for strand in self._strands.values()
             if strand.name == each.task and not strand.operation
         ]
-        gates = [each for each in deadlock.stuck if isinstance(each.wait.subject, NamedBarrier)]
-        self._stuck = self._checker.stuck(waits, [each.task for each in gates])
-        if self._stuck is None and gates:
-            self._stuck = self._at_gate(gates[0])
+        self._stuck = self._checker.stuck(waits, [*self._gates(deadlock)])
 
-    def _at_gate(self, stuck: Stuck) -> Finding:
-        """A barrier of threads that not all come to."""
-        gate, place = stuck.wait.subject, stuck.wait.place
-        assert isinstance(gate, NamedBarrier) and isinstance(place, int)
-        fix = Remark("let as many threads come to it as are told here", self._at[place])
-        cause = Cause("arrive", f"{gate.missing()} to {gate.name}", fix, gate.name)
-        message = f"{TITLES['arrive']}: {stuck.task} waits at {gate.name} in vain"
-        return Finding(message, self._at[place], cause)
+    def _gates(self, deadlock: Deadlock) -> Iterator[StuckGate]:
+        """Tasks that wait at barriers of threads that not all come to."""
+        for each in deadlock.stuck:
+            gate, place = each.wait.subject, each.wait.place
+            if isinstance(gate, NamedBarrier) and isinstance(place, int):
+                yield StuckGate(each.task, gate.name, gate.missing(), self._at[place])
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
@@ -284,7 +285,13 @@ class OrderingRecorder(Recorder):
         self._keep_timeline(replaces=True)
         kind = _FAULT_KINDS[findings[0].kind] if findings else "deadlock"
         return OrderingFault(
-            findings, [*diagnostics, *others], kind, self._program, sources, self._seed
+            findings,
+            [*diagnostics, *others],
+            kind,
+            self._program,
+            sources,
+            self._seed,
+            self._places,
         )
 
     def _location(self, place: int | None) -> Attribute | None:
@@ -421,7 +428,7 @@ class OrderingRecorder(Recorder):
         assert operation.issuer is not None and isinstance(operation.place, int)
         checker, place = self._checker, self._at[operation.place]
         issuer = self._strands[operation.issuer]
-        gates = tuple(each.name for each in operation.gates)
+        gates = tuple(each.key for each in operation.gates)
         strand = checker.issue(issuer, operation.what, operation.engine, operation.in_order, gates)
         self._strands[operation] = strand
         iteration = checker.visit(issuer.name, place, "issue")
@@ -452,7 +459,8 @@ class OrderingRecorder(Recorder):
 
     @override
     def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        self._checker.came(self._strands[task], barrier, generation)
+        strand = self._strands[task]
+        self._checker.came(strand, barrier, generation, barrier.name, self._at[place])
         self._mark(self._strands[task], "arrive", f"comes to {barrier.name}", place)
 
     @override

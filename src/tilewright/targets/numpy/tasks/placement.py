@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
 from tilewright.dialects.ttg.memory import LocalAllocOp
+from tilewright.dialects.ttg.shared import NvmmaSharedEncoding, SwizzledSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.attributes import TensorMemoryEncoding, unwrapped
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
@@ -84,7 +85,27 @@ def kind_of(type: MemDescType, pitch: int) -> Kind:
         return settled(_tensor_memory(type, dtype), pitch)
     copies, tile = type.shape[: -type.layout_rank], type.shape[-type.layout_rank :]
     unit = span_bits(type) // _BYTE // prod(copies)
-    return Kind(type.shape, (*_steps(copies, unit), *_steps(tile, dtype.itemsize)), dtype)
+    strides = (*_steps(copies, unit), *_steps(tile, dtype.itemsize))
+    return Kind(type.shape, strides, dtype, layout=_permutation(type, dtype.itemsize))
+
+
+def _permutation(type: MemDescType, itemsize: int) -> str:
+    """What the bytes of a tile of shared memory are permuted by; empty if by nothing."""
+    tile, layout = type.shape[-type.layout_rank :], type.encoding
+    if len(tile) == 1:
+        return ""
+    row_bytes = tile[-1] * itemsize
+    if isinstance(layout, NvmmaSharedEncoding) and not layout.fp4_padded:
+        rows = prod(tile[:-1])
+        order = "columns" if layout.transposed else "rows"
+        return f"{layout.swizzling_byte_width}-byte swizzle of {rows} {order} of {row_bytes} bytes"
+    if isinstance(layout, SwizzledSharedEncoding) and _is_row_major(layout):
+        return ""
+    return f"{layout} of {'x'.join(map(str, tile))} elements of {itemsize} bytes"
+
+
+def _is_row_major(layout: SwizzledSharedEncoding) -> bool:
+    return layout.max_phase == 1 and layout.order == tuple(reversed(range(len(layout.order))))
 
 
 def _steps(shape: tuple[int, ...], unit: int) -> tuple[int, ...]:
@@ -107,7 +128,8 @@ def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> Kind:
     is_plain = isinstance(layout, TensorMemoryEncoding) and fits and not layout.fp4_padded
     strides = (*_steps(copies, unit), _ROW, step)
     block = None if is_plain else (min(rows_of(type), TMEM_ROWS), unit)
-    return Kind(type.shape, strides, dtype, in_tensor_memory=True, block=block)
+    shown = "" if is_plain else f"{layout} of {rows}x{columns} elements of {dtype.itemsize} bytes"
+    return Kind(type.shape, strides, dtype, in_tensor_memory=True, block=block, layout=shown)
 
 
 def settled(kind: Kind, pitch: int) -> Kind:
@@ -115,4 +137,4 @@ def settled(kind: Kind, pitch: int) -> Kind:
     if not kind.in_tensor_memory or not pitch:
         return kind
     strides = tuple(pitch if stride == _ROW else stride for stride in kind.strides)
-    return Kind(kind.shape, strides, kind.dtype, True, kind.block)
+    return Kind(kind.shape, strides, kind.dtype, True, kind.block, kind.layout)

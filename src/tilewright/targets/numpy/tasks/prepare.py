@@ -1,4 +1,4 @@
-"""IR made ready: calls inlined, aliases placed, cleaned up; on a copy.
+"""IR made ready: calls inlined, then aliases placed and the rest cleaned up; on copies.
 
 Storage aliasing is lowered with ``placement=explicit``: buffers keep the names and indices that
 the author gave them, and reports speak of those.
@@ -25,10 +25,16 @@ from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
 _NUMBER = "tilewright.number"
 
 
-def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
-    """A copy of `module` that can be written as tasks."""
+def inlined(module: ModuleOp) -> ModuleOp:
+    """A copy of `module` without calls."""
     module = module.clone()
     inline_calls(module)
+    return module
+
+
+def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
+    """A copy of `module`, whose calls are inlined, that can be written as tasks."""
+    module = module.clone()
     engine = DiagnosticEngine(sources=sources)
     StorageAliasLowering(placement="explicit", record=False).run(module, engine)
     engine.raise_if_errors()

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.ttg.copies import AsyncCopyGlobalToLocalOp
-from tilewright.dialects.ttng.barriers import ArriveBarrierOp, BarrierExpectOp
+from tilewright.dialects.ttng.barriers import ArriveBarrierOp, BarrierExpectOp, WaitBarrierOp
 from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
 from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMAGatherOp
 from tilewright.ir.traversal import walk
@@ -18,6 +18,7 @@ from tilewright.targets.numpy.tasks.unit import source_of
 _OTHERS = frozenset(
     (
         "ttng.async_clc_try_cancel",
+        "ttng.clc_try_cancel",
         "ttng.async_copy_mbarrier_arrive",
         "ttng.async_bulk_copy_global_to_local",
         "ttg.async_remote_shmem_store",
@@ -50,6 +51,16 @@ def signals_of(
             name = names(source_of(barrier))
             if name is not None:
                 found.setdefault(name, []).append(Signal(_task_of(op), op.name, place(op)))
+    return found
+
+
+def waiters_of(module: ModuleOp, names: Callable[[SSAValue], str | None]) -> dict[str, list[str]]:
+    """By the name of the allocation, the tasks that have a wait for one of its barriers."""
+    found: dict[str, list[str]] = {}
+    for op in walk(module):
+        name = names(source_of(op.alloc)) if isinstance(op, WaitBarrierOp) else None
+        if name is not None and _task_of(op) not in found.setdefault(name, []):
+            found[name].append(_task_of(op))
     return found
 
 

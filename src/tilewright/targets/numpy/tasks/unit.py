@@ -8,7 +8,7 @@ array are found before code is written (`in_flight`); an op that looks at one of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from typing_extensions import override
@@ -24,12 +24,14 @@ from tilewright.memory import UnitError
 from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.tasks.placement import Placement, kind_of
 from tilewright.targets.numpy.tasks.support.arena import Kind
-from tilewright.targets.numpy.values import Piece
+from tilewright.targets.numpy.values import Block as Described
+from tilewright.targets.numpy.values import Piece, Value
 
 _HANDS_ON = frozenset(
     ("tlx.release_layout", "tlx.require_layout", "ttg.convert_layout", "scf.for", "scf.while")
 )
 _WAITS = frozenset(("ttng.warp_group_dot", "ttng.warp_group_dot_wait"))
+_OF_AMD = ("amdg.", "rocdl.", "amdgpu.")
 _ENDS = frozenset(("scf.yield", "scf.condition", "ttg.warp_yield"))
 
 
@@ -50,6 +52,17 @@ class TaskUnit(Unit):
 
 class TaskEmitter(Emitter):
     """Writes tasks."""
+
+    def __init__(self, unit: TaskUnit) -> None:
+        super().__init__(unit)
+        self._stored: dict[int, tuple[Described, Callable[[], Described]]] = {}
+        """Descriptors that are in memory, by identity, and how to read them."""
+
+    def stored(self, read: Callable[[], Described]) -> Described:
+        """A descriptor that `read` reads; every op that uses it does so again."""
+        made = read()
+        self._stored[id(made)] = made, read
+        return made
 
     @property
     def tasks(self) -> TaskUnit:
@@ -81,13 +94,33 @@ class TaskEmitter(Emitter):
 
     @override
     def op(self, op: Operation) -> None:
+        if op.name not in self.unit.rules:
+            self.location = op.location
+            whose = "an op of AMD GPUs: it is" if op.name.startswith(_OF_AMD) else "an op that is"
+            raise self.unsupported(
+                f"'{op.name}' is {whose} not run on this target, numpy",
+                "its IR is made and checked; to run the kernel, do without it here",
+            )
         if self.tasks.in_flight and op.name not in _HANDS_ON | _WAITS | _ENDS:
             self.location = op.location
             for operand in op.operands:
                 if operand in self.tasks.in_flight:
                     text = f"{{0}}.landed({self.here_place()}, {{1}})"
                     self.effect(text, self.runtime, self.piece(operand))
+        kept = self._read_again(op) if self._stored and not op.regions else {}
         super().op(op)
+        self.values.update(kept)
+
+    def _read_again(self, op: Operation) -> dict[SSAValue, Value]:
+        """Give `op` descriptors as they are in memory by now; what they stood for before."""
+        self.location = op.location
+        kept: dict[SSAValue, Value] = {}
+        for operand in op.operands:
+            found = self.values.get(operand)
+            if isinstance(found, Described) and id(found) in self._stored:
+                kept[operand] = found
+                self.values[operand] = self._stored[id(found)][1]()
+        return kept
 
 
 def emitter_of(emitter: Emitter) -> TaskEmitter:

@@ -21,9 +21,9 @@ from tilewright.targets.numpy.ops import RULES as BASE_RULES
 from tilewright.targets.numpy.ops.tt.descriptors import new_descriptor
 from tilewright.targets.numpy.tasks.detect import needs_tasks
 from tilewright.targets.numpy.tasks.ops.views import nothing
-from tilewright.targets.numpy.tasks.unit import emitter_of
+from tilewright.targets.numpy.tasks.unit import TaskEmitter, emitter_of
 from tilewright.targets.numpy.values import Block as Described
-from tilewright.targets.numpy.values import Nest, Pointer, Scope, Tensor
+from tilewright.targets.numpy.values import Nest, Piece, Pointer, Scope, Tensor
 
 
 def _specialize(emitter: Emitter, op: Operation) -> None:
@@ -148,27 +148,27 @@ def _make_descriptor(emitter: Emitter, op: Operation) -> None:
     emitter.effect(f"{{0}}.put_descriptor({listed})", emitter.runtime, *pieces)
 
 
-def _read_descriptor(emitter: Emitter, op: Operation) -> None:
+def _stored_descriptor(emitter: Emitter, op: Operation) -> None:
+    """A descriptor in memory: who uses it reads it there, and gets what was written last."""
     assert isinstance(op, ReinterpretTensorDescOp)
     where, type = emitter.values[op.raw_desc], op.result.type
     assert isinstance(where, Pointer) and isinstance(type, TensorDescType)
-    rank = len(type.shape)
+    tasks, address = emitter_of(emitter), emitter.total(where.terms)
+
+    def read() -> Described:
+        return _read_descriptor(tasks, address, type.shape)
+
+    emitter.define(op.result, tasks.stored(read))
+
+
+def _read_descriptor(tasks: TaskEmitter, address: Piece, extents: tuple[int, ...]) -> Described:
+    rank = len(extents)
     count = 2 + 2 * rank
-    place = emitter_of(emitter).here_place()
-    text = f"{{0}}.get_descriptor({{1}}, {count}, {place})"
-    operands = [emitter.runtime, emitter.total(where.terms)]
-    base, *parts = emitter.several(text, operands, [(0, 0)] * count, is_pure=False)
-    emitter.define(
-        op.result,
-        Described(
-            Pointer((base,), None),
-            tuple(parts[:rank]),
-            tuple(parts[rank : 2 * rank]),
-            (),
-            type.shape,
-            parts[-1],
-        ),
-    )
+    text = f"{{0}}.get_descriptor({{1}}, {count}, {tasks.here_place()})"
+    operands = [tasks.runtime, address]
+    base, *parts = tasks.several(text, operands, [(0, 0)] * count, is_pure=False)
+    shape, strides = tuple(parts[:rank]), tuple(parts[rank : 2 * rank])
+    return Described(Pointer((base,), None), shape, strides, (), extents, parts[-1])
 
 
 RULES: dict[str, Rule] = {
@@ -180,7 +180,7 @@ RULES: dict[str, Rule] = {
     "tt.atomic_rmw": _scalar("tt.atomic_rmw"),
     "tt.atomic_cas": _scalar("tt.atomic_cas"),
     "tt.make_tensor_descriptor": _make_descriptor,
-    "ttng.reinterpret_tensor_descriptor": _read_descriptor,
+    "ttng.reinterpret_tensor_descriptor": _stored_descriptor,
     "ttg.global_scratch_alloc": _scratch,
     "nvg.cluster_id": _known("cta_rank"),
     "ttng.cluster_size_1d": _known("cluster_size"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.tt.enums import PROGRAM_DIM
 from tilewright.dialects.ttg.copies import AsyncCommitGroupOp, AsyncWaitOp
 from tilewright.dialects.ttng.barriers import (
     ArriveBarrierOp,
@@ -13,7 +14,14 @@ from tilewright.dialects.ttng.barriers import (
     InvalBarrierOp,
     WaitBarrierOp,
 )
-from tilewright.dialects.ttng.cluster import AsyncCLCTryCancelOp, CLCQueryCancelOp, FenceOp
+from tilewright.dialects.ttng.cluster import (
+    AsyncCLCTryCancelOp,
+    CLCGetProgramIdOp,
+    CLCLoadResultOp,
+    CLCQueryCancelOp,
+    CLCTryCancelOp,
+    FenceOp,
+)
 from tilewright.dialects.ttng.tma import TMAStoreTokenWaitOp, TMAStoreWaitOp
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tasks.ops.views import nothing, token
@@ -126,10 +134,41 @@ def _cluster_barrier(emitter: Emitter, op: Operation) -> None:
     call(emitter, "yield from {0}.cluster_sync({place})")
 
 
+# Cluster launch control: the fork's ops, which are for the whole cluster, and Triton's.
+
+
 def _try_cancel(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncCLCTryCancelOp)
     pieces = [emitter.piece(value) for value in (op.mbar_alloc, op.clc_res_alloc)]
     call(emitter, "{0}.try_cancel({1}, {2}, {place})", *pieces)
+
+
+def _try_cancel_alone(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CLCTryCancelOp)
+    pieces = [emitter.piece(value) for value in (op.mbarrier, op.result)]
+    for_all = bool(op.multicast.value.data)
+    call(emitter, f"{{0}}.try_cancel({{1}}, {{2}}, {{place}}, for_all={for_all})", *pieces)
+
+
+def _load_answer(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CLCLoadResultOp)
+    tasks = emitter_of(emitter)
+    tasks.pause()
+    text = f"{{0}}.cancelled({{1}}, {tasks.here_place()})"
+    answer = tasks.kept(text, emitter.runtime, emitter.piece(op.src), axes=0, rank=0)
+    emitter.define(op.clc_result, Tensor(answer))
+
+
+def _is_cancelled(emitter: Emitter, op: Operation) -> None:
+    piece = emitter.pure("np.bool_({0}[0] >= 0)", emitter.piece(op.operands[0]), axes=0)
+    emitter.define(op.results[0], Tensor(piece))
+
+
+def _cancelled_program(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, CLCGetProgramIdOp)
+    axis = PROGRAM_DIM.word(op.dim)
+    text = f"{{0}}[{'xyz'.index(axis)}]"
+    emitter.define(op.result, Tensor(emitter.pure(text, emitter.piece(op.clc_result), axes=0)))
 
 
 def _query_cancel(emitter: Emitter, op: Operation) -> None:
@@ -167,6 +206,10 @@ RULES: dict[str, Rule] = {
     "ttng.cluster_barrier": _cluster_barrier,
     "ttng.async_clc_try_cancel": _try_cancel,
     "ttng.clc_query_cancel": _query_cancel,
+    "ttng.clc_try_cancel": _try_cancel_alone,
+    "ttng.clc_load_result": _load_answer,
+    "ttng.clc_is_canceled": _is_cancelled,
+    "ttng.clc_get_program_id": _cancelled_program,
     "ttg.async_commit_group": _commit,
     "ttg.async_wait": _wait_copies,
     "ttg.local_barrier": nothing,

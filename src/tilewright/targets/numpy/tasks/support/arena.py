@@ -4,9 +4,12 @@ Shared memory is a row of bytes. Tensor memory is 128 rows of columns, 4 bytes e
 row of bytes as well, one memory row after the other, so a tile is strided by the length of a row.
 
 A view is a start, a shape and strides in bytes: buffers that share bytes really do. Elements of a
-tile lie in row-major order; how hardware permutes them within the tile is not modelled, and nobody
-can tell, because every access to a buffer sees the same order. Tiles of tensor memory that are not
-plain (several blocks, scale factors) take the same rows and columns, filled in row-major order.
+tile lie in row-major order; how hardware permutes them within the tile (swizzles) is not modelled.
+Who reads what was written through the same layout cannot tell. Bytes written through one layout
+and read through another, after a reinterpretation or through an alias, are other bytes on a GPU
+than here: every byte remembers its layout, and such reads are told (`state.reads`). Tiles of tensor
+memory that are not plain (several blocks, scale factors) take the same rows and columns, filled in
+row-major order.
 
     cells      a view of a table with one entry per byte of the arena: what bytes an access touches
     pending    parts that asynchronous operations still read or write
@@ -39,6 +42,8 @@ class Kind:
     in_tensor_memory: bool = False
     block: tuple[int, int] | None = None
     """Rows and bytes of the part of each row that a tile fills in row-major order."""
+    layout: str = ""
+    """How bytes of a tile are permuted on the hardware; empty if they are not."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,14 @@ class Arena:
     pitch: int = 0
     """Bytes of a row of tensor memory, 0 for shared memory."""
     is_tracked: bool = True
+    keeps_layouts: bool = False
+    """Whether buffers may share bytes, so that bytes must remember how they were written."""
     pending: list[Held] = field(default_factory=lambda: list[Held]())
 
     def __post_init__(self) -> None:
         self.data = np.full(self.size, 0xFF, np.uint8)  # poison: NaN in every float type
         self.filled = np.zeros(self.size if self.is_tracked else 0, np.bool_)
+        self.layouts = np.zeros(self.size if self.keeps_layouts else 0, np.uint16)
 
     @property
     def is_tensor_memory(self) -> bool:
@@ -104,6 +112,7 @@ class View:
     """Why it is nowhere; told when it is used."""
     leaf: str = ""
     """The buffer of a storage alias it belongs to; these share bytes."""
+    layout: str = ""
     peers: tuple[Arena, ...] = ()
     """The same memory of all CTAs of the cluster, by rank."""
     _parts: dict[int, View] = field(default_factory=lambda: dict[int, View](), init=False)
@@ -196,6 +205,7 @@ class View:
             dtype=kind.dtype,
             block=kind.block,
             levels=(),
+            layout=kind.layout,
         )
 
     def placed(

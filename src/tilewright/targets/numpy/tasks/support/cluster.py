@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tilewright.targets.numpy.machine import Machine, NamedBarrier, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
 from tilewright.targets.numpy.tasks.support.arena import Allocation, Kind
+from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Tables:
     num_warps: int = 4
     signals: Mapping[str, Sequence[Signal]] = field(default_factory=dict[str, Sequence[Signal]])
     """By the name of the allocation that holds the barriers."""
+    waiters: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """By the same name, tasks with a wait for one of them."""
 
 
 @dataclass(eq=False)
@@ -53,6 +56,7 @@ class Cluster:
     last: AsyncOperation | None = None
     """The operation in which something went wrong, if it was in one."""
     operations: int = 0
+    layouts: Layouts = field(default_factory=Layouts)
 
     def __post_init__(self) -> None:
         self.ctas: list[CtaRuntime] = []

@@ -256,14 +256,14 @@ class CtaEngines(CtaSync):
 
     # -- cluster launch control --------------------------------------------------------------
 
-    def try_cancel(self, barrier: View, response: View, place: int) -> None:
-        """Ask for the work of a cluster that has not started; every CTA gets the answer.
+    def try_cancel(self, barrier: View, response: View, place: int, for_all: bool = True) -> None:
+        """Ask for the work of a cluster that has not started.
 
-        The first CTA asks for all of them.
+        `for_all` every CTA executes it, the first one asks, and all of them get the answer.
         """
-        if self.rank:
+        if for_all and self.rank:
             return
-        ranks = range(len(self.cluster.ctas))
+        ranks = range(len(self.cluster.ctas)) if for_all else (self.rank,)
         views = [response.at_rank(rank) for rank in ranks]
         gates = [self.barrier_for(barrier.at_rank(rank), place) for rank in ranks]
 

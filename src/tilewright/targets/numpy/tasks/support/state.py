@@ -46,9 +46,11 @@ class CtaState(Batch):
         self.cluster = cluster
         self.rank = len(cluster.ctas)
         tables, tracked = cluster.tables, cluster.is_checked
-        self.smem = Arena("shared memory", self.rank, tables.smem_bytes, 0, tracked)
+        shares = tracked and bool(tables.kinds)
+        self.smem = Arena("shared memory", self.rank, tables.smem_bytes, 0, tracked, shares)
         pitch = tables.tmem_columns * COLUMN_BYTES
-        self.tmem = Arena("tensor memory", self.rank, TMEM_ROWS * pitch, max(pitch, 1), tracked)
+        size = TMEM_ROWS * pitch
+        self.tmem = Arena("tensor memory", self.rank, size, max(pitch, 1), tracked, shares)
         self.barriers: dict[int, Barrier] = {}
         """By their offset in shared memory."""
         self.gates: dict[int, NamedBarrier] = {}
@@ -126,6 +128,7 @@ class CtaState(Batch):
             kind.dtype,
             made,
             kind.block,
+            layout=kind.layout,
             peers=peers,
         )
         if arena.is_tracked:
@@ -159,6 +162,8 @@ class CtaState(Batch):
                 problem = _uninitialised(view, place)
                 if not self.cluster.recorder.keep(problem):
                     raise problem
+            if view.arena.keeps_layouts:
+                self.cluster.layouts.read(view, place)
         return view.read()
 
     def writes(self, view: View, values: Any, proxy: Proxy, place: int) -> None:
@@ -168,6 +173,8 @@ class CtaState(Batch):
         if self.cluster.is_checked:
             self._check(view, True, place)
             view.cells(view.arena.filled)[...] = True
+            if view.arena.keeps_layouts:
+                self.cluster.layouts.wrote(view)
         view.write(values)
 
     def _check(self, view: View, writes: bool, place: int, engine: str = "") -> None:

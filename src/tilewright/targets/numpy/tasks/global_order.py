@@ -1,0 +1,405 @@
+"""The order of accesses to global memory by the tasks and engines of one cluster.
+
+Two accesses to the same bytes, one of them a write, must be ordered by barriers, waits or the
+order of one task, as in shared memory. Two rules are of its own:
+
+* What a TMA store writes may be read by threads only after a wait for the store *and* a fence of
+  global memory: the store goes through another proxy, and the wait says that its source was read.
+* Atomic updates do not disturb each other. They are taken to order everything around them, as the
+  usual locks and counters do, so a race that an unrelated atomic hides is not found.
+
+Arrays that the kernel never writes are not followed. Clusters are not compared with each other:
+that is what the check for races between programs is for.
+
+It listens to the events of a run on behalf of another recorder, to which it hands all of them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import override
+from xdsl.ir import Attribute
+
+from tilewright.analysis.ordering import (
+    TITLES,
+    Access,
+    Cause,
+    Checker,
+    Finding,
+    PossibleSignal,
+    Region,
+    Remark,
+    Strand,
+)
+from tilewright.analysis.ordering.clocks import Knowledge, covers
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.api import Argument, Array, Descriptor, Grid, Site, Terms
+from tilewright.targets.numpy.api import Buffer as Given
+from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.tasks.ordering import ORDERING_CODES, OrderingFault
+from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tile.support.problems import count_text
+
+if TYPE_CHECKING:
+    from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
+    from tilewright.targets.numpy.tasks.recorder import Actor
+    from tilewright.targets.numpy.tasks.support.arena import View
+    from tilewright.targets.numpy.tasks.support.barriers import Barrier
+    from tilewright.targets.numpy.tasks.support.cluster import Signal, Tables
+    from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
+
+_WRITES = frozenset(("store", "atomic_rmw", "atomic_cas"))
+_STORES = "tma stores"
+_GLOBAL_FENCES = ("gpu", "sys")
+"""The others are about shared memory."""
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The bytes of one array, or of several that overlap."""
+
+    name: str
+    low: int
+    high: int
+
+
+class _Cells:
+    """Some entries of a table, by their numbers: to look at, or to fill."""
+
+    def __init__(self, table: Array, numbers: Array) -> None:
+        self._table = table
+        self._numbers = numbers
+        self._found = table[numbers]
+        self.size = self._found.size
+        self.flat = self._found
+
+    def __setitem__(self, key: object, value: Any) -> None:
+        self._table[self._numbers] = value
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return self._found
+
+    def min(self) -> Any:
+        return self._found.min()
+
+    def max(self) -> Any:
+        return self._found.max()
+
+
+def spans_of(arguments: Sequence[Argument]) -> list[_Span]:
+    """The arrays of a launch; arrays that share bytes are one."""
+    found: list[_Span] = []
+    for argument in arguments:
+        given = argument.buffer if isinstance(argument, Descriptor) else argument
+        if not isinstance(given, Given) or not given.array.size:
+            continue
+        low, high = np.lib.array_utils.byte_bounds(given.array)
+        for other in [each for each in found if each.low < high and low < each.high]:
+            found.remove(other)
+            low, high = min(low, other.low), max(high, other.high)
+        found.append(_Span(given.name, low, high))
+    return found
+
+
+class GlobalOrder(Recorder):
+    """Follows one run after another; `inner` is told of everything."""
+
+    def __init__(
+        self,
+        inner: Recorder,
+        sites: Sequence[Site],
+        places: Sequence[Place],
+        tables: Tables,
+        arguments: Sequence[Argument],
+    ) -> None:
+        self._inner = inner
+        self.finds_conflicts = inner.finds_conflicts
+        self._sites = sites
+        self._places = places
+        self._tables = tables
+        self._arguments = arguments
+        spans = spans_of(arguments)
+        roots = {site.root for site in sites if site.kind in _WRITES}
+        written = (
+            spans if None in roots else [s for s in spans if s in _of(roots, arguments, spans)]
+        )
+        self._spans = written
+        self._seed = 0
+        self._program: Grid | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to follow."""
+        return bool(self._spans)
+
+    # -- accesses ----------------------------------------------------------------------------
+
+    def touch(self, deed: Deed, number: int, address: Terms, mask: Terms) -> None:
+        """The current actor reads or writes elements."""
+        site = self._sites[number]
+        found = self._elements(site, address, mask)
+        if found is None:
+            return
+        span, cells = found
+        actor = self._ctas[0].cluster.actor
+        strand = self._strands[actor]
+        place = len(self._places) + number
+
+        def entries(table: Array) -> _Cells:
+            return _Cells(table, cells)
+
+        region = Region(span, self._name(site, span), span.name, entries)
+        access = self._checker.access(strand, deed, region, "generic", place)
+        stored = self._stored[span]
+        if deed == "write":
+            is_store = isinstance(actor, AsyncOperation) and actor.engine.startswith(_STORES)
+            stored[cells] = access.number if is_store else 0
+            self._writes[access.number] = access
+        elif not isinstance(actor, AsyncOperation) or actor.engine.startswith("cp.async"):
+            self._check_fence(stored[cells], strand, access)
+
+    def atomic(self) -> None:
+        """An atomic update orders what is around it."""
+        strand = self._strands[self._ctas[0].cluster.actor]
+        strand.knowledge.learn(self._atomics)
+        self._atomics.learn(strand.knowledge)
+        strand.tick()
+
+    def _elements(self, site: Site, address: Terms, mask: Terms) -> tuple[_Span, Array] | None:
+        at: Any = np.int64(0)
+        for term in address:
+            at = at + np.asarray(term)
+        keep: Any = True
+        for term in mask:
+            keep = keep & np.asarray(term)
+        shape = np.broadcast_shapes(np.shape(at), np.shape(keep))
+        flat = np.broadcast_to(at, shape)[np.broadcast_to(keep, shape)]
+        if not flat.size:
+            return None
+        first = int(flat[0])
+        span = next((each for each in self._spans if each.low <= first < each.high), None)
+        if span is None:
+            return None
+        # Lanes outside are the memory's to report, lanes of another array are not followed.
+        offsets = flat[(span.low <= flat) & (flat < span.high)].astype(np.int64) - span.low
+        numbers = offsets[:, None] + np.arange(site.dtype.itemsize)
+        return span, np.unique(numbers[numbers < span.high - span.low])
+
+    def _name(self, site: Site, span: _Span) -> str:
+        """The argument that an access goes through."""
+        given = None if site.root is None else self._arguments[site.root]
+        given = given.buffer if isinstance(given, Descriptor) else given
+        return given.name if isinstance(given, Given) else span.name
+
+    def _check_fence(self, stored: Array, strand: Strand, access: Access) -> None:
+        """Threads read what TMA stores wrote: in order, and behind a fence."""
+        for number in np.unique(stored[stored > 0]).tolist():
+            prior = self._writes[number]
+            knowledge = strand.knowledge
+            if not covers(knowledge.seen, prior.component, prior.time):
+                continue  # a race, and told as one
+            if covers(knowledge.fenced, prior.component, prior.time):
+                continue
+            size = int((stored == number).sum())
+            cause = Cause(
+                "fence",
+                f"{prior.operation} writes through another proxy: a wait for it does not make what "
+                "it wrote visible to threads",
+                Remark('tlx.fence("gpu") between the wait and this read', access.place),
+            )
+            message = (
+                f"{TITLES['fence']}: {access} finds {count_text(size, 'byte')} of global memory "
+                f"that {prior} has written, with no fence between them"
+            )
+            made = Finding(message, access.place, cause, prior, access, size)
+            self._fences.setdefault((prior.place, access.place), made)
+
+    # -- what is raised ----------------------------------------------------------------------
+
+    def disorder(self, sources: SourceManager | None) -> OrderingFault | None:
+        """What is wrong with the run that has ended."""
+        clashes = [each for each in self._checker.findings() if each.first is not None]
+        found = [*clashes, *self._fences.values()]
+        if not found:
+            return None
+        told = [self._diagnostic(each) for each in found]
+        return OrderingFault(found, told, "race", self._program, sources, self._seed)
+
+    def _diagnostic(self, finding: Finding) -> Diagnostic:
+        location, code = self._location(finding.place), ORDERING_CODES[finding.kind]
+        made = Diagnostic(Severity.ERROR, finding.message, location, code)
+        assert finding.first is not None
+        remarks = [
+            Remark(f"the other access: {finding.first}", finding.first.place),
+            Remark(f"missing: {finding.cause.missing}"),
+            *finding.cause.details,
+            Remark(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.place),
+            Remark(f"witness: program {self._program}, schedule with seed {self._seed}"),
+        ]
+        for each in remarks:
+            note = Diagnostic(Severity.NOTE, each.text, self._location(each.place))
+            made.notes.append(note)
+        return made
+
+    def _location(self, place: int | None) -> Attribute | None:
+        if place is None:
+            return None
+        count = len(self._places)
+        rows: Sequence[Place | Site] = self._places if place < count else self._sites
+        return rows[place if place < count else place - count].location
+
+    # -- events ------------------------------------------------------------------------------
+
+    @override
+    def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
+        self._inner.begin(ctas, seed)
+        self._ctas, self._seed, self._program = ctas, seed, ctas[0].coordinates(0)
+        self._checker = Checker(self._signals)
+        self._strands: dict[Actor, Strand] = {}
+        self._copies: dict[str, list[Strand]] = {}
+        self._atomics = Knowledge()
+        self._writes: dict[int, Access] = {}
+        self._fences: dict[tuple[int, int], Finding] = {}
+        self._stored: dict[_Span, Array] = {}
+        for span in self._spans:
+            size = span.high - span.low
+            self._checker.memory(span, "global memory", size)
+            self._stored[span] = np.zeros(size, np.int32)
+
+    def _signals(self, name: str) -> Sequence[PossibleSignal]:
+        found: Sequence[Signal] = self._tables.signals.get(name, ())
+        return [PossibleSignal(each.task, each.place, each.op) for each in found]
+
+    @override
+    def end(self, deadlock: Deadlock | None = None) -> None:
+        self._inner.end(deadlock)
+
+    @override
+    def keep(self, problem: Exception) -> bool:
+        return self._inner.keep(problem)
+
+    @override
+    def spawn(self, task: Task, parent: Task | None) -> None:
+        self._inner.spawn(task, parent)
+        above = None if parent is None else self._strands[parent]
+        self._strands[task] = self._checker.task(task.name, above)
+
+    @override
+    def join(self, task: Task, others: Sequence[Task]) -> None:
+        self._inner.join(task, others)
+        self._checker.join(self._strands[task], [self._strands[each] for each in others])
+
+    @override
+    def alloc(self, actor: Actor, view: View, place: int) -> None:
+        self._inner.alloc(actor, view, place)
+
+    @override
+    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
+        self._inner.access(actor, deed, view, proxy, place)
+
+    @override
+    def picks(self, view: View, place: int) -> None:
+        self._inner.picks(view, place)
+
+    @override
+    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
+        self._inner.init(actor, barrier, place)
+        owner = barrier.name if barrier.root is None else barrier.root.name
+        strand = self._strands[actor]
+        self._checker.init(strand, barrier.key, barrier.name, owner, barrier.count, place)
+
+    @override
+    def invalidate(self, actor: Actor, barrier: Barrier, place: int) -> None:
+        self._inner.invalidate(actor, barrier, place)
+
+    @override
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
+        self._inner.arrive(actor, barrier, count, place)
+        strand = self._strands[actor]
+        if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
+            before = [each for each in self._copies[strand.name] if each.event < strand.event]
+            self._checker.join(strand, before)
+        self._checker.arrive(strand, barrier.key, count, place)
+
+    @override
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
+        self._inner.expect(actor, barrier, size_bytes, place)
+        self._checker.expect(self._strands[actor], barrier.key, size_bytes, place)
+
+    @override
+    def deliver(
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+    ) -> None:
+        self._inner.deliver(operation, barrier, size_bytes, place)
+        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, place)
+
+    @override
+    def phase(self, barrier: Barrier, phase: int) -> None:
+        self._inner.phase(barrier, phase)
+        self._checker.phase(barrier.key)
+
+    @override
+    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        self._inner.waiting(task, barrier, parity, place)
+        self._checker.waiting(self._strands[task], barrier.key)
+
+    @override
+    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+        self._inner.waited(task, barrier, parity, place)
+        self._checker.waited(self._strands[task], barrier.key, parity, place)
+
+    @override
+    def issue(self, operation: AsyncOperation) -> None:
+        self._inner.issue(operation)
+        assert operation.issuer is not None
+        issuer = self._strands[operation.issuer]
+        gates = tuple(each.name for each in operation.gates)
+        made = self._checker.issue(
+            issuer, operation.what, operation.engine, operation.in_order, gates
+        )
+        self._strands[operation] = made
+        if operation.engine.startswith("cp.async"):
+            self._copies.setdefault(issuer.name, []).append(made)
+
+    @override
+    def complete(self, operation: AsyncOperation) -> None:
+        self._inner.complete(operation)
+
+    @override
+    def commit(self, task: Task, kind: GroupKind, place: int) -> None:
+        self._inner.commit(task, kind, place)
+
+    @override
+    def waited_group(
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+    ) -> None:
+        self._inner.waited_group(task, kind, operations, place)
+        self._checker.join(self._strands[task], [self._strands[each] for each in operations])
+
+    @override
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        self._inner.named(task, barrier, generation, place)
+        self._checker.came(self._strands[task], barrier, generation)
+
+    @override
+    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+        self._inner.named_waited(task, barrier, generation, place)
+        self._checker.went(self._strands[task], barrier, generation)
+
+    @override
+    def fence(self, task: Task, kind: str, place: int) -> None:
+        self._inner.fence(task, kind, place)
+        if kind in _GLOBAL_FENCES:
+            self._checker.fence(self._strands[task])
+
+
+def _of(roots: set[int | None], arguments: Sequence[Argument], spans: list[_Span]) -> list[_Span]:
+    """The spans of the arguments with these numbers."""
+    wanted = [arguments[root] for root in sorted(each for each in roots if each is not None)]
+    mine = [span.low for span in spans_of(wanted)]
+    return [span for span in spans if any(span.low <= low < span.high for low in mine)]

@@ -1,0 +1,57 @@
+"""Bytes that are read through another layout than they were written through.
+
+Hardware permutes the bytes of a tile (swizzles, core matrices); here tiles are row-major. As long
+as a buffer is read as it was written nobody can tell. Where two types lie over the same bytes and
+one is read after the other was written, the value on a GPU is another one than here, and that is
+told once for each pair of layouts and line, as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.targets.numpy.tasks.support.arena import View
+from tilewright.targets.numpy.tile.support.problems import count_text
+
+Warn = Callable[[str, str, int], None]
+"""Takes a message, a note and a place."""
+PLAIN = "row-major, unpermuted"
+
+
+@dataclass
+class Layouts:
+    """The layouts seen in one launch, by number."""
+
+    warn: Warn | None = None
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _told: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
+
+    def wrote(self, view: View) -> None:
+        """Bytes are written through the layout of `view`."""
+        view.cells(view.arena.layouts)[...] = self._number(view)
+
+    def read(self, view: View, place: int) -> None:
+        """Bytes are read; whoever wrote them should have had the same layout."""
+        mine = self._number(view)
+        found = view.cells(view.arena.layouts)
+        strange = (found != mine) & (found != 0)
+        if not strange.any():
+            return
+        other = int(found[strange].flat[0])
+        if self.warn is None or (mine, other, place) in self._told:
+            return
+        self._told.add((mine, other, place))
+        size = count_text(int(np.count_nonzero(strange)), "byte")
+        layouts = {number: text or PLAIN for text, number in self._numbers.items()}
+        self.warn(
+            f"not analysed: the value read from {view.name}: {size} of it were written through "
+            "another layout, and how the hardware permutes them is not modelled",
+            f"written as {layouts[other]}, read as {layouts[mine]}",
+            place,
+        )
+
+    def _number(self, view: View) -> int:
+        return self._numbers.setdefault(view.layout, len(self._numbers) + 1)
