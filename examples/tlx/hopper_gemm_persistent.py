@@ -1,11 +1,16 @@
 """Persistent GEMM on Hopper whose results leave through the bytes of an operand.
 
-`c` shares the storage of the ring of A: a consumer that has multiplied for the last time still owns
-the slot it read from, writes its result there, stores it with TMA, and hands the slot back only
-when the store has read it. No byte of shared memory is spent on the epilogue.
+`c` shares the storage of the ring of B: a consumer that has multiplied for the last time keeps one
+slot of the ring, writes its result there, and starts a TMA store. The producer gets the slot back
+when the store has read it, and nobody waits for that: the consumer is in its next tile by then. No
+byte of shared memory is spent on the epilogue, so the ring is one stage deeper.
+
+With `aliased=False` results have buffers of their own, for comparison.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,93 +19,144 @@ from tilewright import tl, tlx
 
 
 @tw.jit
-def tile_of(tile, tiles_m, BM: tl.constexpr, BN: tl.constexpr):
-    return (tile % tiles_m) * BM, (tile // tiles_m) * BN
+def tile_of(tile, tiles_m, tiles_n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    """Tiles that run at the same time share rows of A and columns of B: they stay in the L2."""
+    band = tile // (GROUP * tiles_n)
+    inside = tile % (GROUP * tiles_n)
+    rows = tl.minimum(tiles_m - band * GROUP, GROUP)
+    return (band * GROUP + inside % rows) * BM, (inside // rows) * BN
 
 
 @tw.jit
 def gemm_kernel(
     a_desc, b_desc, c_desc, M, N, K,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
-    CONSUMERS: tl.constexpr,
+    GROUP: tl.constexpr, ALIASED: tl.constexpr,
 ):  # fmt: skip
-    HALF: tl.constexpr = BM // CONSUMERS
-    storage = tlx.storage_alias_spec(storage=tlx.storage_kind.smem)
-    a = tlx.local_alloc((HALF, BK), tl.float16, STAGES * CONSUMERS, reuse=storage)
-    c = tlx.local_alloc((HALF, BN), tl.float16, STAGES * CONSUMERS, reuse=storage)
-    storage.set_buffer_overlap(tlx.reuse_group(a, c, group_type=tlx.reuse_group_type.shared))
-    b = tlx.local_alloc((BK, BN), tl.float16, STAGES)
-    empty_a = tlx.alloc_barriers(num_barriers=STAGES * CONSUMERS, arrive_count=1)
-    full_a = tlx.alloc_barriers(num_barriers=STAGES * CONSUMERS, arrive_count=1)
-    empty_b = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=CONSUMERS)
-    full_b = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=1)
+    HALF: tl.constexpr = BM // 2  # two consumers, each has half of the rows of a tile
+    BOTH: tl.constexpr = 256  # their threads
+    if ALIASED:
+        storage = tlx.storage_alias_spec(storage=tlx.storage_kind.smem)
+        b = tlx.local_alloc((BK, BN), tlx.dtype_of(b_desc), STAGES, reuse=storage)
+        c = tlx.local_alloc((HALF, BN), tlx.dtype_of(c_desc), STAGES, reuse=storage)
+        storage.set_buffer_overlap(tlx.reuse_group(b, c, group_type=tlx.reuse_group_type.shared))
+    else:
+        b = tlx.local_alloc((BK, BN), tlx.dtype_of(b_desc), STAGES)
+        c = tlx.local_alloc((HALF, BN), tlx.dtype_of(c_desc), 2)
+    a = tlx.local_alloc((HALF, BK), tlx.dtype_of(a_desc), 2 * STAGES)
+    empty = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=2)
+    full = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=1)
     tiles_m = tl.cdiv(M, BM)
-    tiles = tiles_m * tl.cdiv(N, BN)
+    tiles_n = tl.cdiv(N, BN)
     steps = tl.cdiv(K, BK)
+    if ALIASED:
+        steps = tl.maximum(steps, 2)  # two slots are kept; what lies beyond K is zero
+    first = tl.program_id(0)
 
     with tlx.async_tasks():
-        with tlx.async_task("default"):
-            turn = 0  # counted across tiles: phases go on where the last tile left them
-            for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                row, column = tile_of(tile, tiles_m, BM, BN)
-                for k in range(steps):
-                    slot = turn % STAGES
-                    phase = (turn // STAGES) & 1 ^ 1
-                    for part in tl.static_range(CONSUMERS):
-                        at = slot + part * STAGES
-                        tlx.barrier_wait(empty_a[at], phase)
-                        tlx.barrier_expect_bytes(full_a[at], HALF * BK * 2)
-                        tlx.async_descriptor_load(
-                            a_desc, a[at], [row + part * HALF, k * BK], full_a[at]
-                        )
-                    tlx.barrier_wait(empty_b[slot], phase)
-                    tlx.barrier_expect_bytes(full_b[slot], BK * BN * 2)
-                    tlx.async_descriptor_load(b_desc, b[slot], [k * BK, column], full_b[slot])
-                    turn += 1
-        with tlx.async_task(num_warps=4, replicate=CONSUMERS):
+        with tlx.async_task("default", registers=240, replicate=2):
             part = tlx.async_task_replica_id()
+            turn = 0  # counted across tiles: phases go on where the last tile left them
+            for tile in range(first, tiles_m * tiles_n, tl.num_programs(0)):
+                row, column = tile_of(tile, tiles_m, tiles_n, BM, BN, GROUP)
+                slot = turn % STAGES
+                tlx.barrier_wait(full[slot], (turn // STAGES) & 1)
+                acc = tlx.async_dot(a[2 * slot + part], b[slot])
+                if ALIASED:  # the slot of the last tile, whose store has had time
+                    mine = (turn + STAGES - 2 + part) % STAGES
+                    tlx.async_descriptor_store_wait(0)
+                    tlx.barrier_arrive(empty[mine], 1, pred=tile != first)
+                turn += 1
+                for k in range(1, steps):
+                    slot = turn % STAGES
+                    tlx.barrier_wait(full[slot], (turn // STAGES) & 1)
+                    acc = tlx.async_dot(a[2 * slot + part], b[slot], acc)
+                    acc = tlx.async_dot_wait(1, acc)
+                    before = (turn + STAGES - 1) % STAGES  # its product is done
+                    if ALIASED and part == 0:
+                        tlx.barrier_arrive(empty[before], 1, pred=k < steps - 1)
+                    else:
+                        tlx.barrier_arrive(empty[before], 1)
+                    turn += 1
+                if ALIASED and part == 1:
+                    tlx.named_barrier_arrive(9, BOTH)  # nobody reads the last slot but one any more
+                acc = tlx.async_dot_wait(0, acc)
+                last = (turn + STAGES - 1) % STAGES
+                if ALIASED:  # consumer 0 keeps the last slot but one, consumer 1 the last
+                    if part == 0:
+                        tlx.barrier_arrive(empty[last], 1)
+                        tlx.named_barrier_wait(9, BOTH)
+                        tlx.named_barrier_arrive(10, BOTH)  # nor the last one
+                    else:
+                        tlx.named_barrier_wait(10, BOTH)
+                    place = c[(turn + STAGES - 2 + part) % STAGES]
+                else:
+                    tlx.barrier_arrive(empty[last], 1)
+                    tlx.async_descriptor_store_wait(0)
+                    place = c[part]
+                tlx.local_store(place, acc.to(tlx.dtype_of(c_desc)))
+                tlx.fence_async_shared()
+                tlx.async_descriptor_store(c_desc, place, [row + part * HALF, column])
+            tlx.async_descriptor_store_wait(0)
+        with tlx.async_task(num_warps=1, registers=24):  # the producer
             turn = 0
-            for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                row, column = tile_of(tile, tiles_m, BM, BN)
-                acc = tl.zeros((HALF, BN), dtype=tl.float32)
+            for tile in range(first, tiles_m * tiles_n, tl.num_programs(0)):
+                row, column = tile_of(tile, tiles_m, tiles_n, BM, BN, GROUP)
                 for k in range(steps):
                     slot = turn % STAGES
-                    phase = (turn // STAGES) & 1
-                    at = slot + part * STAGES
-                    tlx.barrier_wait(full_a[at], phase)
-                    tlx.barrier_wait(full_b[slot], phase)
-                    acc = tlx.async_dot(a[at], b[slot], acc)
-                    acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(empty_b[slot], 1)
-                    if k < steps - 1:
-                        tlx.barrier_arrive(empty_a[at], 1)
+                    tlx.barrier_wait(empty[slot], (turn // STAGES) & 1 ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], (BM * BK + BK * BN) * 2)
+                    tlx.async_descriptor_load(a_desc, a[2 * slot], [row, k * BK], full[slot])
+                    tlx.async_descriptor_load(
+                        a_desc, a[2 * slot + 1], [row + HALF, k * BK], full[slot]
+                    )
+                    tlx.async_descriptor_load(b_desc, b[slot], [k * BK, column], full[slot])
                     turn += 1
-                mine = (turn - 1) % STAGES + part * STAGES
-                tlx.local_store(c[mine], acc.to(tl.float16))
-                tlx.fence_async_shared()
-                tlx.async_descriptor_store(c_desc, c[mine], [row + part * HALF, column])
-                tlx.async_descriptor_store_wait(0)
-                tlx.barrier_arrive(empty_a[mine], 1)
 
 
-def gemm(a, b, block=(128, 64, 64), stages=2, consumers=2, programs=3):
+class Config(NamedTuple):
+    """Sizes for an H200: as much of its shared memory as the tile leaves."""
+
+    block: tuple[int, int, int] = (128, 256, 64)
+    stages: int = 4
+    group: int = 8
+    aliased: bool = True
+    programs: int = 132
+
+
+UNALIASED = Config(stages=3, aliased=False)
+"""What is left for the ring when results have buffers of their own."""
+SMALL = Config(block=(128, 64, 64), stages=3, group=2, programs=3)
+"""Quick to run without a GPU."""
+
+
+def empty(like, shape):
+    """An array where `like` is: NumPy's, or a tensor of torch on the same device."""
+    return like.new_empty(shape) if hasattr(like, "new_empty") else np.empty(shape, like.dtype)
+
+
+def gemm(a, b, config=None, out=None):
+    """The product of two matrices of half precision, NumPy's or on a GPU."""
+    config = config or Config()
     (M, K), N = a.shape, b.shape[1]
-    c = np.empty((M, N), np.float16)
-    half = block[0] // consumers
-    gemm_kernel[(programs,)](
-        tw.TensorDescriptor.from_tensor(a, [half, block[2]]),
-        tw.TensorDescriptor.from_tensor(b, [block[2], block[1]]),
-        tw.TensorDescriptor.from_tensor(c, [half, block[1]]),
-        M, N, K, BM=block[0], BN=block[1], BK=block[2], STAGES=stages, CONSUMERS=consumers,
+    c = empty(a, (M, N)) if out is None else out
+    BM, BN, BK = config.block
+    tiles = tw.cdiv(M, BM) * tw.cdiv(N, BN)
+    gemm_kernel[(min(config.programs, tiles),)](
+        tw.TensorDescriptor.from_tensor(a, [BM // 2, BK]),
+        tw.TensorDescriptor.from_tensor(b, [BK, BN]),
+        tw.TensorDescriptor.from_tensor(c, [BM // 2, BN]),
+        M, N, K, BM=BM, BN=BN, BK=BK, STAGES=config.stages, GROUP=config.group,
+        ALIASED=config.aliased,
     )  # fmt: skip
     return c
 
 
-def example(rng):
+def example(rng, config=SMALL):
     """The result and what NumPy says in float64."""
     a = rng.standard_normal((300, 200)).astype(np.float16)
     b = rng.standard_normal((200, 136)).astype(np.float16)
-    return gemm(a, b), a.astype(np.float64) @ b.astype(np.float64)
+    return gemm(a, b, config), a.astype(np.float64) @ b.astype(np.float64)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ that leaves one product in flight, so that product `k - 1`, the last reader, is 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 import tilewright as tw
@@ -33,15 +35,14 @@ def gemm_kernel(
     depth = tl.arange(0, BK)
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    a = tlx.local_alloc((BM, BK), tl.float16, STAGES)
-    b = tlx.local_alloc((BK, BN), tl.float16, STAGES)
+    a = tlx.local_alloc((BM, BK), tlx.dtype_of(a_ptr), STAGES)
+    b = tlx.local_alloc((BK, BN), tlx.dtype_of(b_ptr), STAGES)
     steps = tl.cdiv(K, BK)
     for stage in tl.static_range(STAGES - 1):
-        if stage < steps:
-            load_stage(
-                a_ptrs, b_ptrs, a[stage], b[stage], rows, columns, stage, K, stride_ak, stride_bk,
-                M, N, BK,
-            )  # fmt: skip
+        load_stage(
+            a_ptrs, b_ptrs, a[stage], b[stage], rows, columns, stage, K, stride_ak, stride_bk,
+            M, N, BK,
+        )  # fmt: skip
         tlx.async_load_commit_group()
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in tl.range(0, steps, num_stages=0):
@@ -51,32 +52,57 @@ def gemm_kernel(
         acc = tlx.async_dot_wait(1, acc)
         ahead = k + STAGES - 1
         free = ahead % STAGES
-        if ahead < steps:
-            load_stage(
-                a_ptrs, b_ptrs, a[free], b[free], rows, columns, ahead, K, stride_ak, stride_bk,
-                M, N, BK,
-            )  # fmt: skip
-        tlx.async_load_commit_group()  # an empty group counts as well
+        load_stage(  # beyond the last step all of it is masked
+            a_ptrs, b_ptrs, a[free], b[free], rows, columns, ahead, K, stride_ak, stride_bk,
+            M, N, BK,
+        )  # fmt: skip
+        tlx.async_load_commit_group()
     acc = tlx.async_dot_wait(0, acc)
+    tlx.async_load_wait_group(0)  # copies beyond the last step still fill their slots
     c_ptrs = c_ptr + rows[:, None] * stride_cm + columns[None, :] * stride_cn
-    tl.store(c_ptrs, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptrs, acc.to(tlx.dtype_of(c_ptr)), mask=inside)
 
 
-def gemm(a, b, block=(64, 64, 32), stages=3):
+class Config(NamedTuple):
+    """Sizes for an H200."""
+
+    block: tuple[int, int, int] = (128, 256, 64)
+    stages: int = 4
+    num_warps: int = 8
+
+
+SMALL = Config(block=(64, 64, 32), stages=3, num_warps=4)
+"""Quick to run without a GPU."""
+
+
+def strides(x):
+    """Steps of the dimensions in elements, of NumPy arrays or tensors of torch."""
+    return x.stride() if hasattr(x, "stride") else [step // x.itemsize for step in x.strides]
+
+
+def empty(like, shape):
+    """An array where `like` is: NumPy's, or a tensor of torch on the same device."""
+    return like.new_empty(shape) if hasattr(like, "new_empty") else np.empty(shape, like.dtype)
+
+
+def gemm(a, b, config=None, out=None):
+    """The product of two matrices of half precision, NumPy's or on a GPU."""
+    (BM, BN, BK), stages, num_warps = config or Config()
     (M, K), N = a.shape, b.shape[1]
-    c = np.empty((M, N), np.float16)
-    strides = [stride // x.itemsize for x in (a, b, c) for stride in x.strides]
-    gemm_kernel[(tw.cdiv(M, block[0]), tw.cdiv(N, block[1]))](
-        a, b, c, M, N, K, *strides, BM=block[0], BN=block[1], BK=block[2], STAGES=stages
-    )
+    c = empty(a, (M, N)) if out is None else out
+    gemm_kernel[(tw.cdiv(M, BM), tw.cdiv(N, BN))](
+        a, b, c, M, N, K, *strides(a), *strides(b), *strides(c),
+        BM=BM, BN=BN, BK=BK, STAGES=stages, num_warps=num_warps,
+    )  # fmt: skip
     return c
 
 
-def example(rng):
+def example(rng, config=SMALL):
     """The result and what NumPy says in float64."""
     a = rng.standard_normal((100, 150)).astype(np.float16)
     b = rng.standard_normal((150, 130)).astype(np.float16)
-    return gemm(a, b), a.astype(np.float64) @ b.astype(np.float64)
+    return gemm(a, b, config), a.astype(np.float64) @ b.astype(np.float64)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/h200.py`."""
