@@ -104,7 +104,8 @@ def partition(
     ]
     if not candidates:
         return None
-    if policy == "full_row":
+    if policy == "full_row" or (by_groups and policy == "square"):
+        # Wide instructions read the rows of A less often: groups share rows before columns.
         return max(candidates)
     if policy == "full_col":
         return min(candidates)

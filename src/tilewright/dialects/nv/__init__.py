@@ -43,6 +43,7 @@ from tilewright.dialects.nv.matrix import (
     StMatrixOp,
     WgmmaFenceOp,
     WgmmaOp,
+    WgmmaSettleOp,
 )
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
 from tilewright.dialects.nv.tma import (
@@ -77,6 +78,7 @@ Nv = Dialect(
         TmaStoreOp,
         WgmmaFenceOp,
         WgmmaOp,
+        WgmmaSettleOp,
         BarOp,
         ClusterArriveOp,
         ClusterRankOp,
@@ -147,5 +149,6 @@ __all__ = [
     "WgmmaCommitOp",
     "WgmmaFenceOp",
     "WgmmaOp",
+    "WgmmaSettleOp",
     "WgmmaWaitOp",
 ]

@@ -280,6 +280,35 @@ class WgmmaFenceOp(PlainOp):
 
 
 @irdl_op_definition
+class WgmmaSettleOp(AsmOp, RegionAccess):
+    """The sums of products that are done: registers hold them from here on.
+
+    A wait says nothing about registers; this does, so that nothing that reads them moves before it.
+    """
+
+    name = "nv.wgmma.settle"
+
+    acc = operand_def(BUFFER)
+    traits = traits_def(Orders())
+    ASM: ClassVar[str] = "$acc attr-dict `:` type($acc)"
+
+    def __init__(self, acc: Operand) -> None:
+        super().__init__(operands=[acc])
+
+    @override
+    def reads(self) -> Sequence[Region]:
+        return [_somewhere(self.acc)]
+
+    @override
+    def writes(self) -> Sequence[Region]:
+        return [_somewhere(self.acc)]
+
+    @override
+    def is_async(self) -> bool:
+        return False
+
+
+@irdl_op_definition
 class WgmmaOp(AsmOp, RegionAccess):
     """Starts ``acc (+)= a @ b`` by a warp group; `a` from shared memory, or from registers.
 

@@ -173,18 +173,22 @@ class _Walk:
         self._touch(op, touches, pending)
 
     def _touch(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
-        if not touches:
-            return
+        self._prepare(op, touches, pending)
+        pending.add(touches)
+
+    def _prepare(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
+        """Put in front of `op` what its accesses need."""
         if pending.needs_fence(touches):
             _before(op, FenceProxyAsyncOp())
             pending.unfenced.clear()
         if pending.conflicts(touches):
             self._meet(op)
             pending.met()
-        pending.add(touches)
 
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
+        # What was done before the loop is met before it, once, not in each of its turns.
+        self._prepare(op, [each for inner in op.walk() for each in touches_of(inner)], pending)
         self._block(body, pending)
         # What the end of a turn leaves behind meets the beginning of the next.
         self._block(body, pending)

@@ -24,6 +24,8 @@ from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
+from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
 
@@ -59,9 +61,11 @@ class GpuPipeline(Pass):
         return [
             *FrontHalf(target=self.target, roles=self.roles).passes(),
             LowerPersistent(),
+            FoldClears(),
             ExpandCopies(),
             InferLayouts(wgmma=self.wgmma),
             LowerTileOps(),
+            SinkWgmmaWaits(),
             Canonicalize(),
             Cse(),
             GuardMemoryAccesses(),

@@ -36,6 +36,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.places import Places
 from tilewright.passes.tile.code import Code
@@ -70,6 +71,8 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     threads = threads_of(loop)
     share = _share(table, shape, is_wide=_touches_memory(loop))
     code = Code(loop)
+    if lower_conversion(loop, table, places):
+        return
     tid = places.thread(code, threads)
     inside = _guarded(code, table, tid, threads.count)
     writer = _Writer(loop, places, share, Iterations(loop, shape), tid)

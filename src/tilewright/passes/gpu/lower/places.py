@@ -140,7 +140,7 @@ class Places:
             return code.modulo(self._thread, threads.count)
         number = code.index(code.minus(self._thread, threads.first))
         # Nothing else says that only these threads come here.
-        inside = code.add(CmpiOp("ult", number, code.index(threads.count))).results[0]
+        inside = code.add(CmpiOp("slt", number, code.index(threads.count))).results[0]
         least = code.add(CmpiOp("sge", number, code.index(0))).results[0]
         code.add(AssumeOp(least))
         code.add(AssumeOp(inside))

@@ -13,6 +13,7 @@ from tilewright.dialects.nv import (
     WgmmaCommitOp,
     WgmmaFenceOp,
     WgmmaOp,
+    WgmmaSettleOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.tile import GemmOp, Space, space_of
@@ -65,6 +66,7 @@ def lower_wgmma(op: GemmOp, product: Product, places: Places) -> None:
     code.add(WgmmaCommitOp())
     if op.asynchronous is None:
         code.add(WgmmaWaitOp(0))
+        code.add(WgmmaSettleOp(accumulators))
     code.rewriter.erase(op)
 
 

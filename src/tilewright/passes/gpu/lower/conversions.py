@@ -1,0 +1,65 @@
+"""A copy between registers that only converts: two neighbours with one instruction."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Operation
+
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.arith import ExtfOp, TruncfOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import ConvertOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.tile import ParallelOp, names
+from tilewright.dialects.tile.access import base_of
+from tilewright.passes.gpu.lower.places import Places, is_registers
+from tilewright.passes.tile.code import Code
+
+_LANES = 2
+
+
+def lower_conversion(loop: ParallelOp, table: Table, places: Places) -> bool:
+    """Write a loop that converts one fragment into another, register by register, if it is one."""
+    access = _conversion(loop)
+    if access is None:
+        return False
+    load, store = access
+    source = places.registers[base_of(load.memref)]
+    target = places.registers[base_of(store.memref)]
+    same = np.array_equal(source.table.registers, target.table.registers)
+    held = np.array_equal(source.table.holders, target.table.holders)
+    count = source.table.num_registers
+    if not same or not held or count % _LANES or not table.is_full:
+        return False
+    code = Code(loop)
+    zero, end, step = code.index(0), code.index(count), code.index(_LANES)
+    turns = ForOp(zero, end, step)
+    turns.attributes[names.UNROLL] = UnitAttr()
+    turns.attributes[nv_names.SHARE] = UnitAttr()
+    code.add(turns)
+    block = turns.body.block
+    if block.last_op is None:
+        block.add_op(YieldOp())
+    register = block.args[0]
+    inside = code.inside(block)
+    inside.add(ConvertOp(source.buffer, [register], target.buffer, [register], _LANES))
+    code.rewriter.erase(loop)
+    return True
+
+
+def _conversion(loop: ParallelOp) -> tuple[LoadOp, StoreOp] | None:
+    """The load and the store of a loop that does nothing else but convert."""
+    ops: list[Operation] = [op for op in loop.body.block.ops if op.name != "tile.yield"]
+    if len(ops) != 3:
+        return None
+    load, cast, store = ops
+    if not isinstance(load, LoadOp) or not isinstance(store, StoreOp):
+        return None
+    if not isinstance(cast, ExtfOp | TruncfOp) or cast.operands[0] is not load.result:
+        return None
+    variables = list(loop.body.block.args)
+    whole = list(load.indices) == variables and list(store.indices) == variables
+    between = is_registers(load.memref) and is_registers(store.memref)
+    return (load, store) if whole and between and store.value is cast.results[0] else None

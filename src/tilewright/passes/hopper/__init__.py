@@ -1,0 +1,1 @@
+"""What only Hopper's asynchronous machine needs."""

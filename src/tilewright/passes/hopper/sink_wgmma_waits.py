@@ -1,0 +1,131 @@
+"""`sink-wgmma-waits`: products stay in flight while the next turn of the loop begins.
+
+    for k { wait full[s]                         for k { wait full[s]
+            wgmma ...; commit                            wgmma ...; commit
+            wgmma.wait 0                  ->             wgmma.wait 1
+            arrive empty[s] }                            if k > 0 { arrive empty[s of k - 1] } }
+                                                 wgmma.wait 0; arrive empty[last s]
+
+The operands of a product may be overwritten once it is done, so what hands them back waits with it,
+one turn later (`specs/passes.md` G14). This is done where a loop ends with the wait and nothing in
+it looks at the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import (
+    ConvertOp,
+    MBarrierArriveOp,
+    MoveOp,
+    WgmmaCommitOp,
+    WgmmaOp,
+    WgmmaSettleOp,
+    WgmmaWaitOp,
+)
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.code import Code
+
+
+@dataclass(frozen=True)
+class SinkWgmmaWaits(Pass):
+    """Let the products of a loop overlap with its next turn."""
+
+    name = "sink-wgmma-waits"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(module.walk()):
+            if isinstance(op, ForOp) and not op.results:
+                tail = _tail(op)
+                if tail is not None:
+                    _sink(op, *tail)
+
+
+def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, list[MBarrierArriveOp]] | None:
+    """The wait at the end of a loop and the arrivals behind it, if it may be moved."""
+    ops = list(loop.body.block.ops)[:-1]
+    waits = [op for op in loop.walk() if isinstance(op, WgmmaWaitOp)]
+    if len(waits) != 1 or waits[0].parent is not loop.body.block or waits[0].count:
+        return None
+    behind = ops[ops.index(waits[0]) + 1 :]
+    arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
+    others = [op for op in behind if not _moves_along(op)]
+    if others or sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != 1:
+        return None
+    return None if _looks_at_sums(loop) else (waits[0], arrivals)
+
+
+def _moves_along(op: Operation) -> bool:
+    """Whether an op behind the wait can come a turn later, or does not care."""
+    is_pure = op.name.startswith("arith.") or op.name == "tile.assume"
+    return is_pure or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
+
+
+def _looks_at_sums(loop: ForOp) -> bool:
+    """Whether a thread uses registers that a product in flight writes, or reads as operand."""
+    held: set[SSAValue] = set()
+    for op in loop.walk():
+        if isinstance(op, WgmmaOp):
+            held.add(op.acc)
+            if op.a_index is not None:
+                held.add(op.a)
+    for op in loop.walk():
+        if isinstance(op, LoadOp | StoreOp) and op.memref in held:
+            return True
+        if isinstance(op, MoveOp | ConvertOp) and (op.src in held or op.dst in held):
+            return True
+    return False
+
+
+def _sink(loop: ForOp, wait: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]) -> None:
+    """Wait for the turn before, and hand back what it used."""
+    code = Code(loop)
+    carried = [op.index for op in arrivals]
+    start = [code.index(0) for _ in carried]
+    block = Block(arg_types=[IndexType()] * (1 + len(carried)))
+    new = ForOp(loop.lower_bound, loop.upper_bound, loop.step, start, Region(block))
+    new.attributes.update(loop.attributes)
+    old = loop.body.block
+    block.args[0].name_hint = old.args[0].name_hint
+    old.args[0].replace_all_uses_with(block.args[0])
+    end = old.last_op
+    assert end is not None
+    for op in list(old.ops):
+        if op is not end:
+            op.detach()
+            block.add_op(op)
+    block.add_op(YieldOp(carried))
+    inside = Code(wait)
+    inside.add(WgmmaWaitOp(1))
+    is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
+    then = Block([YieldOp()])
+    inside.add(IfOp(is_later, [], Region(then)))
+    handing = inside.inside(then)
+    for op, before in zip(arrivals, block.args[1:], strict=True):
+        handing.add(MBarrierArriveOp(op.barrier, before, op.cta))
+    wait.detach()
+    wait.erase()
+    code.add(new)
+    code.add(WgmmaWaitOp(0))
+    for op in [op for op in block.ops if isinstance(op, WgmmaSettleOp)]:
+        op.detach()
+        code.add(op)
+    if arrivals:
+        ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
+        last = Block([YieldOp()])
+        code.add(IfOp(ran, [], Region(last)))
+        after = code.inside(last)
+        for op, result in zip(arrivals, new.results, strict=True):
+            after.add(MBarrierArriveOp(op.barrier, result, op.cta))
+    for op in arrivals:
+        op.detach()
+        op.erase()
+    code.rewriter.erase(loop)
