@@ -139,6 +139,21 @@ def bulk_copy(op: CopyOp) -> BulkCopy | str:
     return copy
 
 
+def bulk_store(op: CopyOp) -> BulkCopy | str:
+    """`op` as a bulk copy out of shared memory, or why it cannot be one."""
+    source = space_of(op.src.type)
+    if space_of(op.dst.type) is not Space.GLOBAL or source is None or not source.is_shared:
+        return "it does not copy shared memory to global memory"
+    if isinstance(op.src.owner, RegionOp):
+        return "it copies a part of a buffer in shared memory"
+    copy = BulkCopy(op, base_of(op.dst), tuple(shape_of(op.dst.type)))
+    for condition in BULK_CONDITIONS:
+        problem = condition(copy)
+        if problem is not None:
+            return problem
+    return copy
+
+
 def _strides(tensor: SSAValue) -> list[int | None]:
     """Strides in elements; None where only the run knows."""
     type = tensor.type

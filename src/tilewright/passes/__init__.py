@@ -59,9 +59,9 @@ PASSES: PassRegistry = {
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"
     ),
     "load-narrow-copies": _lazy("ttg.load_narrow_copies", "LoadNarrowCopies"),
-    "insert-proxy-fences": _lazy("ttg.insert_proxy_fences", "InsertProxyFences"),
+    "fence-wgmma-reads": _lazy("ttg.fence_wgmma_reads", "FenceWgmmaReads"),
     "remark-layouts": _lazy("ttg.remark_layouts", "RemarkLayouts"),
-    "assign-descriptor-layouts": _lazy("ttg.descriptor_layouts", "AssignDescriptorLayouts"),
+    "assign-descriptor-layouts": _lazy("ttg.assign_descriptor_layouts", "AssignDescriptorLayouts"),
     "finish-for-stock-triton": _lazy("ttg.finish_for_stock_triton", "FinishForStockTriton"),
     "tlx-storage-alias-lowering": _lazy("tlx.storage_alias_lowering", "StorageAliasLowering"),
     "tlx-verify-storage-alias": _lazy("tlx.verify_storage_alias", "VerifyStorageAlias"),

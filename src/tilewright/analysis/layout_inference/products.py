@@ -20,14 +20,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from tilewright.analysis.layout_inference import feasible
+from tilewright.analysis.layout_inference.feasible import M_UNIT, N_UNIT
 from tilewright.analysis.layout_inference.scopes import GROUP, WARP, Threads
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import GemmOp, Space, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.layouts.hardware.mma_sync import MMA_DEPTHS
 from tilewright.layouts.hardware.wgmma import widest_wgmma
 
-_M_UNIT, _N_UNIT = 16, 8
 _WGMMA_ROWS = 64
 
 
@@ -64,31 +64,25 @@ def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> Pr
                 reason = f"{n // warps[1]} columns for a group are no multiple of 8"
             else:
                 return Product("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
-    return _mma(op, threads, reason)
+    return _mma(op, threads, arch, reason)
 
 
-class Infeasible(ValueError):
-    """No instruction does the product."""
-
-
-def _mma(op: GemmOp, threads: Threads, reason: str | None) -> Product:
+def _mma(op: GemmOp, threads: Threads, arch: int, reason: str | None) -> Product:
     m, n, k = op.mnk
     a = element_type_of(op.a.type)
-    depths = MMA_DEPTHS.get(bit_width(a))
-    if depths is None:
-        raise Infeasible(f"tensor cores do not multiply '{a}'")
-    depth = next((each for each in sorted(depths, reverse=True) if k % each == 0), None)
-    if depth is None:
-        raise Infeasible(
-            f"K is {k}, no multiple of {min(depths)}, the depth of an instruction for '{a}'"
-        )
-    warps = partition(m, n, threads.warps, op.policy.data, by_groups=False)
+    feasible.check_types(a, element_type_of(op.c.type), arch)
+    feasible.check_threads(threads.count)
+    depth = feasible.depth_for(a, k)
+    policy = op.policy.data
+    warps = partition(m, n, threads.warps, policy, by_groups=False)
     if warps is None:
-        raise Infeasible(
-            f"{threads.warps} warps cannot share a product of {m} x {n}: each needs a multiple of "
-            f"{_M_UNIT} rows and {_N_UNIT} columns"
+        raise feasible.too_small(
+            m,
+            n,
+            threads.warps,
+            lambda few: partition(m, n, few, policy, by_groups=False) is not None,
         )
-    return Product("mma", warps, (_M_UNIT, _N_UNIT, depth), reason)
+    return Product("mma", warps, (M_UNIT, N_UNIT, depth), reason)
 
 
 def partition(
@@ -96,11 +90,11 @@ def partition(
 ) -> tuple[int, int] | None:
     """Warps along rows and columns: as square as possible, or all on one side."""
     step = 4 if by_groups else 1
-    rows = _WGMMA_ROWS // 4 if by_groups else _M_UNIT
+    rows = _WGMMA_ROWS // 4 if by_groups else M_UNIT
     candidates = [
         (down, warps // down)
         for down in range(step, warps + 1, step)
-        if warps % down == 0 and m % (down * rows) == 0 and n % (warps // down * _N_UNIT) == 0
+        if warps % down == 0 and m % (down * rows) == 0 and n % (warps // down * N_UNIT) == 0
     ]
     if not candidates:
         return None

@@ -27,11 +27,13 @@ from tilewright.analysis.layout_inference.accesses import (
     accesses_in,
     loop_shape,
 )
+from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.plan import LayoutPlan
-from tilewright.analysis.layout_inference.products import Infeasible, Product
+from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
 from tilewright.analysis.layout_inference.vectors import width_of
+from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -46,8 +48,10 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
+from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.layouts.disagreement import Holders, Place, Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
 
@@ -142,16 +146,37 @@ class Solver:
     def _strict(self) -> None:
         for op in self.kernel.walk():
             if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
-                self._give(op.result, Table.from_map(op.layout.data), op)
+                table = Table.from_map(op.layout.data)
+                self._check_threads(op, table)
+                self._give(op.result, table, op)
         for op in self.kernel.walk():
             if isinstance(op, GemmOp):
                 self._product(op)
+        for op in self.kernel.walk():
+            # What the copy engine takes from shared memory is written there without conflicts.
+            if isinstance(op, CopyOp):
+                self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
+
+    def _check_threads(self, op: AllocOp, table: Table) -> None:
+        """A layout that the author wrote has no more threads than there are."""
+        if not any(True for _ in op.result.uses):
+            return
+        count = threads_of(_user(op.result)).count
+        if table.num_threads > count:
+            raise self._failure(
+                op,
+                UNREPRESENTABLE,
+                f"the layout of '{op.buffer_name}' gives elements to threads 0 to "
+                f"{table.num_threads - 1}, but {count} threads run this",
+                f"T.Kernel(..., threads={table.num_threads}), or a forward_thread_fn that stays "
+                f"below {count}",
+            )
 
     def _product(self, op: GemmOp) -> None:
         try:
             product = products.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
         except Infeasible as error:
-            raise self._failure(op, SHAPE, str(error), None) from error
+            raise self._failure(op, SHAPE, str(error), error.help) from error
         self.products[op] = product
         if product.reason is not None and self.arch == 90:
             self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}")
@@ -173,6 +198,8 @@ class Solver:
     def _swizzle(self, buffer: SSAValue, bits: int) -> None:
         owner = buffer.owner
         if not isinstance(owner, AllocOp) or owner.layout is not None or buffer in self.shared:
+            return
+        if len(shape_of(buffer.type)) < 2:
             return
         *_, rows, columns = shape_of(buffer.type)
         swizzle = swizzles.for_matrix(rows, columns, bits)
@@ -271,19 +298,31 @@ class Solver:
     def _decide_freely(self, loop: Loop) -> None:
         """Deal iterations out; if something that follows from it cannot be, in another way."""
         candidates = list(self._candidates(loop))
-        for table in candidates[:-1]:
-            before = self._state()
-            self.is_trial = True
-            try:
-                loop.table, loop.origin = table, loop.op
-                self._propagate()
-                self._check_known()
-                return
-            except Failed:
-                self._restore(before)
-            finally:
-                self.is_trial = False
+        # Best is what also says where everything lives that the loop touches.
+        for is_whole in (True, False):
+            for table in candidates[:-1]:
+                if self._is_possible(loop, table, is_whole=is_whole):
+                    return
         loop.table, loop.origin = candidates[-1 if len(candidates) == 1 else 0], loop.op
+
+    def _is_possible(self, loop: Loop, table: Table, *, is_whole: bool) -> bool:
+        """Take `table` for the loop, unless what follows from it cannot be."""
+        before = self._state()
+        self.is_trial = True
+        try:
+            loop.table, loop.origin = table, loop.op
+            self._propagate()
+            self._check_known()
+            if is_whole and any(
+                base_of(each.buffer) not in self.fragments for each in loop.accesses
+            ):
+                raise Failed
+        except Failed:
+            self._restore(before)
+            return False
+        finally:
+            self.is_trial = False
+        return True
 
     def _candidates(self, loop: Loop) -> Iterator[Table]:
         """Layouts of a loop, best first; the last one stands for "none of them"."""
@@ -320,6 +359,10 @@ class Solver:
             for access in loop.accesses:
                 if loop.table is not None and base_of(access.buffer) in self.fragments:
                     self._check_access(loop, access)
+                    if not _is_by_register(
+                        loop.table, self.fragments[base_of(access.buffer)], access
+                    ):
+                        raise Failed
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -345,7 +388,7 @@ class Solver:
         buffer = base_of(access.buffer)
         table = self.fragments[buffer]
         threads = _threads(loop.table, access)
-        if access.is_write:
+        if access.is_write and not _is_update(access):
             held = table.holders[access.elements]
             if held.shape == threads.shape and (held == threads).all():
                 return
@@ -362,7 +405,8 @@ class Solver:
         element = tuple(int(each[point]) for each in access.elements)
         held = self.fragments[buffer].holders[element]
         asked = loop.table.holders[point[: len(loop.shape)]]
-        what = "writes" if access.is_write else "reads"
+        verb = "write" if access.is_write else "read"
+        what = verb if len(asked) > 1 else f"{verb}s"
         message = (
             f"two layouts for '{_name(buffer)}': element {_shown(element)} is held by "
             f"{_some(held)}, but {_some(asked)} {what} it here"
@@ -373,8 +417,27 @@ class Solver:
             message,
             f"copy '{_name(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
             note=(self.origins[buffer], f"the layout of '{_name(buffer)}' comes from here"),
+            picture=self._picture(loop, access, element),
         )
         return failure
+
+    def _picture(self, loop: Loop, access: Access, element: tuple[int, ...]) -> str:
+        """Who holds the elements around one, and who asks for them."""
+        buffer = base_of(access.buffer)
+        table = self.fragments[buffer]
+        assert loop.table is not None
+        threads = _threads(loop.table, access)
+
+        def asking(point: tuple[int, ...]) -> Place:
+            is_here = np.logical_and.reduce(
+                [each == at for each, at in zip(access.elements, point, strict=True)]
+            )
+            found = np.unique(threads[is_here])
+            return tuple(int(each) for each in found), 0
+
+        what = "written by" if access.is_write else "read by"
+        left = Side(f"'{_name(buffer)}' held by", _place_in(table))
+        return side_by_side(table.shape, element, left, Side(f"{what}, here", asking))
 
     # -- reports -----------------------------------------------------------------------------
 
@@ -401,6 +464,12 @@ class Solver:
             f"{_some(table.holders[point])} here, by {_some(known.holders[point])} there",
             "use a second buffer and T.copy through shared memory, or one instruction for both",
             note=(self.origins[buffer], "the other layout comes from here"),
+            picture=side_by_side(
+                table.shape,
+                point,
+                Side(f"'{_name(buffer)}' here", _place_in(table)),
+                Side("there", _place_in(known)),
+            ),
         )
 
     def _failure(
@@ -410,15 +479,40 @@ class Solver:
         message: str,
         help: str | None,
         note: tuple[Operation, str] | None = None,
+        picture: str | None = None,
     ) -> Failed:
         if self.is_trial:
             return Failed()
         diagnostic = self.engine.error(op, message, code=code)
         if note is not None:
             diagnostic.note(note[0], note[1])
+        if picture is not None:
+            diagnostic.note(None, f"threads around that element:\n{picture}")
         if help is not None:
             diagnostic.note(None, f"help: {help}")
         return Failed()
+
+
+def _is_update(access: Access) -> bool:
+    """Whether a write adds to the writing thread's share of a reducer."""
+    owner = base_of(access.buffer).owner
+    if not isinstance(owner, ReducerAllocOp):
+        return False
+    return any(
+        isinstance(use.operation, LoadOp)
+        and use.operation.memref is access.buffer
+        and use.operation.parent is access.op.parent
+        for use in access.buffer.uses
+    )
+
+
+def _place_in(table: Table) -> Holders:
+    """Who holds an element, as pictures ask for it."""
+
+    def place(point: tuple[int, ...]) -> Place:
+        return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
+
+    return place
 
 
 def _user(value: SSAValue) -> Operation:
@@ -432,6 +526,16 @@ def _threads(table: Table, access: Access) -> np.ndarray:
     shape = access.elements[0].shape
     lined = table.holders.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
     return np.broadcast_to(lined, (*shape, table.replicas))
+
+
+def _is_by_register(loop: Table, table: Table, access: Access) -> bool:
+    """Whether all threads find what their nth iteration touches in the same register."""
+    numbers = table.registers[access.elements]
+    numbers = numbers[(..., *(0 for _ in range(access.extra)))].ravel()
+    turns = loop.registers.ravel()
+    found = np.zeros(loop.num_registers, dtype=np.int64)
+    found[turns] = numbers
+    return bool((found[turns] == numbers).all())
 
 
 def _first_difference(held: np.ndarray, threads: np.ndarray) -> tuple[int, ...]:
@@ -458,7 +562,8 @@ def _turned(table: Table) -> Table:
 
 def _name(value: SSAValue) -> str:
     owner = value.owner
-    return owner.buffer_name if isinstance(owner, AllocOp) else value.name_hint or "buffer"
+    is_named = isinstance(owner, (AllocOp, ReducerAllocOp))
+    return owner.buffer_name if is_named else value.name_hint or "buffer"
 
 
 def _shown(point: tuple[int, ...]) -> str:

@@ -30,6 +30,10 @@ WARPS = "nv.warps"
 SHAPE = "nv.shape"
 """Three integers: rows, columns and depth of one instruction."""
 
+# Buffers at tile level, once layouts are chosen.
+LAYOUT = "nv.layout"
+"""Fragment layout: where the elements of a reducer are."""
+
 # Shared buffers at thread level.
 ALIGN = "nv.align"
 """Integer: the multiple of bytes at which the buffer has to begin."""

@@ -33,6 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import (
+    Orders,
     Region,
     RegionAccess,
     RegionEffects,
@@ -194,7 +195,8 @@ class TmaStoreBase(AsmOp, RegionAccess):
     src_index = operand_def(INDEX)
     map = operand_def(TENSORMAP)
     coordinates = var_operand_def(INDEX)
-    traits = traits_def(RegionEffects())
+    # In a kernel the tensor behind the map is not known, but it is written all the same.
+    traits = traits_def(Orders())
 
     @override
     def reads(self) -> Sequence[Region]:

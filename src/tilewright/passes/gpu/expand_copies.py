@@ -14,18 +14,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    UnitAttr,
+)
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.dialects.arith import AddiOp
+from tilewright.dialects.arith import (
+    AddfOp,
+    AddiOp,
+    CmpiOp,
+    ConstantOp,
+    MaxnumfOp,
+    MaxsiOp,
+    SelectOp,
+)
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import AtomicOp, CopyOp, FillOp, ParallelOp, RegionOp
+from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    AtomicOp,
+    CopyOp,
+    FillOp,
+    ParallelOp,
+    ReduceOp,
+    RegionOp,
+    ScanOp,
+    Space,
+    SpaceAttr,
+    names,
+    space_of,
+)
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.tile.movement import TransposeOp
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
+from tilewright.dialects.tile.reducers import ReducerFinalizeOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.conversions import converted
+from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
 
@@ -84,6 +116,14 @@ class ExpandCopies(Pass):
                 _expand_transpose(op)
             elif isinstance(op, AtomicOp) and not op.is_element:
                 _expand_atomic(op)
+            elif isinstance(op, Im2colOp):
+                _expand_im2col(op)
+            elif isinstance(op, ScanOp):
+                expand_scan(op)
+            elif isinstance(op, ReduceOp):
+                _expand_reduce(op)
+            elif isinstance(op, ReducerFinalizeOp) and op.dst is not None:
+                _expand_finalize(op)
 
 
 BY_ENGINE = "nv.engine"
@@ -105,12 +145,46 @@ def _loop(code: Code, extents: Sequence[Mixed], origin: Operation) -> tuple[Para
     return loop, code.inside(loop.body.block)
 
 
+def _is_private(value: SSAValue) -> bool:
+    space = space_of(value.type)
+    return space is not None and space.is_per_thread
+
+
+def _each_thread(code: Code, extents: Sequence[Mixed]) -> tuple[list[SSAValue], Code]:
+    """Loops that every thread runs as a whole: what it holds is its own."""
+    position: list[SSAValue] = []
+    for number, extent in enumerate(extents):
+        block = Block([YieldOp()], arg_types=[IndexType()])
+        loop = ForOp(code.index(0), code.index(extent), code.index(1), [], Region(block))
+        is_last = number == len(extents) - 1
+        is_wide = is_last and isinstance(extent, int) and extent in _WIDTHS
+        loop.attributes[names.VECTORIZE if is_wide else names.UNROLL] = UnitAttr()
+        code.add(loop)
+        position.append(block.args[0])
+        code = code.inside(block)
+    return position, code
+
+
+_WIDTHS = (2, 4, 8, 16, 32)
+
+
+def _points(
+    code: Code, extents: Sequence[Mixed], origin: Operation, *, private: bool
+) -> tuple[list[SSAValue], Code]:
+    """The elements of a copy: shared out among threads, or all of them for each thread."""
+    if private:
+        return _each_thread(code, list(extents) or [1])
+    loop, body = _loop(code, extents, origin)
+    return list(loop.body.block.args), body
+
+
 def _expand_copy(op: CopyOp) -> None:
     source, target = part_of(op.src), part_of(op.dst)
     code = Code(op)
     axes = target.axes or [0]
-    loop, body = _loop(code, [target.extents[axis] for axis in axes], op)
-    position = list(loop.body.block.args)
+    private = _is_private(op.src) or _is_private(op.dst)
+    extents = [target.extents[axis] for axis in axes]
+    position, body = _points(code, extents, op, private=private)
     from_axes = source.axes or [0]
     loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
     value = converted(body, loaded, element_type_of(target.buffer.type))
@@ -123,8 +197,9 @@ def _expand_fill(op: FillOp) -> None:
     code = Code(op)
     axes = target.axes or [0]
     value = converted(code, op.value, element_type_of(target.buffer.type))
-    loop, body = _loop(code, [target.extents[axis] for axis in axes], op)
-    indices = target.element(body, list(loop.body.block.args), axes)
+    extents = [target.extents[axis] for axis in axes]
+    position, body = _points(code, extents, op, private=_is_private(op.dst))
+    indices = target.element(body, position, axes)
     body.add(StoreOp(value, target.buffer, indices))
     code.rewriter.erase(op)
 
@@ -156,3 +231,174 @@ def _expand_atomic(op: AtomicOp) -> None:
     order = op.memory_order.data if op.memory_order is not None else None
     body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
     code.rewriter.erase(op)
+
+
+def _expand_finalize(op: ReducerFinalizeOp) -> None:
+    """Finalize in place, then copy."""
+    assert op.dst is not None
+    code = Code(op)
+    code.add(ReducerFinalizeOp(op.reducer))
+    copy = CopyOp(op.reducer, op.dst)
+    code.add(copy)
+    _expand_copy(copy)
+    code.rewriter.erase(op)
+
+
+def _expand_im2col(op: Im2colOp) -> None:
+    """Patches of an image, element by element; what is outside of it reads as zero."""
+    source, target = part_of(op.src), part_of(op.dst)
+    height, width, channels = shape_of(source.buffer.type)[1:]
+    window, stride, dilation, pad = (
+        each.value.data for each in (op.kernel, op.stride, op.dilation, op.pad)
+    )
+    assert DYNAMIC_INDEX not in (height, width, channels), "images have known sizes"
+    reach = dilation * (window - 1) + 1
+    down, across = ((size + 2 * pad - reach) // stride + 1 for size in (height, width))
+    axes = target.axes
+    extents = [target.extents[axis] for axis in axes]
+    rows, columns = extents
+    code = Code(op)
+    first = combined(code, "*", op.c_step, columns)
+    loop, body = _loop(code, extents, op)
+    row, column = loop.body.block.args
+    place = combined(body, "+", combined(body, "*", op.nhw_step, rows), row)
+    image = combined(body, "floordiv", place, down * across)
+    y = combined(body, "mod", combined(body, "floordiv", place, across), down)
+    x = combined(body, "mod", place, across)
+    if isinstance(columns, int) and channels % columns == 0:
+        # One tap of the window for the whole tile: its channels lie next to each other.
+        tap = combined(body, "floordiv", first, channels)
+        channel = combined(body, "+", combined(body, "mod", first, channels), column)
+    else:
+        number = combined(body, "+", first, column)
+        tap = combined(body, "floordiv", number, channels)
+        channel = combined(body, "mod", number, channels)
+    tap_y = combined(body, "floordiv", tap, window)
+    tap_x = combined(body, "mod", tap, window)
+    at_y = _along(body, y, tap_y, stride, dilation, pad)
+    at_x = _along(body, x, tap_x, stride, dilation, pad)
+    if (window * window * channels) % (columns if isinstance(columns, int) else 1):
+        # Columns beyond the window: a row that no image has.
+        exists = body.add(CmpiOp("ult", body.index(tap_y), body.index(window))).results[0]
+        at_y = body.add(SelectOp(exists, at_y, body.index(-1))).results[0]
+    indices = [body.index(image), at_y, at_x, body.index(channel)]
+    loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+    value = converted(body, loaded, element_type_of(target.buffer.type))
+    body.add(StoreOp(value, target.buffer, target.element(body, [row, column], axes)))
+    code.rewriter.erase(op)
+
+
+def _along(
+    code: Code, position: Mixed, tap: Mixed, stride: int, dilation: int, pad: int
+) -> SSAValue:
+    """Where a tap of the window lies along one side; may be outside of the image."""
+    inside = combined(code, "*", position, stride)
+    found = combined(code, "+", inside, combined(code, "*", tap, dilation))
+    return code.index(combined(code, "-", found, pad))
+
+
+def _expand_reduce(op: ReduceOp) -> None:
+    """A reduction works on registers: what lies elsewhere is brought there, and back."""
+    code = Code(op)
+    is_whole = space_of(op.src.type) is Space.FRAGMENT and not isinstance(op.src.owner, RegionOp)
+    if not is_whole:
+        source = _fragment(code, op.src)
+        copy = CopyOp(op.src, source)
+        code.add(copy)
+        _expand_copy(copy)
+        op.operands[0] = source
+    if space_of(op.dst.type) is Space.FRAGMENT and not isinstance(op.dst.owner, RegionOp):
+        return
+    target, place = _fragment(code, op.dst), op.dst
+    if not op.clear:
+        copy = CopyOp(place, target)
+        code.add(copy)
+        _expand_copy(copy)
+    op.operands[1] = target
+    following = op.next_op
+    assert following is not None
+    copy = CopyOp(target, place)
+    Code(following).add(copy)
+    copy.location = op.location
+    _expand_copy(copy)
+
+
+def _fragment(code: Code, value: SSAValue) -> SSAValue:
+    """Registers for the elements of a buffer."""
+    shape = [extent for extent in part_of(value).extents if isinstance(extent, int)]
+    if isinstance(value.owner, RegionOp):
+        shape = [extent for extent in shape if extent != 1] or [1]
+    type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
+    return code.add(AllocOp(type, name="values")).results[0]
+
+
+def expand_scan(op: ScanOp) -> None:
+    """Running results along a dimension: one thread for each line, through shared memory.
+
+    A line is spread over threads when it lies in a fragment, so it is put into shared memory first.
+    """
+    code = Code(op)
+    source = _in_shared(code, op.src)
+    target = _room(code, op.dst)
+    part, into = part_of(source), part_of(target)
+    extents = list(part.extents)
+    axis = part.axes[op.axis] if len(part.axes) > op.axis else op.axis
+    length = extents[axis]
+    others = [each for each in part.axes if each != axis]
+    loop, body = _loop(code, [extents[each] for each in others] or [1], op)
+    element = element_type_of(target.type)
+    is_float = isinstance(element, AnyFloat)
+    start: int | float = 0
+    if op.kind.data == "max":
+        start = float("-inf") if is_float else -(1 << (bit_width(element) - 1))
+    zero = body.add(ConstantOp.of(float(start) if is_float else start, element)).results[0]
+    block = Block([], arg_types=[IndexType(), element])
+    block.add_op(YieldOp([block.args[1]]))
+    body.add(ForOp(body.index(0), body.index(length), body.index(1), [zero], Region(block)))
+    inner = body.inside(block)
+    step, before = block.args
+    along: Mixed = step
+    if op.reverse is not None:
+        along = combined(inner, "-", combined(inner, "-", length, 1), step)
+    position = list(loop.body.block.args)
+    at = dict(zip(others, position, strict=False))
+    at[axis] = inner.index(along)
+    used = sorted(at)
+    loaded = inner.add(
+        LoadOp(part.buffer, part.element(inner, [at[each] for each in used], used))
+    ).results[0]
+    value = converted(inner, loaded, element)
+    table = {"sum": (AddfOp, AddiOp), "max": (MaxnumfOp, MaxsiOp)}[op.kind.data]
+    total = inner.add(table[0 if is_float else 1](before, value)).results[0]
+    into_axes = dict(zip(part.axes, into.axes, strict=True))
+    places = [at[each] for each in used]
+    indices = into.element(inner, places, [into_axes.get(each, each) for each in used])
+    inner.add(StoreOp(total, into.buffer, indices))
+    end = block.last_op
+    assert end is not None
+    end.operands[0] = total
+    if target is not op.dst:
+        copy = CopyOp(target, op.dst)
+        code.add(copy)
+        _expand_copy(copy)
+    code.rewriter.erase(op)
+
+
+def _in_shared(code: Code, value: SSAValue) -> SSAValue:
+    """The same elements in memory that all threads see."""
+    if space_of(value.type) is not Space.FRAGMENT:
+        return value
+    room = _room(code, value)
+    copy = CopyOp(value, room)
+    code.add(copy)
+    _expand_copy(copy)
+    return room
+
+
+def _room(code: Code, value: SSAValue) -> SSAValue:
+    """Shared memory for the elements of a fragment; other memory is taken as it is."""
+    if space_of(value.type) is not Space.FRAGMENT:
+        return value
+    shape = shape_of(value.type)
+    type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
+    return code.add(AllocOp(type, name="scan")).results[0]

@@ -12,11 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+)
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, SelectOp
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, ConstantValue, SelectOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp
@@ -90,7 +97,7 @@ def missing(
     return found
 
 
-def safe_value(buffer: SSAValue) -> Attribute:
+def safe_value(buffer: SSAValue) -> ConstantValue:
     """What a read outside of a tensor gives."""
     element = element_type_of(buffer.type)
     block = buffer.owner
@@ -98,7 +105,10 @@ def safe_value(buffer: SSAValue) -> Attribute:
         given = function.argument_attributes(block.args.index(buffer)).get(names.SAFE_VALUE)
         if isinstance(given, (FloatAttr, IntegerAttr)):
             return given
-    return FloatAttr(0.0, element) if isinstance(element, AnyFloat) else IntegerAttr(0, element)  # pyright: ignore[reportArgumentType]
+    if isinstance(element, AnyFloat):
+        return FloatAttr(0.0, element)
+    assert isinstance(element, IntegerType | IndexType)
+    return IntegerAttr(0, element)
 
 
 def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:

@@ -34,11 +34,12 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp
-from tilewright.dialects.tile import AtomicOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.place_shared_memory import bytes_of
 
 _FIRST_ID = 3
 _IDS = 16
@@ -53,6 +54,21 @@ class Touch:
     by_engine: bool = False
 
 
+def share_bytes(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two shared buffers lie, in part, in the same bytes."""
+    if one is other:
+        return True
+    first, second = _span(one), _span(other)
+    return first is None or second is None or (first[0] < second[1] and second[0] < first[1])
+
+
+def _span(buffer: SSAValue) -> tuple[int, int] | None:
+    owner = buffer.owner
+    if not isinstance(owner, AllocOp) or owner.offset_bytes is None:
+        return None
+    return owner.offset_bytes, owner.offset_bytes + bytes_of(owner)
+
+
 @dataclass
 class Pending:
     """What happened since threads last met."""
@@ -64,12 +80,18 @@ class Pending:
 
     def conflicts(self, touches: Iterable[Touch]) -> bool:
         return any(
-            each.buffer in self.writes or (each.is_write and each.buffer in self.reads)
+            any(share_bytes(each.buffer, other) for other in self._against(each))
             for each in touches
         )
 
+    def _against(self, touch: Touch) -> set[SSAValue]:
+        return self.writes | self.reads if touch.is_write else self.writes
+
     def needs_fence(self, touches: Iterable[Touch]) -> bool:
-        return any(each.by_engine and each.buffer in self.unfenced for each in touches)
+        return any(
+            each.by_engine and any(share_bytes(each.buffer, other) for other in self.unfenced)
+            for each in touches
+        )
 
     def add(self, touches: Iterable[Touch]) -> None:
         for each in touches:
@@ -164,6 +186,8 @@ class _Walk:
             self._whole(op, pending)
         elif isinstance(op, (BarrierOp, BarOp)):
             pending.met()
+        elif isinstance(op, FenceProxyAsyncOp):
+            pending.unfenced.clear()
         else:
             self._touch(op, touches_of(op), pending)
 

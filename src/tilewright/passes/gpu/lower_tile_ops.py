@@ -15,11 +15,14 @@ from xdsl.ir import Operation
 from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.solver import kernels
 from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
+    AtomicOp,
+    CopyOp,
     GemmOp,
     KernelOp,
     ParallelOp,
@@ -28,14 +31,17 @@ from tilewright.dialects.tile import (
     Space,
 )
 from tilewright.dialects.tile.mixed import integers
+from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
+from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
 from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
 from tilewright.passes.gpu.lower.places import Places
-from tilewright.passes.gpu.lower.reductions import lower_reduce
+from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
+from tilewright.passes.gpu.lower.stores import lower_tma_store
 from tilewright.passes.gpu.lower.wgmma import lower_wgmma
 from tilewright.passes.tile.code import Code
 
@@ -58,6 +64,9 @@ class LowerTileOps(Pass):
                         op, f"this cannot be written for single threads: {error}", "TW2022"
                     )
                     return
+            for op in list(kernel.walk()):
+                if isinstance(op, (LoadOp, StoreOp, AtomicOp)):
+                    lower_loose(op, places)
             _clean_up(kernel)
 
 
@@ -71,6 +80,10 @@ def _lower(op: Operation, places: Places) -> None:
         lower_reduce(op, places)
     elif isinstance(op, AsyncCopyOp):
         lower_async_copy(op, places)
+    elif isinstance(op, CopyOp):
+        lower_tma_store(op, places)
+    elif isinstance(op, ReducerFinalizeOp):
+        lower_finalize(op, places)
     elif isinstance(op, (MBarrierArriveExpectTxOp, MBarrierExpectTxOp)):
         _by_leader(op, places)
 
@@ -94,7 +107,7 @@ def product_of(op: GemmOp) -> Product:
 def _clean_up(kernel: KernelOp) -> None:
     """Views and tile-level buffers that nothing uses any more."""
     for op in reversed(list(kernel.walk())):
-        is_old = isinstance(op, (RegionOp, SlotOp)) or (
+        is_old = isinstance(op, (RegionOp, SlotOp, ReducerAllocOp)) or (
             isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
         )
         is_dead = is_old or (isinstance(op, AllocOp) and op.space.is_shared)

@@ -1,7 +1,7 @@
 """`outline-kernels`: the body of a kernel becomes a function of the device, launched by the host.
 
     tile.kernel (%bx) in (%g) threads(128) {..}    ->    func.func @k_kernel(...) {nv.kernel}
-                                                         nv.launch @k_kernel grid(%g, 1, 1) args(...)
+                                                         nv.launch @k_kernel grid(%g, 1, 1) (...)
 
 What the body uses from outside becomes an argument; constants are written again inside. Extents
 of tensors are read by the host. The order in which blocks walk over the grid (the raster) is
@@ -27,6 +27,7 @@ from tilewright.dialects.arith import (
     AddiOp,
     CmpiOp,
     ConstantOp,
+    ConstantValue,
     DivuiOp,
     MinuiOp,
     MuliOp,
@@ -110,9 +111,9 @@ def _function_type(passed: list[SSAValue]) -> tuple[list[Attribute], list[Attrib
     return [value.type for value in passed], []
 
 
-def _constant(value: SSAValue) -> Attribute | None:
+def _constant(value: SSAValue) -> ConstantValue | None:
     owner = value.owner
-    return owner.properties["value"] if isinstance(owner, ConstantOp) else None
+    return owner.value if isinstance(owner, ConstantOp) else None
 
 
 def _hoist_extents(kernel: KernelOp) -> None:
@@ -122,7 +123,7 @@ def _hoist_extents(kernel: KernelOp) -> None:
             code = Code(kernel)
             constant = op.index.owner
             assert isinstance(constant, ConstantOp)
-            axis = code.add(ConstantOp(constant.properties["value"])).results[0]
+            axis = code.add(ConstantOp(constant.value)).results[0]
             copy = DimOp(op.source, axis)
             code.add(copy)
             copy.result.name_hint = op.result.name_hint or "extent"
@@ -207,7 +208,7 @@ def _is_written(buffer: SSAValue) -> bool:
 def _block_indices(code: Code, kernel: KernelOp, launch: LaunchOp) -> list[SSAValue]:
     """The coordinates of a block, in the order of the raster if there is one."""
     count = len(kernel.grid)
-    raw = [code.add(BlockIdOp(axis)).results[0] for axis in _AXES[:count]]
+    raw: list[SSAValue] = [code.add(BlockIdOp(axis)).results[0] for axis in _AXES[:count]]
     if kernel.raster is None or count < 2:
         return raw
     raster = kernel.raster.data

@@ -12,9 +12,12 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.choose_engines import ChooseEngines
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
+from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
+from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
@@ -61,7 +64,10 @@ class GpuPipeline(Pass):
         return [
             *FrontHalf(target=self.target, roles=self.roles).passes(),
             LowerPersistent(),
+            FlattenThreads(),
+            HoistViews(),
             FoldClears(),
+            ChooseEngines(),
             ExpandCopies(),
             InferLayouts(wgmma=self.wgmma),
             LowerTileOps(),

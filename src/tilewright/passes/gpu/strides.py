@@ -13,10 +13,7 @@ def row_strides(buffer: SSAValue) -> list[int | None]:
     type = buffer.type
     assert isinstance(type, MemRefType)
     if isinstance(type.layout, StridedLayoutAttr):
-        return [
-            stride.data if stride is not None and hasattr(stride, "data") else None
-            for stride in type.layout.strides.data
-        ]
+        return list(type.layout.get_strides())
     found: list[int | None] = []
     total: int | None = 1
     for extent in reversed(shape_of(type)):

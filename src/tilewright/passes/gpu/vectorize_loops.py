@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.affine import Poly
@@ -90,6 +90,7 @@ class _Vectors:
                 if inner is not None:
                     self._consider(inner, op)
         del self.loop.attributes[names.VECTORIZE]
+        self.loop.attributes[names.UNROLL] = UnitAttr()
 
     def _consider(self, op: LoadOp | StoreOp, guard: IfOp | None) -> None:
         space = space_of(op.memref.type)
@@ -97,6 +98,9 @@ class _Vectors:
             return
         lanes = min(self.count, ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type))))
         while lanes > 1:
+            if self.count % lanes:
+                lanes //= 2
+                continue
             problem = self._problem(op, guard, lanes)
             if problem is None:
                 self._widen(op, guard, lanes)
@@ -207,7 +211,7 @@ class _Vectors:
     ) -> None:
         """One access of lanes `part` and up, with its addresses computed for the first lane."""
         first = code.index(part)
-        values = {self.lane: first}
+        values: dict[SSAValue, SSAValue] = {self.lane: first}
         at = [self._outside(code, each, values) for each in op.indices]
         if guard is not None:
             condition = self._outside(code, guard.condition, values)
@@ -232,7 +236,7 @@ class _Vectors:
         end = guard.else_region.block.last_op
         assert end is not None
         constant = constant_value(end.operands[0])
-        assert constant is not None, "what is read outside is a constant"
+        assert isinstance(constant, FloatAttr | IntegerAttr), "what is read outside is a constant"
         safe = inside.add(ConstantOp(constant)).results[0]
         for lane in range(part, part + lanes):
             inside.add(StoreOp(safe, stage, [inside.index(lane)]))

@@ -30,6 +30,7 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.tile import space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.tile.code import Code
@@ -65,6 +66,9 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, list[MBarrierArriveOp]] | None:
 
 def _moves_along(op: Operation) -> bool:
     """Whether an op behind the wait can come a turn later, or does not care."""
+    if isinstance(op, LoadOp | StoreOp):
+        space = space_of(op.memref.type)
+        return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
     is_pure = op.name.startswith("arith.") or op.name == "tile.assume"
     return is_pure or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
 

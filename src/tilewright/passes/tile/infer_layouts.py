@@ -17,6 +17,7 @@ from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.mixed import integers_attr
+from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -47,8 +48,12 @@ class InferLayouts(Pass):
 def apply(plan: LayoutPlan) -> None:
     """Write the plan on the ops."""
     for buffer, table in plan.fragments.items():
-        assert isinstance(buffer.owner, AllocOp)
-        buffer.owner.properties["layout"] = table.attribute()
+        owner = buffer.owner
+        if isinstance(owner, ReducerAllocOp):
+            owner.attributes[nv_names.LAYOUT] = table.attribute()
+        else:
+            assert isinstance(owner, AllocOp)
+            owner.properties["layout"] = table.attribute()
     for buffer, swizzle in plan.shared.items():
         assert isinstance(buffer.owner, AllocOp)
         buffer.owner.properties["layout"] = swizzle.attribute(shape_of(buffer.type)[:-2])

@@ -19,7 +19,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.apply_layouts import update_signature
-from tilewright.passes.ttg.descriptor_layouts import defined_values
+from tilewright.passes.ttg.assign_descriptor_layouts import defined_values
 
 
 @dataclass(frozen=True)

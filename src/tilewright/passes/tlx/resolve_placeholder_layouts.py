@@ -29,7 +29,7 @@ from tilewright.dialects.tlx.attributes import DummyRegisterLayout, DummyTMemLay
 from tilewright.dialects.ttg.context import PARTITIONS_OP, num_ctas_at, num_warps_at
 from tilewright.dialects.ttg.distributed import BlockedEncoding
 from tilewright.dialects.ttg.types import MemDescType
-from tilewright.dialects.ttng import TCGen5MMAScaledOp
+from tilewright.dialects.ttng import TCGen5MMAScaledOp, TMEMCopyOp
 from tilewright.dialects.ttng.attributes import (
     TensorMemoryEncoding,
     TensorMemoryScalesEncoding,
@@ -40,8 +40,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.assign_descriptor_layouts import defined_values
 from tilewright.passes.ttg.blocked import default_blocked, whole_in_every_cta
-from tilewright.passes.ttg.descriptor_layouts import defined_values
 from tilewright.passes.ttg.memdesc_types import retype_buffer
 
 NO_LAYOUT = "TW2043"
@@ -104,6 +104,8 @@ def _is_scale(buffer: SSAValue) -> bool:
 def _takes_scale(op: Operation, index: int) -> bool:
     if isinstance(op, TCGen5MMAScaledOp):
         return op.operands[index] in (op.a_scale, op.b_scale)
+    if isinstance(op, TMEMCopyOp):
+        return index == 1  # the copy engine of tensor memory fills scale factors from bytes
     if op.name == PARTITIONS_OP:
         return any(_is_scale(region.blocks[0].args[index]) for region in op.regions)
     views = [result for result in op.results if isinstance(result.type, MemDescType)]

@@ -27,7 +27,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.stock import REWRITES, UNKNOWN_OPS
+from tilewright.passes.ttg.stock import REWRITES, why_unsaid
 from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
 from tilewright.passes.ttg.stock.barriers import free_named_barriers, meet_before_arrivals
 from tilewright.passes.ttg.stock.clusters import is_remote, meet_in_clusters, reaches_out
@@ -63,11 +63,10 @@ class FinishForStockTriton(Pass):
         if self.meet_before_arrivals:
             meet_before_arrivals(module, rewriter)
         for op in walk(module):
-            reason = UNKNOWN_OPS.get(op.name)
-            if reason is not None or op.name.startswith("tlx."):
-                engine.error(op, f"stock Triton has no '{op.name}'", NO_WORDS).note(
-                    None, reason or "an earlier pass should have replaced it"
-                )
+            reason = why_unsaid(op)
+            if reason is not None:
+                message = f"stock Triton has no words for '{op.name}'"
+                engine.error(op, message, NO_WORDS).note(None, reason)
 
     def _reach_out(self, module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
         """What CTAs of a cluster say to each other; False if that cannot be said."""

@@ -244,9 +244,15 @@ def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
     edges = list(edges_of(op))
     if any(edge.operands for edge in edges):
         return _forwarded(edges, plan)
+    links = links_of(op)
+    have = {plan.layouts[link.source] for link in links}
     asked: dict[SSAValue, Attribute] = {}
-    for link in links_of(op):
-        found = link.backward(plan.layouts[link.target])
+    for link in links:
+        target, has = plan.layouts[link.target], plan.layouts[link.source]
+        # One layout may be spelled in several ways: what leads to the target is good as it is, if
+        # all operands are spelled alike.
+        is_good = len(have) == 1 and link.forward(has) == target
+        found = has if is_good else link.backward(target)
         if found is not None:
             asked.setdefault(link.source, found)
     return {(op, index): asked[v] for index, v in enumerate(op.operands) if v in asked}

@@ -28,7 +28,7 @@ TTGIR_PIPELINE: Final = (
     "convert-triton-to-tritongpu{{target=cuda:{capability} num-warps={num_warps} "
     "num-ctas={num_ctas}}},"
     "tlx-storage-alias-lowering{{placement=reindex record=false}},tlx-rewrite-local-alias,"
-    "insert-proxy-fences,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
+    "fence-wgmma-reads,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
     "assign-descriptor-layouts,finish-for-stock-triton{{meet-before-arrivals={meet} "
     "addresses={addresses}}},"
     "canonicalize,cse,dce"

@@ -46,13 +46,13 @@ def _tma_load(op: AsyncCopyOp, places: Places) -> None:
     box = [_known(extent) for extent in source.extents]
     bits = bit_width(element_type_of(op.src.type))
     piece = rows_to_columns * 8 // bits if rows_to_columns else min(box[-1], _MAX_BOX)
-    map = _tensor_map(op, source.buffer, (*box[:-1], piece), rows_to_columns)
+    map = tensor_map(op, source.buffer, (*box[:-1], piece), rows_to_columns)
     rows = 1
     for extent in box[:-1]:
         rows *= extent
     start = part.place(code, _starts(target))
     for number in range(box[-1] // piece):
-        coordinates = _moved(code, source.offsets, number * piece)
+        coordinates = moved(code, source.offsets, number * piece)
         place = combined(code, "+", start, number * rows * piece)
         code.add(
             TmaLoadOp(
@@ -75,7 +75,7 @@ def _known(extent: Mixed) -> int:
     return extent
 
 
-def _moved(code: Code, offsets: Sequence[Mixed], columns: int) -> list[SSAValue]:
+def moved(code: Code, offsets: Sequence[Mixed], columns: int) -> list[SSAValue]:
     """Where a piece begins that lies some columns further on."""
     *outer, last = offsets
     if columns:
@@ -87,7 +87,7 @@ def _moved(code: Code, offsets: Sequence[Mixed], columns: int) -> list[SSAValue]
     return [code.index(each) for each in (*outer, last)]
 
 
-def _tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int) -> SSAValue:
+def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int) -> SSAValue:
     """The map, made by the host before the kernel; one for each kind of tile."""
     from tilewright.dialects.tile import KernelOp
 

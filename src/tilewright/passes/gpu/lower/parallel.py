@@ -36,6 +36,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.places import Places
@@ -213,7 +214,7 @@ class _Writer:
     def _first_replica(self, code: Code) -> Code:
         """Only one of several threads with the same iteration writes to memory."""
         table = self.share.table
-        if table.replicas == 1 or not _writes_memory(self.loop):
+        if table.replicas == 1 or not (_writes_memory(self.loop) or _updates_reducer(self.loop)):
             return code
         replica = np.full((table.num_threads, 1), -1, dtype=np.int64)
         for number in range(table.replicas):
@@ -404,6 +405,17 @@ def _split(code: Code, number: Mixed, shape: tuple[int, ...]) -> list[Mixed]:
 
 def _is_end(op: Operation) -> bool:
     return op.name in ("scf.yield", "scf.condition", "tile.yield")
+
+
+def _updates_reducer(loop: ParallelOp) -> bool:
+    """Whether iterations add to a reducer: each of them once, whoever runs it."""
+    read = {id(op.memref) for op in loop.walk() if isinstance(op, LoadOp)}
+    return any(
+        isinstance(op, StoreOp)
+        and isinstance(base_of(op.memref).owner, ReducerAllocOp)
+        and id(op.memref) in read
+        for op in loop.walk()
+    )
 
 
 def _writes_memory(loop: ParallelOp) -> bool:

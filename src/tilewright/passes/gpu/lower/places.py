@@ -24,6 +24,7 @@ from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.tile.regions import RegionOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
@@ -113,16 +114,13 @@ class Places:
         for op in list(self.kernel.walk()):
             if isinstance(op, AllocOp):
                 self._alloc(op)
+            elif isinstance(op, ReducerAllocOp):
+                self._registers(op, op.result, op.buffer_name, op.attributes.get(nv_names.LAYOUT))
 
     def _alloc(self, op: AllocOp) -> None:
         element = element_type_of(op.result.type)
         if op.space is Space.FRAGMENT:
-            assert isinstance(op.layout, FragmentAttr), "layouts have been inferred"
-            table = Table.from_map(op.layout.data)
-            type = _flat_type(element, table.num_registers, Space.LOCAL)
-            new = AllocOp(type, name=op.buffer_name)
-            Code(op).add(new)
-            self.registers[op.result] = Registers(new.result, table)
+            self._registers(op, op.result, op.buffer_name, op.layout)
         elif op.space.is_shared:
             map = _shared_map(op)
             new = AllocOp(_flat_type(element, map.size, op.space), name=op.buffer_name)
@@ -130,6 +128,20 @@ class Places:
             align = ACCESS_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)
             self.shared[op.result] = SharedPart(new.result, 0, map)
+
+    def _registers(self, op: Operation, buffer: SSAValue, name: str, layout: object) -> None:
+        if layout is None and not any(True for _ in buffer.uses):
+            return  # nobody asked where it is
+        assert isinstance(layout, FragmentAttr), "layouts have been inferred"
+        table = Table.from_map(layout.data)
+        type = _flat_type(element_type_of(buffer.type), table.num_registers, Space.LOCAL)
+        new = AllocOp(type, name=name)
+        Code(op).add(new)
+        self.registers[buffer] = Registers(new.result, table)
+
+    def is_lowered(self, buffer: SSAValue) -> bool:
+        """Whether a shared buffer is one of those made here."""
+        return isinstance(buffer.owner, AllocOp) and buffer not in self.shared
 
     def thread(self, code: Code, threads: Threads) -> Mixed:
         """The number of the running thread among `threads`."""

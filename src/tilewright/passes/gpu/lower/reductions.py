@@ -32,6 +32,7 @@ from tilewright.dialects.nv import AllReduceOp
 from tilewright.dialects.tile import ReduceOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
+from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.parallel import counted
@@ -73,6 +74,32 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
         total = combine(outer, kind, before, total, op)
     outer.add(StoreOp(total, target.buffer, [result]))
     code.rewriter.erase(op)
+
+
+def lower_finalize(op: ReducerFinalizeOp, places: Places) -> None:
+    """The partial results of all threads that have an element become its value, in all of them."""
+    code = Code(op)
+    reducer = op.reducer.owner
+    assert isinstance(reducer, ReducerAllocOp)
+    registers = places.registers[op.reducer]
+    body, register = counted(code, registers.table.num_registers, names.UNROLL)
+    total = body.add(LoadOp(registers.buffer, [register])).results[0]
+    for threads, scale in _sharers(registers.table):
+        total = body.add(AllReduceOp(_ACROSS[reducer.op.data], total, threads, scale)).results[0]
+    body.add(StoreOp(total, registers.buffer, [register]))
+    code.rewriter.erase(op)
+
+
+def _sharers(table: Table) -> list[tuple[int, int]]:
+    """Digits of the thread number that tell the holders of an element apart."""
+    apart = table.holders - table.holders[..., :1]
+    line = apart.reshape(-1, table.replicas)
+    if (line != line[:1]).any():
+        raise NotALayout("elements of the reducer are held by differently spaced threads")
+    found = digits(line[0])
+    if found is None:
+        raise NotALayout("the threads that hold an element are not evenly apart")
+    return [(digit.radix, digit.weight) for digit in found if digit.radix > 1]
 
 
 Chooser = Callable[[Code, SSAValue, SSAValue, SSAValue], SSAValue]

@@ -49,6 +49,8 @@ class Witness:
     finding: Finding
     trips: int
     is_deadlock: bool = False
+    is_minor: bool = False
+    """Whether longer loops may show two accesses in its place."""
 
 
 @dataclass
@@ -69,7 +71,7 @@ def check_kernel(
     given: Mapping[Root, int],
     schedules: Sequence[Schedule] = SCHEDULES,
 ) -> Verdict:
-    """Follow a kernel with short loops first; the first count that shows something is the last."""
+    """Follow a kernel with short loops first, until two accesses or a deadlock are shown."""
     verdict = Verdict()
     reached: set[Operation] = set()
     for trips in trip_counts:
@@ -84,10 +86,14 @@ def check_kernel(
             verdict.unknown.update(run.unknown)
             verdict.unread = run.machine.checker.unread_copies()
             reached |= run.reached
-        if any(found):
-            verdict.witnesses = min((each for each in found if each), key=_plainness)
-            verdict.unread = []
-            return verdict
+        shown = min((each for each in found if each), key=_plainness, default=list[Witness]())
+        if shown:
+            verdict.witnesses = shown
+            if not all(each.is_minor for each in shown):
+                break
+    if verdict.witnesses:
+        verdict.unread = []
+        return verdict
     if verdict.unknown:
         verdict.unread = []  # the rest may well read them
     else:
@@ -95,12 +101,12 @@ def check_kernel(
     return verdict
 
 
-def _plainness(witnesses: list[Witness]) -> tuple[bool, bool]:
+def _plainness(witnesses: list[Witness]) -> tuple[bool, bool, bool]:
     """Of several schedules the one that tells most: a write against a read, and why."""
     finding = witnesses[0].finding
     first, second = finding.first, finding.second
     is_pair = first is not None and second is not None and first.deed != second.deed
-    return not is_pair, finding.kind == "race"
+    return witnesses[0].is_minor, not is_pair, finding.kind == "race"
 
 
 def _follow(run: Run, schedule: Schedule, verdict: Verdict) -> list[Witness]:
@@ -117,10 +123,11 @@ def _follow(run: Run, schedule: Schedule, verdict: Verdict) -> list[Witness]:
         verdict.unknown.setdefault(run.kernel.function, reason)
     except Misuse as wrong:
         misuse = wrong.finding
-    findings = checker.findings(is_certain=misuse is not None) or list(run.machine.direct.values())
-    if not findings and misuse is not None:
-        findings = [misuse]
-    found = [Witness(each, run.trips) for each in findings]
+    found = [Witness(each, run.trips) for each in checker.findings(misuse is not None)]
+    if not found:
+        found = [Witness(each, run.trips, is_minor=True) for each in run.machine.direct.values()]
+    if not found and misuse is not None:
+        found = [Witness(misuse, run.trips)]
     if not found and stuck is not None:
         found.append(Witness(stuck, run.trips, is_deadlock=True))
     return found

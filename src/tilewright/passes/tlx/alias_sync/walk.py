@@ -69,7 +69,6 @@ _ARITHMETIC: Mapping[str, str] = {
 _SAME = frozenset(
     (
         "arith.bitcast",
-        "arith.extsi",
         "arith.extui",
         "arith.index_cast",
         "arith.index_castui",
@@ -248,6 +247,14 @@ def _compare(walk: Walk, op: Operation) -> Number | None:
     return None if found is None else walk.run.numbers.make(name, *found)
 
 
+def _sign_extended(walk: Walk, op: Operation) -> Number | None:
+    """All ones, which is -1, of a true bit."""
+    found, type = walk.number(op.operands[0]), op.operands[0].type
+    if found is None or not isinstance(type, IntegerType) or type.width.data > 1:
+        return found
+    return walk.run.numbers.make("sub", 0, found)
+
+
 def _select(walk: Walk, op: Operation) -> Number | None:
     found = walk.operands(op)
     return None if found is None else walk.run.numbers.make("select", *found)
@@ -275,6 +282,7 @@ _NUMBERS: Mapping[str, Callable[[Walk, Operation], Number | None]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     "arith.constant": _constant,
     "arith.cmpi": _compare,
+    "arith.extsi": _sign_extended,
     "arith.select": _select,
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _programs,

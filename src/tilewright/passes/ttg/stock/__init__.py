@@ -7,6 +7,9 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
+from tilewright.dialects.tt import MakeTensorDescOp
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.ttg.stock import machine
@@ -48,3 +51,16 @@ UNKNOWN_OPS: Mapping[str, str] = {
     "ttng.fence": "its scope is not known",
 }
 """Ops without words in stock Triton, and why."""
+
+
+def why_unsaid(op: Operation) -> str | None:
+    """Why stock Triton cannot be told `op`; None if it can."""
+    if op.name.startswith("tlx."):
+        return "an earlier pass should have replaced it"
+    if isinstance(op, AsyncTMACopyGlobalToLocalOp) and op.multicast_targets is not None:
+        return "a copy to several CTAs has no counterpart where each is a program of its own"
+    if isinstance(op, AsyncCopyGlobalToLocalOp) and op.barrier is not None:
+        return "a bulk copy that reports to a barrier has no counterpart"
+    if isinstance(op, MakeTensorDescOp) and op.desc_ptr is not None:
+        return "its descriptors are in memory of their own; leave out the address"
+    return UNKNOWN_OPS.get(op.name)

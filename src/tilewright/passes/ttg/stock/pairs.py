@@ -80,8 +80,8 @@ def pair_up(module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
 
 
 def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
-    a, b = _operand(op.a, 1), _operand(op.b, 0)
-    word = _instruction_word(op, a, b)
+    a, b = matrix_operand(op.a.type, 1), matrix_operand(op.b.type, 0)
+    word = _word_of(op, a, b)
     if a is None or b is None or word is None:
         engine.error(
             op,
@@ -145,9 +145,8 @@ def _commit(op: Operation, barrier: SSAValue, pred: SSAValue | None, rewriter: R
 # -- descriptors ---------------------------------------------------------------------------------
 
 
-def _operand(value: SSAValue, depth_dim: int) -> Operand | None:
-    """The descriptor of an operand whose dimension `depth_dim` is K."""
-    type = value.type
+def matrix_operand(type: Attribute, depth_dim: int) -> Operand | None:
+    """The descriptor of a buffer of `type` whose dimension `depth_dim` is K."""
     if not isinstance(type, MemDescType) or type.rank != 2:
         return None
     layout = unwrapped(type.encoding)
@@ -180,8 +179,8 @@ def _operand(value: SSAValue, depth_dim: int) -> Operand | None:
     return Operand(stride | version | swizzle_code, leading << 16, steps, is_transposed)
 
 
-def _instruction_word(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | None:
-    """The instruction descriptor: types, orientation and shape (PTX ISA, "tcgen05 kind::f16")."""
+def _word_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | None:
+    """The instruction descriptor of a product; None if the shapes or types do not suit."""
     left, right, out = op.a.type, op.b.type, op.d.type
     if a is None or b is None or not isinstance(left, MemDescType):
         return None
@@ -195,6 +194,11 @@ def _instruction_word(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> 
         return None
     if not isinstance(out.element_type, Float32Type):
         return None
+    return instruction_word(kind, a, b, 2 * rows, columns)
+
+
+def instruction_word(kind: int, a: Operand, b: Operand, rows: int, columns: int) -> int:
+    """Types, orientation and shape of a product into f32 (PTX ISA, "tcgen05 kind::f16")."""
     word = 1 << 4 | kind << 7 | kind << 10
     word |= int(a.is_transposed) << 15 | int(b.is_transposed) << 16
-    return word | columns // 8 << 17 | 2 * rows // 16 << 24
+    return word | columns // 8 << 17 | rows // 16 << 24

@@ -24,12 +24,11 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.layouts.encodings import default_nvmma_shared
 from tilewright.passes.ttg.apply_layouts import update_signature
 from tilewright.passes.ttg.layout_links import edges_of
 
 TWO_LAYOUTS = "TW2041"
-
-_SWIZZLES = (128, 64, 32)
 
 
 @dataclass(frozen=True)
@@ -56,17 +55,11 @@ class AssignDescriptorLayouts(Pass):
 
 def default_layout(type: TensorDescType) -> NvmmaSharedEncoding:
     """The layout with the widest swizzle that rows of a block fill."""
-    width = bit_width(type.element_type)
-    row_bytes = type.shape[-1] * width // 8
-    rows = 1
-    for extent in type.shape[:-1]:
-        rows *= extent
-    fits = [size for size in _SWIZZLES if row_bytes >= size and row_bytes % size == 0]
-    swizzle = fits[0] if fits and rows >= 8 else 0
+    found = default_nvmma_shared(type.shape, bit_width(type.element_type))
     return NvmmaSharedEncoding(
-        swizzling_byte_width=swizzle,
+        swizzling_byte_width=found.swizzle_bytes,
         transposed=False,
-        element_bit_width=width,
+        element_bit_width=found.element_bits,
         tensor_rank=len(type.shape),
     )
 

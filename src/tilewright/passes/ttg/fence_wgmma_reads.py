@@ -5,7 +5,8 @@ proxy*). What threads wrote, by a store or by ``cp.async``, they see only behind
 ``ttng.fence_async_shared``. Releases of Triton place that fence themselves in some cases, and
 which ones changes; here it is placed wherever a matrix instruction reads a buffer that its own task
 writes through registers or by ``cp.async``, once for instructions in a row. A task that writes for
-another one has to fence before it signals, which is the author's to say.
+another one has to fence before it signals, which is the author's to say; so has one that hands a
+buffer from its own stores to its own copies. A store with such a fence behind it needs no other.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
-class InsertProxyFences(Pass):
+class FenceWgmmaReads(Pass):
     """Fence in front of matrix instructions that read what their task wrote."""
 
-    name = "insert-proxy-fences"
+    name = "fence-wgmma-reads"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         written: set[tuple[SSAValue, Region | None]] = set()
         products: list[WarpGroupDotOp] = []
         for op in walk(module):
-            if isinstance(op, LocalStoreOp):
+            if isinstance(op, LocalStoreOp) and not _is_fenced_behind(op):
                 written.add((root_buffer(op.dst), task_of(op)))
             elif isinstance(op, AsyncCopyGlobalToLocalOp):
                 written.add((root_buffer(op.result), task_of(op)))
@@ -64,6 +65,18 @@ def _is_fenced(op: Operation) -> bool:
         if before.get_trait(Pure) is None:
             return False
         before = before.prev_op
+    return False
+
+
+def _is_fenced_behind(op: Operation) -> bool:
+    """Whether the author fences what `op` stores, and perhaps more stores, at once."""
+    behind = op.next_op
+    while behind is not None:
+        if isinstance(behind, FenceAsyncSharedOp):
+            return True
+        if behind.get_trait(Pure) is None and not isinstance(behind, LocalStoreOp):
+            return False
+        behind = behind.next_op
     return False
 
 

@@ -1,0 +1,48 @@
+"""`choose-engines`: which copies the copy engine does instead of threads.
+
+A copy of a whole buffer from shared to global memory goes through TMA where the GPU has it: one
+thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
+engine. What keeps a copy from it is said in a remark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from tilewright.analysis.copy_choice import BulkCopy, bulk_store
+from tilewright.dialects.tile import CopyOp, Space, space_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.expand_copies import BY_ENGINE
+
+_HOPPER = 90
+
+
+@dataclass(frozen=True)
+class ChooseEngines(Pass):
+    """Mark copies that the copy engine does."""
+
+    name = "choose-engines"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in module.walk():
+            if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
+                continue
+            found = bulk_store(op)
+            if isinstance(found, BulkCopy):
+                op.attributes[BY_ENGINE] = StringAttr("tma")
+            else:
+                engine.remark(op, f"threads store the tile, not the copy engine: {found}", "TW3002")
+
+
+def _is_store(op: CopyOp) -> bool:
+    source = space_of(op.src.type)
+    return (
+        space_of(op.dst.type) is Space.GLOBAL
+        and source is not None
+        and source.is_shared
+        and op.parent_op() is not None
+    )

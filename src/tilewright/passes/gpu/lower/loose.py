@@ -1,0 +1,41 @@
+"""Accesses to shared memory outside of parallel loops: what an author wrote for single threads."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import AtomicOp, space_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.tile.code import Code
+
+
+def lower_loose(op: LoadOp | StoreOp | AtomicOp, places: Places) -> None:
+    """Address the element where the layout of its buffer has it."""
+    buffer = op.dst if isinstance(op, AtomicOp) else op.memref
+    space = space_of(buffer.type)
+    if space is None or not space.is_shared or places.is_lowered(buffer):
+        return
+    code = Code(op)
+    part = places.shared_part(code, buffer)
+    indices: list[Mixed] = list(op.indices)
+    place = code.index(part.place(code, indices))
+    new: Operation
+    if isinstance(op, LoadOp):
+        new = LoadOp(part.buffer, [place])
+    elif isinstance(op, StoreOp):
+        new = StoreOp(op.value, part.buffer, [place])
+    else:
+        new = AtomicOp(
+            op.kind.data,
+            part.buffer,
+            [place],
+            op.value,
+            return_previous=op.previous is not None,
+            memory_order=op.memory_order.data if op.memory_order is not None else None,
+        )
+    code.add(new)
+    for old, result in zip(op.results, new.results, strict=True):
+        result.name_hint = old.name_hint
+    code.rewriter.replace_op(op, [], list(new.results))

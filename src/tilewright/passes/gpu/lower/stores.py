@@ -1,0 +1,44 @@
+"""Tiles that the copy engine stores.
+
+One thread starts the copies of a tile and waits until shared memory has been read, so that whoever
+meets it afterwards may write there again. That all threads have written before, and a fence for
+the engine, comes with `insert-thread-syncs`.
+"""
+
+from __future__ import annotations
+
+from tilewright.dialects.nv import TmaStoreCommitOp, TmaStoreOp, TmaStoreWaitOp
+from tilewright.dialects.tile import CopyOp
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.passes.gpu.expand_copies import part_of
+from tilewright.passes.gpu.lower.copies import leader, moved, tensor_map
+from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.parallel import opened
+from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.tile.code import Code
+
+_MAX_BOX = 256
+
+
+def lower_tma_store(op: CopyOp, places: Places) -> None:
+    """Replace a copy by the engine's copies of its pieces."""
+    source, target = part_of(op.src), part_of(op.dst)
+    code = opened(Code(op), leader(Code(op), places, op))
+    part = places.shared_part(code, source.buffer)
+    box = [extent for extent in target.extents if isinstance(extent, int)]
+    bits = bit_width(element_type_of(op.src.type))
+    swizzle = part.map.swizzle
+    piece = swizzle * 8 // bits if swizzle else min(box[-1], _MAX_BOX)
+    map = tensor_map(op, target.buffer, (*box[:-1], piece), swizzle)
+    rows = 1
+    for extent in box[:-1]:
+        rows *= extent
+    start: Mixed = part.place(code, list(source.offsets))
+    for number in range(box[-1] // piece):
+        place = code.index(combined(code, "+", start, number * rows * piece))
+        coordinates = moved(code, target.offsets, number * piece)
+        code.add(TmaStoreOp((part.buffer, place), map, coordinates))
+    code.add(TmaStoreCommitOp())
+    code.add(TmaStoreWaitOp(0, read=True))
+    Code(op).rewriter.erase(op)

@@ -1,0 +1,176 @@
+"""Memory barriers, barriers of threads, fences, and waits for groups.
+
+A barrier is known by its bytes: whoever has a view of them means the same barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
+from tilewright.analysis.alias_sync.machine import Barrier, Gate, GroupKind, Misuse, Steps
+from tilewright.analysis.ordering import TITLES, Cause, Finding, Remark
+from tilewright.dialects.ttng.barriers import (
+    ArriveBarrierOp,
+    AsyncCopyMbarrierArriveOp,
+    BarrierExpectOp,
+    InitBarrierOp,
+    InvalBarrierOp,
+    WaitBarrierOp,
+)
+from tilewright.dialects.ttng.cluster import FenceOp
+from tilewright.passes.tlx.alias_sync.kernel import NotAnalysed
+from tilewright.passes.tlx.alias_sync.views import View
+from tilewright.passes.tlx.alias_sync.walk import Rule, Walk
+
+_NAMED = 16
+"""Hardware barriers of a CTA (PTX ISA, `barrier`)."""
+
+
+def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
+    found = walk.run.machine.barriers.get(view.key)
+    if found is None:
+        place = walk.place(op)
+        fix = Remark("make it before the tasks start", place)
+        missing = f"{view.name} is no barrier yet"
+        cause = Cause("init", missing, fix, view.owner)
+        message = f"{TITLES['init']}: {walk.task.name} uses {view.name}"
+        raise Misuse(Finding(message, place, cause))
+    return found
+
+
+def _init(walk: Walk, op: Operation) -> None:
+    assert isinstance(op, InitBarrierOp)
+    view = walk.view(op, op.alloc)
+    made = Barrier(view.key, view.name, view.owner, op.count.value.data)
+    walk.run.machine.init(walk.task, made, walk.place(op))
+
+
+def _inval(walk: Walk, op: Operation) -> None:
+    assert isinstance(op, InvalBarrierOp)
+    walk.run.machine.barriers.pop(walk.view(op, op.alloc).key, None)
+
+
+def _expect(walk: Walk, op: Operation) -> Steps:
+    assert isinstance(op, BarrierExpectOp)
+    yield None
+    if walk.holds(op, op.pred):
+        barrier = barrier_of(walk, op, walk.view(op, op.alloc))
+        walk.run.machine.expect(walk.task, barrier, op.size.value.data, walk.place(op))
+
+
+def _arrive(walk: Walk, op: Operation) -> Steps:
+    assert isinstance(op, ArriveBarrierOp)
+    if op.is_multicast:
+        raise NotAnalysed(op, "an arrival at several CTAs at once is not modelled")
+    yield None
+    if walk.holds(op, op.pred):
+        barrier = barrier_of(walk, op, walk.view(op, op.alloc))
+        times = op.count.value.data * (1 if op.per_thread is None else walk.task.threads)
+        walk.run.machine.arrive(walk.task.strand, barrier, times, walk.place(op))
+
+
+def _wait(walk: Walk, op: Operation) -> Steps:
+    assert isinstance(op, WaitBarrierOp)
+    if not walk.holds(op, op.pred):
+        return
+    barrier = barrier_of(walk, op, walk.view(op, op.alloc))
+    parity = walk.decided(op, op.phase, "the phase of a wait") & 1
+    yield from walk.run.machine.wait(walk.task, barrier, parity, walk.place(op))
+
+
+def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
+    """Threads arrive once the copies that they issued so far are done."""
+    assert isinstance(op, AsyncCopyMbarrierArriveOp)
+    yield None
+    barrier, task = barrier_of(walk, op, walk.view(op, op.barrier)), walk.task
+    if op.no_increment is None:
+        barrier.arrived -= task.threads
+    walk.run.machine.issue(
+        task,
+        f"the arrival on {barrier.name}",
+        f"cp.async of CTA {walk.rank}",
+        walk.place(op),
+        (),
+        arrives=[(barrier, task.threads)],
+        after=tuple(task.copies),
+    )
+
+
+# Barriers of threads, fences.
+
+
+def _gate(walk: Walk, op: Operation) -> tuple[Gate, int]:
+    number = walk.decided(op, op.operands[0], "the number of a barrier")
+    threads = walk.decided(op, op.operands[1], "the number of threads")
+    if not 0 <= number < _NAMED:
+        raise NotAnalysed(op, f"there is no barrier {number}: numbers go to {_NAMED - 1}")
+    gates = walk.run.machine.gates
+    return gates.setdefault((walk.rank, number), Gate(f"barrier {number}")), threads
+
+
+def _come(walk: Walk, op: Operation, gate: Gate, threads: int) -> int:
+    return walk.run.machine.come(walk.task, gate, threads, walk.place(op))
+
+
+def _named_arrive(walk: Walk, op: Operation) -> Steps:
+    yield None
+    _come(walk, op, *_gate(walk, op))
+
+
+def _named_wait(walk: Walk, op: Operation) -> Steps:
+    yield None
+    gate, threads = _gate(walk, op)
+    generation = _come(walk, op, gate, threads)
+    yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
+
+
+def _cluster_gate(walk: Walk) -> tuple[Gate, int]:
+    gate = walk.run.machine.gates.setdefault("cluster", Gate("the cluster's barrier"))
+    return gate, walk.task.threads * walk.run.kernel.cluster_size
+
+
+def _cluster_arrive(walk: Walk, op: Operation) -> Steps:
+    yield None
+    walk.run.met[walk.rank] = _come(walk, op, *_cluster_gate(walk))
+
+
+def _cluster_wait(walk: Walk, op: Operation) -> Steps:
+    gate, _ = _cluster_gate(walk)
+    generation = walk.run.met.get(walk.rank)
+    if generation is None:
+        raise NotAnalysed(op, "a wait for the cluster without an arrival")
+    yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
+
+
+def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
+    yield from _cluster_arrive(walk, op)
+    yield from _cluster_wait(walk, op)
+
+
+def _fence(walk: Walk, op: Operation) -> None:
+    kind = op.scope.data if isinstance(op, FenceOp) else op.name
+    if "async_shared" in kind:
+        walk.run.machine.checker.fence(walk.task.strand)
+
+
+def wait_groups(walk: Walk, op: Operation, kind: GroupKind, leave: int) -> Steps:
+    yield from walk.run.machine.wait_groups(walk.task, kind, leave, walk.place(op))
+
+
+RULES: Mapping[str, Rule] = {
+    "ttng.init_barrier": _init,
+    "ttng.inval_barrier": _inval,
+    "ttng.barrier_expect": _expect,
+    "ttng.arrive_barrier": _arrive,
+    "ttng.wait_barrier": _wait,
+    "ttng.async_copy_mbarrier_arrive": _arrive_when_copied,
+    "ttng.arrive_barrier_named": _named_arrive,
+    "ttng.wait_barrier_named": _named_wait,
+    "ttng.cluster_arrive": _cluster_arrive,
+    "ttng.cluster_wait": _cluster_wait,
+    "ttng.cluster_barrier": _cluster_barrier,
+    "ttng.fence": _fence,
+    "ttng.fence_async_shared": _fence,
+}
