@@ -27,7 +27,6 @@ from tilewright.dialects.arith import (
     AddiOp,
     CmpiOp,
     ConstantOp,
-    ConstantValue,
     DivuiOp,
     MinuiOp,
     MuliOp,
@@ -81,7 +80,7 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
     for value in constants:
         constant = _constant(value)
         assert constant is not None
-        replacements[value] = code.add(ConstantOp(constant)).results[0]
+        replacements[value] = code.add(constant.clone()).results[0]
     indices = _block_indices(code, kernel, launch)
     for argument, index in zip(body.args, indices, strict=True):
         index.name_hint = argument.name_hint
@@ -111,9 +110,8 @@ def _function_type(passed: list[SSAValue]) -> tuple[list[Attribute], list[Attrib
     return [value.type for value in passed], []
 
 
-def _constant(value: SSAValue) -> ConstantValue | None:
-    owner = value.owner
-    return owner.value if isinstance(owner, ConstantOp) else None
+def _constant(value: SSAValue) -> ConstantOp | None:
+    return value.owner if isinstance(value.owner, ConstantOp) else None
 
 
 def _hoist_extents(kernel: KernelOp) -> None:
@@ -123,7 +121,7 @@ def _hoist_extents(kernel: KernelOp) -> None:
             code = Code(kernel)
             constant = op.index.owner
             assert isinstance(constant, ConstantOp)
-            axis = code.add(ConstantOp(constant.value)).results[0]
+            axis = code.add(constant.clone()).results[0]
             copy = DimOp(op.source, axis)
             code.add(copy)
             copy.result.name_hint = op.result.name_hint or "extent"

@@ -3,8 +3,8 @@
 Buffers that are never needed at the same time may share bytes (`specs/passes.md` H3); the planner
 of `memory.planner` finds the places, and its independent checker goes over them. Time is the order
 of the ops at the top of the kernel, and of its consumers where it has roles: a buffer is needed
-from the first of them that touches it to the last. What two roles touch is needed from the beginning, as
-the one that fills it runs ahead. Barriers lie outside of any sharing.
+from the first of them that touches it to the last. What two roles touch is needed from the
+beginning, as the one that fills it runs ahead. Barriers lie outside of any sharing.
 """
 
 from __future__ import annotations
