@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-GPU = "later: lowering to threads (GPU half)"
+GPU = "later"
 TENSTORRENT = "later: the Tenstorrent target"
 
 
@@ -53,17 +53,17 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "LayoutReducer",
         ("check-reducers",),
         ("dialects/tile/reducers.py",),
-        f"the rules of epochs; {GPU}, as a constraint of `infer_layouts`",
+        "the rules of epochs",
     ),
-    _later("LayoutInference", GPU, "infer_layouts"),
+    Entry("LayoutInference", ("infer-layouts",), ("analysis/layout_inference/",)),
     Entry(
         "LowerTileOp",
-        files=("analysis/copy_choice.py",),
-        note=f"{GPU}, as `lower_tile_ops`; which copies can be bulk copies is decided already",
+        ("choose-engines", "expand-copies", "lower-tile-ops"),
+        ("analysis/copy_choice.py", "passes/gpu/lower/"),
     ),
     _later("LowerL2Persistent", GPU, "lower_l2_policy"),
-    _later("LegalizeVectorizedLoop", GPU, "vectorize_loops"),
-    _later("LegalizeSafeMemoryAccess", GPU, "guard_memory_accesses"),
+    Entry("LegalizeVectorizedLoop", ("vectorize-loops",)),
+    Entry("LegalizeSafeMemoryAccess", ("guard-memory-accesses",)),
     Entry(
         "LoopVectorizeDynamic",
         note="void as a pass: `vectorize_loops` asks the analysis whether extents are multiples",
@@ -71,8 +71,8 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     # GPU: barriers and tensor memory.
     Entry(
         "LowerSharedBarrier",
-        files=("dialects/nv/barriers.py",),
-        note=f"{GPU}, as `lower_barriers`; barriers and their arrive counts are ops already",
+        ("lower-barriers",),
+        ("dialects/nv/barriers.py",),
     ),
     _later("LowerSharedTmem", GPU, "lower_tmem"),
     # GPU: scheduling.
@@ -89,24 +89,35 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("specialize-warps", "check-barriers"),
         note="void: a copy is made together with its barrier, and the bytes are proved",
     ),
-    _later("AnnotateWarpGroupRegAlloc", GPU, "set_warp_registers"),
+    Entry("AnnotateWarpGroupRegAlloc", ("set-warp-registers",)),
     Entry("PipelinePlanning", ("plan-pipeline",), ("analysis/pipelining/",)),
     Entry("InjectSoftwarePipeline", ("expand-pipeline", "check-pipeline", "check-barriers")),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
-    _later("MergeIfStmt", GPU, "merge_guards"),
-    _later("RewriteWgmmaSync", GPU, "sink_wgmma_waits"),
-    _later("InjectFenceProxy", GPU, "insert_proxy_fences"),
-    _later("PlanAndUpdateBufferAllocationLocation", GPU, "place_allocations"),
+    Entry("MergeIfStmt", ("merge-guards",)),
+    Entry("RewriteWgmmaSync", ("sink-wgmma-waits",)),
+    Entry(
+        "InjectFenceProxy",
+        ("insert-thread-syncs",),
+        note="a fence comes with the barrier that it needs",
+    ),
+    Entry(
+        "PlanAndUpdateBufferAllocationLocation",
+        note="void: shared buffers are placed by their lifetimes, registers by the assembler",
+    ),
     # Common optimisations.
     _later("NarrowDataType", GPU, "choose_index_width"),
-    _later("FlattenBuffer", GPU, "flatten_memrefs"),
+    Entry("FlattenBuffer", ("flatten-memrefs",)),
     _later("ConfigIndexBitwidth", GPU, "choose_index_width"),
-    _later("VectorizeLoop", GPU, "vectorize_loops"),
-    _later("StorageRewrite", GPU, "promote_cells"),
+    Entry("VectorizeLoop", ("vectorize-loops",)),
+    Entry(
+        "StorageRewrite",
+        note="void: register arrays are indexed by constants once loops are unrolled, and the CUDA "
+        "compiler makes registers of them",
+    ),
     Entry(
         "UnrollLoop",
         ("expand-explicit-unroll",),
-        note=f"loops marked explicit; the others {GPU}, as `unroll_loops`",
+        note="loops marked explicit; the others carry a pragma in the source",
     ),
     Entry(
         "RenormalizeSplitPattern",
@@ -119,26 +130,31 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         note="void: what must not be computed is in a branch of `scf.if` from the start",
     ),
     _later("HoistIfThenElse", GPU, "unswitch_loops"),
-    _later("VerifyMemory", GPU, "verify_device_ir"),
+    Entry("VerifyMemory", ("verify-device-ir",)),
     Entry("AnnotateEntryFunc", note="void: the front end marks the entry (`tile.entry`)"),
     # Tensor cores and threads.
     Entry("InferFragment", note="void: fragments have a type and a layout of their own"),
-    _later("LowerThreadAllreduce", GPU, "lower_thread_reductions"),
-    _later("LowerHopperIntrin", GPU, "lower_tensormaps"),
-    _later("ThreadSync", GPU, "insert_thread_syncs"),
+    Entry("LowerThreadAllreduce", ("lower-thread-reductions",)),
+    Entry(
+        "LowerHopperIntrin",
+        ("lower-tile-ops", "lower-barriers"),
+        ("targets/cuda/host.py",),
+        note="maps are made by the host, one for each kind of tile",
+    ),
+    Entry("ThreadSync", ("insert-thread-syncs",)),
     # Host and device.
     Entry("AnnotateDeviceRegions", note="void: `tile.kernel` is the region of the device"),
-    _later("SplitHostDevice", GPU, "outline_kernels"),
+    Entry("SplitHostDevice", ("outline-kernels",)),
     Entry(
         "MergeSharedMemoryAllocations",
-        ("merge-shared-memory", "plan-storage-alias"),
+        ("merge-shared-memory", "plan-storage-alias", "place-shared-memory"),
         ("memory/planner/",),
-        f"for the pointer level, and for storage that the author shares; for tiles {GPU}",
+        "for the pointer level, for storage that the author shares, and for kernels of tiles",
     ),
     Entry(
         "InjectPTXAsyncCopy",
-        ("expand-pipeline",),
-        note=f"copies are asynchronous when scheduled; their instructions {GPU}",
+        ("expand-pipeline", "lower-tile-ops"),
+        note="copies are asynchronous when scheduled",
     ),
     Entry(
         "MakePackedAPI",
@@ -149,8 +165,8 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("PersistThreadblock", note=f"{GPU}: derived when a kernel is launched"),
     # Code generation.
     Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
-    _later("LowerIntrin", GPU, "a table of intrinsics"),
-    _later("tilelang_cuda", GPU, "emit_cuda"),
+    Entry("LowerIntrin", files=("targets/cuda/emit/scalars.py",)),
+    Entry("tilelang_cuda", files=("targets/cuda/emit/", "targets/cuda/header/")),
     _later("tilelang_hip", GPU, "emit_hip"),
     # Tenstorrent.
     _later("apply_tt_defaults", TENSTORRENT, "apply_tt_defaults"),

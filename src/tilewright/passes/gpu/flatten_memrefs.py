@@ -27,6 +27,7 @@ from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, MoveOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -60,6 +61,10 @@ class FlattenMemrefs(Pass):
                 )
             elif isinstance(op, (MoveOp, AsyncMoveOp)):
                 new = _move(op, flat)
+            elif isinstance(op, PtrOfOp) and _is_deep(op.base):
+                place = _place(Code(op), op.base, op.indices)
+                base = _flat(op.base, flat, op)
+                new = PtrOfOp(base, [place], mode=op.mode.data, extent=op.extent)
             else:
                 continue
             code = Code(op)

@@ -34,6 +34,7 @@ from tilewright.dialects.tile import KernelOp, ReduceOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
@@ -95,7 +96,8 @@ def _across(op: ReduceOp, extents: Sequence[int]) -> None:
     scale = prod(extents[:axis])
     for point in product(*(range(size) for size in shape_of(op.src.type))):
         indices = [code.index(each) for each in point]
-        value = code.add(LoadOp(op.src, indices)).results[0]
+        loaded = code.add(LoadOp(op.src, indices)).results[0]
+        value = converted(code, loaded, element_type_of(op.dst.type))
         if threads > 1:
             value = code.add(AllReduceOp(kind, value, threads, scale)).results[0]
         if not op.clear:

@@ -32,6 +32,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
+from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -65,7 +66,7 @@ class LowerTileOps(Pass):
                     )
                     return
             for op in list(kernel.walk()):
-                if isinstance(op, (LoadOp, StoreOp, AtomicOp)):
+                if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
                     lower_loose(op, places)
             _clean_up(kernel)
 

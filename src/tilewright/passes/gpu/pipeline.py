@@ -13,6 +13,7 @@ from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.choose_engines import ChooseEngines
+from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
@@ -23,10 +24,12 @@ from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
 from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
+from tilewright.passes.gpu.merge_guards import MergeGuards
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
+from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
@@ -59,10 +62,13 @@ class GpuPipeline(Pass):
     roles: bool = True
     """Whether extra warps may issue the copies of pipelined loops."""
 
+    index_bits: int | None = None
+    """How wide indices are; None to choose by the extents of tensors."""
+
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         return [
-            *FrontHalf(target=self.target, roles=self.roles).passes(),
+            *FrontHalf(target=self.target, roles=self.roles, check_each=False).passes(),
             LowerPersistent(),
             FlattenThreads(),
             HoistViews(),
@@ -82,13 +88,16 @@ class GpuPipeline(Pass):
             Canonicalize(),
             Cse(),
             OutlineKernels(),
+            ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(),
             InsertThreadSyncs(),
             SetWarpRegisters(),
             DropAssumes(),
             Canonicalize(),
             Cse(),
+            MergeGuards(),
             Dce(),
+            VerifyDeviceIr(),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:

@@ -57,6 +57,8 @@ class FrontHalf(Pass):
     """Prove that expanded loops compute what the serial ones do."""
     roles: bool = True
     """Let extra warps issue the copies of pipelined loops, where the target can."""
+    check_each: bool = True
+    """Prove barriers after the split into roles as well as at the end."""
     async_copies: bool = True
     """Copy while the threads go on, in loops without roles."""
 
@@ -85,7 +87,8 @@ class FrontHalf(Pass):
         yield ExpandExplicitUnroll()
         if self.roles:
             yield SpecializeWarps()
-            yield CheckBarriers()
+            if self.check_each:
+                yield CheckBarriers()
         has_async_copies = self.async_copies and not self.target.startswith("hip")
         yield PlanPipeline(async_copies=has_async_copies)
         if self.check_pipelines:

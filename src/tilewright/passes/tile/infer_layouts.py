@@ -11,17 +11,22 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
+from tilewright.analysis.layout_inference.check import check
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.solver import Solver, kernels
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.tile.stage_fragments import stage
+
+_MOST_STAGED = 16
+"""Loops of a kernel that may be led through shared memory."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,31 @@ class InferLayouts(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            plan = Solver(kernel, engine, arch_of(kernel), self.wgmma).solve()
+            plan = self._solved(kernel, engine)
             if plan is None:
+                return
+            problem = check(kernel, plan)
+            if problem is not None:
+                engine.error(kernel, f"the layouts are wrong: {problem}", "TW9020")
                 return
             try:
                 apply(plan)
             except NotALayout as error:
                 engine.error(kernel, f"a layout cannot be written as a formula: {error}", "TW2022")
                 return
+
+    def _solved(self, kernel: KernelOp, engine: DiagnosticEngine) -> LayoutPlan | None:
+        """A plan; fragments that loops want in other threads go through shared memory."""
+        for _ in range(_MOST_STAGED):
+            # Findings of an attempt that is given up are nobody's business.
+            attempt = Solver(
+                kernel, DiagnosticEngine(sources=engine.sources), arch_of(kernel), self.wgmma
+            )
+            if attempt.solve() is not None or attempt.clash is None:
+                break
+            if not stage(*attempt.clash, engine):
+                break
+        return Solver(kernel, engine, arch_of(kernel), self.wgmma).solve()
 
 
 def apply(plan: LayoutPlan) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -62,9 +63,9 @@ class LayoutPlan:
         return "\n".join(lines)
 
 
-def plan_layouts(module: ModuleOp, facts: AxisFacts | None = None) -> LayoutPlan:
+def plan_layouts(module: ModuleOp) -> LayoutPlan:
     """Decide on all tensors of `module`."""
-    return _Planner(module, facts or solve_axis_info(module)).plan()
+    return _Planner(module).plan()
 
 
 @dataclass
@@ -80,9 +81,9 @@ class _Links:
 
 
 class _Planner:
-    def __init__(self, module: ModuleOp, facts: AxisFacts) -> None:
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
         self._ops = [op for op in walk(module) if op is not module]
-        self._facts = facts
         self._links = _Links()
         self._merged: dict[SSAValue, list[SSAValue]] = {}
         self._layouts: dict[SSAValue, Attribute] = {}
@@ -129,6 +130,11 @@ class _Planner:
             for region in op.regions:
                 for block in region.blocks:
                     yield from (arg for arg in block.args if is_tensor(arg.type))
+
+    @cached_property
+    def _facts(self) -> AxisFacts:
+        """What is known of addresses, for which many kernels have no use."""
+        return solve_axis_info(self._module)
 
     # -- seeds -----------------------------------------------------------------------------------
 

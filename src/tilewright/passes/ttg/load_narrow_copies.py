@@ -4,14 +4,14 @@
 that share one mask. Where less is proved (an odd stride, a mask that may end anywhere), the copy
 becomes a load and a store to shared memory. The groups that the author commits and waits for then
 wait for nothing, which is right: the data is there already, only later than it could be. A remark
-says what was not proved.
+says what was not proved. Copies that stay say how much was.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
 from tilewright.dialects.tt import LoadOp
@@ -53,7 +53,11 @@ class LoadNarrowCopies(Pass):
         rewriter = Rewriter()
         for op in copies:
             size = copied_bytes(op, facts)
-            if size < MIN_COPY_BYTES and _forget_token(op):
+            if size >= MIN_COPY_BYTES:
+                # Triton may not find the proof again; it takes this word for it.
+                run = size // element_bytes(op.src)
+                op.properties["contiguity"] = IntegerAttr(run, i32)
+            elif _forget_token(op):
                 _through_registers(op, rewriter)
                 engine.remark(
                     op,

@@ -7,13 +7,17 @@ from xdsl.ir import Operation
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AtomicOp, space_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.passes.gpu.lower.places import Places
 from tilewright.passes.tile.code import Code
 
 
-def lower_loose(op: LoadOp | StoreOp | AtomicOp, places: Places) -> None:
+def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, places: Places) -> None:
     """Address the element where the layout of its buffer has it."""
-    buffer = op.dst if isinstance(op, AtomicOp) else op.memref
+    if isinstance(op, PtrOfOp):
+        buffer = op.base
+    else:
+        buffer = op.dst if isinstance(op, AtomicOp) else op.memref
     space = space_of(buffer.type)
     if space is None or not space.is_shared or places.is_lowered(buffer):
         return
@@ -24,6 +28,8 @@ def lower_loose(op: LoadOp | StoreOp | AtomicOp, places: Places) -> None:
     new: Operation
     if isinstance(op, LoadOp):
         new = LoadOp(part.buffer, [place])
+    elif isinstance(op, PtrOfOp):
+        new = PtrOfOp(part.buffer, [place], mode=op.mode.data, extent=op.extent)
     elif isinstance(op, StoreOp):
         new = StoreOp(op.value, part.buffer, [place])
     else:

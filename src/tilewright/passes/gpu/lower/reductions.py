@@ -34,6 +34,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.parallel import counted
 from tilewright.passes.gpu.lower.places import Places
@@ -58,12 +59,13 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
     kind = op.kind.data
     parts = _parts(source.table, target.table, op.axis)
     outer, result = counted(code, parts.shape[0], names.UNROLL)
-    element = element_type_of(source.buffer.type)
+    element = element_type_of(target.buffer.type)
     total = identity(outer, kind, element)
     exists = _existence(source.table, places, outer, op)
     for register in range(parts.shape[1]):
         index = _register(outer, parts[:, register], result)
         loaded = outer.add(LoadOp(source.buffer, [index])).results[0]
+        loaded = converted(outer, loaded, element)
         if exists is not None:
             loaded = exists(outer, index, loaded, identity(outer, kind, element))
         total = combine(outer, kind, total, _prepared(outer, kind, loaded), op)

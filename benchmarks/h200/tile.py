@@ -1,0 +1,126 @@
+"""`T` kernels through our own code generator: products, attention, and what memory limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from benchmarks.h200 import attention as attention_shapes
+from benchmarks.h200 import gemm as gemm_shapes
+from benchmarks.h200 import tile_kernels
+from benchmarks.h200.measure import Candidate, Row, check, measure
+
+OURS = "ours (T)"
+ERROR = 4e-3
+FP8_ERROR = 4e-2
+ROWS, COLUMNS = 65536, 8192
+"""1 GiB of 16-bit elements."""
+
+
+def products(rounds: int) -> list[Row]:
+    """fp16 and bf16, beside cuBLAS."""
+    rows: list[Row] = []
+    for name, dtype in gemm_shapes.DTYPES.items():
+        spelled = {"fp16": "float16", "bf16": "bfloat16"}[name]
+        for m, n, k in gemm_shapes.SHAPES:
+            a = torch.randn(m, k, device="cuda", dtype=dtype)
+            b = torch.randn(k, n, device="cuda", dtype=dtype)
+            row = Row("T gemm", f"{m}x{n}x{k} {name}", 2.0 * m * n * k)
+            wanted = a.float() @ b.float()
+            candidates = [
+                Candidate("cuBLAS", partial(torch.matmul, a, b)),
+                Candidate(OURS, partial(tile_kernels.gemm, a, b, dtype=spelled), True),
+            ]
+            measure(row, check(row, candidates, wanted, ERROR), rounds)
+            rows.append(row)
+    return rows
+
+
+def fp8_product(rounds: int) -> Row:
+    """fp8 beside torch's scaled product, which takes B as we do: with K contiguous."""
+    m = n = k = 8192
+    a = torch.randn(m, k, device="cuda").to(torch.float8_e4m3fn)
+    b = torch.randn(n, k, device="cuda").to(torch.float8_e4m3fn)
+    one = torch.ones((), device="cuda")
+    row = Row("T gemm fp8", f"{m}x{n}x{k} e4m3", 2.0 * m * n * k)
+    wanted = a.float() @ b.float().T
+
+    def peer() -> torch.Tensor:
+        return torch._scaled_mm(a, b.T, one, one, out_dtype=torch.bfloat16)
+
+    candidates = [
+        Candidate("torch._scaled_mm", peer),
+        Candidate(OURS, lambda: tile_kernels.gemm_fp8(a, b), True),
+    ]
+    measure(row, check(row, candidates, wanted, FP8_ERROR), rounds)
+    return row
+
+
+def attentions(rounds: int) -> list[Row]:
+    """Forward attention, beside cuDNN."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    rows: list[Row] = []
+    for causal in (False, True):
+        for b, h, s, d in attention_shapes.SHAPES:
+            q, k, v = (
+                torch.randn(b, h, s, d, device="cuda", dtype=torch.float16) for _ in range(3)
+            )
+            flops = 4.0 * b * h * s * s * d / (2 if causal else 1)
+            row = Row("T attention", f"b{b} h{h} s{s} d{d}{' causal' if causal else ''}", flops)
+            tiles = {"block_M": 192, "threads": 384} if d == 64 else {}
+
+            def cudnn(q: Any = q, k: Any = k, v: Any = v, causal: bool = causal) -> torch.Tensor:
+                with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                    return torch.nn.functional.scaled_dot_product_attention(
+                        q, k, v, is_causal=causal
+                    )
+
+            def ours(
+                q: Any = q, k: Any = k, v: Any = v, d: int = d, tiles: Any = tiles,
+                causal: bool = causal,
+            ) -> torch.Tensor:  # fmt: skip
+                return tile_kernels.attention(q, k, v, head=d, causal=causal, **tiles)
+
+            wanted = cudnn().float()
+            candidates = [Candidate("cuDNN", cudnn), Candidate(OURS, ours, True)]
+            measure(row, check(row, candidates, wanted, ERROR), rounds)
+            rows.append(row)
+    return rows
+
+
+def memory_bound(rounds: int) -> list[Row]:
+    """Bytes per second beside a copy of as many bytes; `flops` are bytes here."""
+    x = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
+    y = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
+    out = torch.empty_like(x)
+    size = x.numel() * x.element_size()
+    wide = x.float()
+    cases: list[tuple[str, int, Callable[[], torch.Tensor], torch.Tensor]] = [
+        ("add", 3, lambda: tile_kernels.add(x, y), wide + y.float()),
+        (
+            "rms_norm",
+            2,
+            lambda: tile_kernels.rms_norm(x),
+            wide * torch.rsqrt(wide.square().mean(1, keepdim=True) + 1e-6),
+        ),
+        ("softmax", 2, lambda: tile_kernels.softmax(x), torch.softmax(wide, 1)),
+    ]
+    rows: list[Row] = []
+    for name, moved, call, wanted in cases:
+        row = Row("T memory", f"{name}, {size >> 30} GiB", float(moved * size))
+        right = check(row, [Candidate(OURS, call, True)], wanted, ERROR)
+        copy = Candidate("copy", lambda: out.copy_(x))
+        measure(row, [*right, copy], rounds)
+        # The copy moves two times the tensor; its time is brought to the same bytes.
+        row.milliseconds["copy"] *= moved / 2
+        rows.append(row)
+    return rows
+
+
+def run(rounds: int) -> list[Row]:
+    """Everything, in the order of the tables."""
+    return [*products(rounds), fp8_product(rounds), *attentions(rounds), *memory_bound(rounds)]

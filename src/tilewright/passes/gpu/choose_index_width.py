@@ -1,0 +1,56 @@
+"""`choose-index-width`: numbers that address elements are as wide as the tensors ask for.
+
+32 bits are cheaper, and enough for tensors of fewer than 2^31 elements. A kernel that is given a
+larger one computes with 64 bits throughout (`specs/passes.md` C3). Extents that only the run knows
+are taken to be small; who launches the kernel looks, and has it compiled again with `bits=64`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import LaunchOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+
+NARROW, WIDE = 32, 64
+LARGEST = (1 << 31) - 1
+"""Elements that a number of 32 bits can tell apart."""
+
+
+@dataclass(frozen=True)
+class ChooseIndexWidth(Pass):
+    """Decide how wide indices of kernels are."""
+
+    name = "choose-index-width"
+
+    bits: int | None = None
+    """The author's choice."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for launch in module.walk():
+            if not isinstance(launch, LaunchOp):
+                continue
+            kernel = _kernel(module, launch.kernel.string_value())
+            bits = self.bits or (WIDE if _is_large(launch) else NARROW)
+            if bits != NARROW:
+                kernel.attributes[nv_names.INDEX_BITS] = IntegerAttr(bits, i64)
+
+
+def _kernel(module: ModuleOp, name: str) -> FuncOp:
+    return next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+
+
+def _is_large(launch: LaunchOp) -> bool:
+    for value in launch.arguments:
+        if isinstance(value.type, MemRefType):
+            shape = shape_of(value.type)
+            if all(size >= 0 for size in shape) and prod(shape) > LARGEST:
+                return True
+    return False

@@ -1,0 +1,87 @@
+"""`verify-device-ir`: what must hold of a kernel before it is printed.
+
+No op on whole tiles is left, no fragment, every shared buffer has a place inside the arena, and
+barriers are where all threads that count for them come by (`specs/passes.md` C11). A violation is
+a fault of this compiler and is reported as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp
+from tilewright.dialects.nv import BarOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.insert_thread_syncs import differs
+from tilewright.passes.gpu.place_shared_memory import bytes_of
+
+BROKEN = "TW9030"
+_STAYS = frozenset(
+    f"tile.{name}"
+    for name in (
+        *("alloc", "ws", "yield", "assume", "assert", "print", "extern", "source", "ptr_of"),
+        *("view", "atomic", "shuffle", "vote", "warp_reduce", "sync"),
+    )
+)
+"""Ops of the tile dialect that are about single threads, or about structure."""
+
+
+@dataclass(frozen=True)
+class VerifyDeviceIr(Pass):
+    """Check what every kernel must keep to before it is printed."""
+
+    name = "verify-device-ir"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.body.ops:
+            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+                for op, problem in problems(function):
+                    engine.error(op, f"{problem}; this is a fault of the compiler", BROKEN)
+
+
+def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
+    """Everything wrong with a kernel."""
+    size = function.attributes.get(nv_names.SHARED_BYTES)
+    arena = size.value.data if isinstance(size, IntegerAttr) else 0
+    for op in function.walk():
+        if op.name.startswith("tile.") and op.name not in _STAYS:
+            yield op, f"'{op.name}' is left in a kernel"
+        for result in op.results:
+            if space_of(result.type) is Space.FRAGMENT:
+                yield op, "a fragment is left in a kernel"
+        if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
+            yield from _place(op, arena)
+        if isinstance(op, BarrierOp | BarOp):
+            yield from _divergence(op)
+
+
+def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
+    if op.offset_bytes is None:
+        yield op, f"'{op.buffer_name}' has no place in shared memory"
+    elif op.offset_bytes + bytes_of(op) > arena:
+        yield op, f"'{op.buffer_name}' ends at {op.offset_bytes + bytes_of(op)}, behind {arena}"
+
+
+def _divergence(op: Operation) -> Iterator[tuple[Operation, str]]:
+    """A barrier that not all threads of its block, or of its role, reach."""
+    current = op.parent_op()
+    while current is not None and not isinstance(current, WsOp | FuncOp):
+        if isinstance(current, IfOp) and differs(current.condition):
+            yield op, "a barrier is under a condition that differs between threads"
+        if isinstance(current, ForOp) and (
+            differs(current.lower_bound) or differs(current.upper_bound)
+        ):
+            yield op, "a barrier is in a loop that threads run differently often"
+        current = current.parent_op()
+    if isinstance(current, WsOp) and isinstance(op, BarrierOp):
+        yield op, "a barrier of the whole block is in a role"
