@@ -24,6 +24,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     AsyncMoveOp,
     BarOp,
+    CpAsyncWaitOp,
     FenceProxyAsyncOp,
     LdMatrixOp,
     MatrixOp,
@@ -52,6 +53,8 @@ class Touch:
     buffer: SSAValue
     is_write: bool
     by_engine: bool = False
+    is_started: bool = False
+    """Whether the write goes on after the op."""
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:
@@ -77,6 +80,8 @@ class Pending:
     writes: set[SSAValue] = field(default_factory=set[SSAValue])
     unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by threads, and not yet made visible to engines."""
+    started: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Written by asynchronous moves of threads that nobody has waited for."""
 
     def conflicts(self, touches: Iterable[Touch]) -> bool:
         return any(
@@ -98,20 +103,28 @@ class Pending:
             if each.is_write:
                 self.writes.add(each.buffer)
                 self.unfenced.add(each.buffer)
+                if each.is_started:
+                    self.started.add(each.buffer)
             else:
                 self.reads.add(each.buffer)
+
+    def landed(self) -> None:
+        """A thread knows that its own moves are done; the others have to meet it to know."""
+        self.writes |= self.started
+        self.unfenced |= self.started
 
     def met(self) -> None:
         self.reads.clear()
         self.writes.clear()
 
     def copy(self) -> Pending:
-        return Pending(set(self.reads), set(self.writes), set(self.unfenced))
+        return Pending(set(self.reads), set(self.writes), set(self.unfenced), set(self.started))
 
     def join(self, other: Pending) -> None:
         self.reads |= other.reads
         self.writes |= other.writes
         self.unfenced |= other.unfenced
+        self.started |= other.started
 
 
 def touches_of(op: Operation) -> list[Touch]:
@@ -120,7 +133,8 @@ def touches_of(op: Operation) -> list[Touch]:
     for value, is_write, by_engine in _operands(op):
         space = space_of(value.type)
         if space is not None and space.is_shared:
-            found.append(Touch(base_of(value), is_write, by_engine))
+            is_started = is_write and isinstance(op, AsyncMoveOp)
+            found.append(Touch(base_of(value), is_write, by_engine, is_started))
     return found
 
 
@@ -188,6 +202,8 @@ class _Walk:
             pending.met()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.unfenced.clear()
+        elif isinstance(op, CpAsyncWaitOp):
+            pending.landed()
         else:
             self._touch(op, touches_of(op), pending)
 

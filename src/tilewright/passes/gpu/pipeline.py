@@ -32,6 +32,7 @@ from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
+from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
 
@@ -75,6 +76,7 @@ class GpuPipeline(Pass):
             FoldClears(),
             ChooseEngines(),
             ExpandCopies(),
+            WidenOperands(),
             InferLayouts(wgmma=self.wgmma),
             LowerTileOps(),
             SinkWgmmaWaits(),

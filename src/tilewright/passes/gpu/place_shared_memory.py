@@ -26,9 +26,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
 from tilewright.memory.planner_check import check_offsets
+from tilewright.passes.gpu.shared_memory_report import limit_of, report_too_large
 
-LIMIT = 232448
-"""Bytes of shared memory that a block of Hopper may have."""
 _BARRIER_BYTES = 8
 _DEFAULT_ALIGN = 16
 
@@ -81,21 +80,8 @@ class PlaceSharedMemory(Pass):
             op.properties["offset"] = IntegerAttr(place, i64)
             top = max(top, place + bytes_of(op))
         function.attributes[nv_names.SHARED_BYTES] = IntegerAttr(top, i64)
-        if top > LIMIT:
-            _too_large(function, allocs, top, engine)
-
-
-def _too_large(function: FuncOp, allocs: list[AllocOp], top: int, engine: DiagnosticEngine) -> None:
-    diagnostic = engine.error(
-        function,
-        f"the kernel needs {top} bytes of shared memory, a block has {LIMIT}",
-        "TW5001",
-    )
-    for op in sorted(allocs, key=bytes_of, reverse=True)[:5]:
-        diagnostic.note(op, f"'{op.buffer_name}' takes {bytes_of(op)} bytes")
-    diagnostic.note(
-        None, f"help: {top - LIMIT} bytes too many: use fewer pipeline stages or smaller tiles"
-    )
+        if top > limit_of(function):
+            report_too_large(function, allocs, top, bytes_of, engine)
 
 
 # -- lifetimes ---------------------------------------------------------------------------------

@@ -21,9 +21,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
+    BulkLoadOp,
     ConvertOp,
+    MatrixOp,
     MBarrierArriveOp,
     MoveOp,
+    TmaLoadOp,
     WgmmaCommitOp,
     WgmmaOp,
     WgmmaSettleOp,
@@ -31,8 +34,10 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tile import space_of
+from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.insert_thread_syncs import Touch, touches_of
 from tilewright.passes.tile.code import Code
 
 
@@ -61,7 +66,9 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, list[MBarrierArriveOp]] | None:
     others = [op for op in behind if not _moves_along(op)]
     if others or sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != 1:
         return None
-    return None if _looks_at_sums(loop) else (waits[0], arrivals)
+    if _looks_at_sums(loop) or _overwrites_operands(loop):
+        return None
+    return waits[0], arrivals
 
 
 def _moves_along(op: Operation) -> bool:
@@ -87,6 +94,30 @@ def _looks_at_sums(loop: ForOp) -> bool:
         if isinstance(op, MoveOp | ConvertOp) and (op.src in held or op.dst in held):
             return True
     return False
+
+
+def _overwrites_operands(loop: ForOp) -> bool:
+    """Whether the loop itself writes what its products read: only a barrier of another role, told
+    after the wait, says when that is allowed.
+    """
+    operands = {
+        base_of(each.owner.buffer)
+        for op in loop.walk()
+        if isinstance(op, WgmmaOp)
+        for each in (op.a, op.b)
+        if isinstance(each.owner, MatrixOp)
+    }
+    return any(
+        touch.is_write and touch.buffer in operands
+        for op in loop.walk()
+        for touch in (*touches_of(op), *_engine_writes(op))
+    )
+
+
+def _engine_writes(op: Operation) -> list[Touch]:
+    if isinstance(op, TmaLoadOp | BulkLoadOp):
+        return [Touch(base_of(op.dst), is_write=True, by_engine=True)]
+    return []
 
 
 def _sink(loop: ForOp, wait: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalStoreOp
@@ -26,6 +26,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.memdesc_types import root_buffer
 
 
 @dataclass(frozen=True)
@@ -78,22 +79,6 @@ def _is_fenced_behind(op: Operation) -> bool:
             return False
         behind = behind.next_op
     return False
-
-
-def root_buffer(value: SSAValue) -> SSAValue:
-    """The allocation that `value` is a view of, or a block argument that says no more."""
-    while True:
-        if isinstance(value, BlockArgument):
-            parent = value.owner.parent_op()
-            if parent is None or parent.name != PARTITIONS_OP:
-                return value
-            value = parent.operands[value.index]
-            continue
-        op = value.owner
-        assert isinstance(op, Operation)
-        if not op.operands or not _is_buffer(op.operands[0]) or len(op.results) != 1:
-            return value
-        value = op.operands[0]
 
 
 def task_of(op: Operation) -> Region | None:

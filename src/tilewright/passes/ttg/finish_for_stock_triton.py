@@ -29,7 +29,11 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.stock import REWRITES, why_unsaid
 from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
-from tilewright.passes.ttg.stock.barriers import free_named_barriers, meet_before_arrivals
+from tilewright.passes.ttg.stock.barriers import (
+    count_tasks,
+    free_named_barriers,
+    meet_before_arrivals,
+)
 from tilewright.passes.ttg.stock.clusters import is_remote, meet_in_clusters, reaches_out
 from tilewright.passes.ttg.stock.pairs import pair_up
 
@@ -56,6 +60,7 @@ class FinishForStockTriton(Pass):
             del module.attributes[name]
         barrier_rows(module, rewriter)
         free_named_barriers(module, rewriter, engine)
+        count_tasks(module)
         for op in list(walk(module)):
             rewrite = REWRITES.get(op.name)
             if rewrite is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.tt.layout_rules import LayoutRules
 from tilewright.dialects.ttg.base import integers
@@ -38,6 +38,26 @@ def memdesc_of(value: SSAValue) -> MemDescType:
     """The type of a buffer or view."""
     assert isinstance(value.type, MemDescType)
     return value.type
+
+
+def root_buffer(value: SSAValue) -> SSAValue:
+    """The allocation that `value` is a view of, or a block argument that says no more."""
+    while True:
+        if isinstance(value, BlockArgument):
+            parent = value.owner.parent_op()
+            if parent is None or parent.name != PARTITIONS_OP:
+                return value
+            value = parent.operands[value.index]
+            continue
+        op = value.owner
+        assert isinstance(op, Operation)
+        if (
+            not op.operands
+            or not isinstance(op.operands[0].type, MemDescType)
+            or len(op.results) != 1
+        ):
+            return value
+        value = op.operands[0]
 
 
 def _same_layout(op: Operation, type: MemDescType) -> MemDescType | None:

@@ -127,6 +127,9 @@ class Places:
             Code(op).add(new)
             align = ACCESS_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)
+            if any(isinstance(use.operation, SlotOp) for use in op.result.uses):
+                versions = shape_of(op.result.type)[0]
+                new.attributes[nv_names.VERSIONS] = IntegerAttr(versions, i64)
             self.shared[op.result] = SharedPart(new.result, 0, map)
 
     def _registers(self, op: Operation, buffer: SSAValue, name: str, layout: object) -> None:

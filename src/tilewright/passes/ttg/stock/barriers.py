@@ -7,6 +7,8 @@ Numbers that are known get another one if they have to, the others must be high 
 
 from __future__ import annotations
 
+from math import gcd
+
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import Pure
@@ -16,10 +18,12 @@ from tilewright.dialects.tt import ElementwiseInlineAsmOp
 from tilewright.dialects.ttg import BarrierOp
 from tilewright.dialects.ttg.context import num_warps_at
 from tilewright.dialects.ttg.program import ADDRESS_SPACES
+from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
 from tilewright.dialects.ttng import (
     ArriveBarrierOp,
     BarrierExpectOp,
+    InitBarrierOp,
     MapToRemoteBufferOp,
     NamedBarrierArriveOp,
     NamedBarrierWaitOp,
@@ -29,6 +33,7 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.blocked import WARP
+from tilewright.passes.ttg.memdesc_types import root_buffer
 from tilewright.passes.ttg.stock.clusters import arrive_remotely
 
 IDS = "TW4070"
@@ -50,9 +55,52 @@ def arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
         return
     if op.per_thread is None:
         return
-    threads = (num_warps_at(op) or 1) * WARP
-    op.properties["count"] = IntegerAttr(op.count.value.data * threads, i32)
+    op.properties["count"] = IntegerAttr(_threads_arriving(op), i32)
     del op.properties["perThread"]
+
+
+def count_tasks(module: ModuleOp) -> None:
+    """Barriers at which whole tasks arrive count tasks, not their threads.
+
+    One thread arrives for its task, so a barrier that nobody else arrives at is initialised to as
+    many arrivals as there are: those of one thread are the cheapest that there are.
+    """
+    uses: dict[SSAValue, list[Operation]] = {}
+    for op in walk(module):
+        for value in op.operands:
+            if isinstance(value.type, MemDescType):
+                uses.setdefault(root_buffer(value), []).append(op)
+    for users in uses.values():
+        inits = [op for op in users if isinstance(op, InitBarrierOp)]
+        arrivals = [op for op in users if isinstance(op, ArriveBarrierOp)]
+        others = [op for op in users if op.name not in _BARRIER_USES]
+        if not inits or not arrivals or others or any(op.per_thread is None for op in arrivals):
+            continue
+        unit = gcd(*(_threads_arriving(op) for op in arrivals))
+        if any(op.count.value.data % unit for op in inits):
+            continue
+        for op in inits:
+            op.properties["count"] = IntegerAttr(op.count.value.data // unit, i32)
+        for op in arrivals:
+            op.properties["count"] = IntegerAttr(_threads_arriving(op) // unit, i32)
+            del op.properties["perThread"]
+
+
+_BARRIER_USES = frozenset(
+    (
+        "ttg.memdesc_index",
+        "ttg.warp_specialize.partitions",
+        "ttng.init_barrier",
+        "ttng.arrive_barrier",
+        "ttng.wait_barrier",
+        "ttng.inval_barrier",
+    )
+)
+"""What may be done with a barrier that only tasks arrive at."""
+
+
+def _threads_arriving(op: ArriveBarrierOp) -> int:
+    return op.count.value.data * (num_warps_at(op) or 1) * WARP
 
 
 def meet_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:

@@ -1,0 +1,76 @@
+"""`widen-operands`: products of 8-bit floats on GPUs whose tensor cores have none.
+
+    tile.gemm %A, %B -> %C : f8, f8 -> f32    ->    copy %A -> %A16 (f16), copy %B -> %B16
+                                                    tile.gemm %A16, %B16 -> %C
+
+Every such float is a float of 16 bits as well, and the products are exact in the sums of 32 bits:
+the results are the same, and slower. A remark says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+)
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, SpaceAttr, space_of
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.conversions import converted
+from tilewright.passes.gpu.expand_copies import part_of
+from tilewright.passes.tile.code import Code
+
+_FIRST = 89
+"""The first generation with products of 8-bit floats."""
+_SMALL = (Float8E4M3FNType, Float8E5M2Type)
+
+
+@dataclass(frozen=True)
+class WidenOperands(Pass):
+    """Multiply 8-bit floats as 16-bit ones where there is no other way."""
+
+    name = "widen-operands"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(module.walk()):
+            if not isinstance(op, GemmOp) or arch_of(op) >= _FIRST:
+                continue
+            if isinstance(element_type_of(op.a.type), _SMALL):
+                engine.remark(
+                    op,
+                    f"sm_{arch_of(op)} does not multiply '{element_type_of(op.a.type)}': the "
+                    "operands are converted to float16 first",
+                    "TW3005",
+                )
+                for number, operand in enumerate((op.a, op.b)):
+                    op.operands[number] = _widened(op, operand)
+
+
+def _widened(op: GemmOp, operand: SSAValue) -> SSAValue:
+    code = Code(op)
+    part = part_of(operand)
+    space = space_of(operand.type)
+    assert space is not None
+    shape = list(shape_of(operand.type))
+    type = MemRefType(Float16Type(), shape, NoneAttr(), SpaceAttr(space))
+    name = part.buffer.name_hint or "operand"
+    wide = code.add(AllocOp(type, name=f"{name}_wide")).results[0]
+    loop = ParallelOp(shape)
+    code.add(loop)
+    body = code.inside(loop.body.block)
+    position = list(loop.body.block.args)
+    axes = list(range(len(part.extents)))[-len(shape) :]
+    loaded = body.add(LoadOp(part.buffer, part.element(body, position, axes))).results[0]
+    body.add(StoreOp(converted(body, loaded, Float16Type()), wide, position))
+    return wide
