@@ -1,0 +1,139 @@
+// RUN: tilewright-opt -insert-thread-syncs -split-input-file %s | filecheck %s
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// One thread reads what another wrote.
+
+// CHECK-LABEL: func.func @exchange
+// CHECK:         memref.store
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.load
+func.func @exchange(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<129xf32, #s>
+  %c1 = arith.constant 1 : index
+  %tid = gpu.thread_id x
+  %next = arith.addi %tid, %c1 : index
+  memref.store %x, %S[%tid] : memref<129xf32, #s>
+  %y = memref.load %S[%next] : memref<129xf32, #s>
+  func.return
+}
+
+// -----
+
+// The end of a turn meets the beginning of the next; what was done before the loop is met before it.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @turns
+// CHECK:         memref.store
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    scf.for
+// CHECK-NEXT:      gpu.barrier
+// CHECK-NEXT:      memref.load
+// CHECK-NEXT:      gpu.barrier
+// CHECK-NEXT:      memref.store
+// CHECK-NEXT:    }
+func.func @turns(%x: f32, %n: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  memref.store %x, %S[%c0] : memref<128xf32, #s>
+  scf.for %k = %c0 to %n step %c1 {
+    %y = memref.load %S[%k] : memref<128xf32, #s>
+    memref.store %y, %S[%c1] : memref<128xf32, #s>
+  }
+  func.return
+}
+
+// -----
+
+// Two buffers in the same bytes; and two that are apart.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @shared_bytes
+// CHECK:         memref.load %A
+// CHECK-NEXT:    memref.store %{{.*}}, %C
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.store %{{.*}}, %B
+func.func @shared_bytes(%i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %A = tile.alloc "A" offset 0 : memref<64xf32, #s>
+  %B = tile.alloc "B" offset 128 : memref<64xf32, #s>
+  %C = tile.alloc "C" offset 512 : memref<64xf32, #s>
+  %v = memref.load %A[%i] : memref<64xf32, #s>
+  memref.store %v, %C[%i] : memref<64xf32, #s>
+  memref.store %v, %B[%i] : memref<64xf32, #s>
+  func.return
+}
+
+// -----
+
+// What threads wrote and a tensor core reads is fenced by each writer before they meet.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @fenced
+// CHECK:         memref.store
+// CHECK:         nv.fence_proxy_async
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    nv.wgmma %
+func.func @fenced(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %A = tile.alloc "A" offset 0 : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  memref.store %v, %A[%i] : memref<8192xf16, #s>
+  %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  func.return
+}
+
+// -----
+
+// A wait is about the moves of one thread; those of others are met behind it.
+
+#g = #tile.space<global>
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @landed
+// CHECK:         nv.cp_async.wait 0
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    memref.load
+func.func @landed(%A: memref<?xf16, #g>, %i: index) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
+  nv.async_move %A[%i] -> %S[%i] lanes(8) : memref<?xf16, #g>, memref<1024xf16, #s>
+  nv.cp_async.commit
+  gpu.barrier
+  nv.cp_async.wait 0
+  %v = memref.load %S[%i] : memref<1024xf16, #s>
+  func.return
+}
+
+// -----
+
+// In a role only its threads meet, at a barrier of their own; under a condition that differs
+// between threads there is no barrier, it comes before.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @role
+// CHECK:         memref.store
+// CHECK:         nv.bar sync 4, 128
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      memref.load
+func.func @role(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
+  %c0 = arith.constant 0 : index
+  %tid = gpu.thread_id x
+  %first = arith.cmpi eq, %tid, %c0 : index
+  tile.ws
+  role "producer" threads(0 to 128) {
+  }
+  role "consumer" threads(128 to 256) {
+    memref.store %x, %S[%c0] : memref<128xf32, #s>
+    scf.if %first {
+      %y = memref.load %S[%c0] : memref<128xf32, #s>
+    }
+  }
+  func.return
+}

@@ -1,0 +1,83 @@
+// RUN: tilewright-opt -sink-wgmma-waits -split-input-file %s | filecheck %s
+
+// A product stays in flight over the end of a turn; its slot is handed back one turn later.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @deferred
+// CHECK:         scf.for %{{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}})
+// CHECK:           nv.wgmma.commit
+// CHECK-NEXT:      nv.wgmma.wait 1
+// CHECK-NEXT:      %[[LATER:.*]] = arith.cmpi ne
+// CHECK-NEXT:      scf.if %[[LATER]] {
+// CHECK-NEXT:        nv.mbarrier.arrive %{{.*}}[%[[BEFORE]]]
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NEXT:    nv.wgmma.settle
+// CHECK:         nv.mbarrier.arrive
+func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %s = arith.remui %k, %c2 : index
+    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.settle %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%s] : memref<2x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
+// The threads of the loop fill the operand themselves: nothing else says when they may.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @own_operand
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NOT:     nv.wgmma.wait 1
+func.func @own_operand(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %n: index, %v: f16) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %k = %c0 to %n step %c1 {
+    memref.store %v, %A[%k] : memref<8192xf16, #s>
+    %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+  }
+  func.return
+}
+
+// -----
+
+// Somebody looks at the sums in every turn.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @used_sums
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NOT:     nv.wgmma.wait 1
+func.func @used_sums(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %k = %c0 to %n step %c1 {
+    memref.store %zero, %acc[%c0] : memref<64xf32, #l>
+    %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+  }
+  func.return
+}

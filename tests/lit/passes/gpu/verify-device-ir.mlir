@@ -1,0 +1,37 @@
+// RUN: tilewright-opt -verify-device-ir -split-input-file -verify-diagnostics %s
+
+#s = #tile.space<shared>
+
+func.func @tile_op(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 64 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<16xf32, #s>
+  // expected-error @+1 {{'tile.fill' is left in a kernel; this is a fault of the compiler}}
+  tile.fill %S, %v : memref<16xf32, #s>, f32
+  func.return
+}
+
+// -----
+
+#s = #tile.space<shared>
+
+func.func @places(%v: f32, %i: index) attributes {nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 64 : i64} {
+  // expected-error @+1 {{'A' has no place in shared memory}}
+  %A = tile.alloc "A" : memref<16xf32, #s>
+  // expected-error @+1 {{'B' ends at 96, behind 64}}
+  %B = tile.alloc "B" offset 32 : memref<16xf32, #s>
+  memref.store %v, %A[%i] : memref<16xf32, #s>
+  memref.store %v, %B[%i] : memref<16xf32, #s>
+  func.return
+}
+
+// -----
+
+func.func @divergent() attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c0 = arith.constant 0 : index
+  %tid = gpu.thread_id x
+  %first = arith.cmpi eq, %tid, %c0 : index
+  scf.if %first {
+    // expected-error @+1 {{a barrier is under a condition that differs between threads}}
+    gpu.barrier
+  }
+  func.return
+}
