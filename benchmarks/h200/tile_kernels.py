@@ -86,10 +86,13 @@ def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads
         for k in T.Pipelined(blocks, num_stages=2):
             T.copy(K[bz, by, k * block_N : (k + 1) * block_N, :], K_shared)
             if causal:
-                for i, j in T.Parallel(block_M, block_N):
-                    scores[i, j] = T.if_then_else(
-                        tile * block_M + i >= k * block_N + j, 0, -T.infinity(T.float32)
-                    )
+                if (k + 1) * block_N > tile * block_M:  # only blocks on the diagonal have a mask
+                    for i, j in T.Parallel(block_M, block_N):
+                        scores[i, j] = T.if_then_else(
+                            tile * block_M + i >= k * block_N + j, 0, -T.infinity(T.float32)
+                        )
+                else:
+                    T.clear(scores)
             else:
                 T.clear(scores)
             T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)

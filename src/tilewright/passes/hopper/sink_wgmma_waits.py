@@ -7,8 +7,10 @@
                                                  wgmma.wait 0; arrive empty[last s]
 
 The operands of a product may be overwritten once it is done, so what hands them back waits with it,
-one turn later (`specs/passes.md` G14). This is done where a loop ends with the wait and nothing in
-it looks at the sums.
+one turn later (`specs/passes.md` G14). This is done where a loop ends with the wait and nothing
+until the next wait looks at the sums. In a loop with several products, as attention has, the first
+wait of the next turn waits for the last product of this one, too: the tensor core goes from one to
+the other without a pause.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     BulkLoadOp,
-    ConvertOp,
     MatrixOp,
     MBarrierArriveOp,
-    MoveOp,
     TmaLoadOp,
     WgmmaCommitOp,
     WgmmaOp,
     WgmmaSettleOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.nv.matrix import MatrixMoveOp
+from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tile import space_of
 from tilewright.dialects.tile.access import base_of
@@ -55,20 +57,27 @@ class SinkWgmmaWaits(Pass):
                     _sink(op, *tail)
 
 
-def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, list[MBarrierArriveOp]] | None:
-    """The wait at the end of a loop and the arrivals behind it, if it may be moved."""
-    ops = list(loop.body.block.ops)[:-1]
+def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]] | None:
+    """The first and the last wait of a loop and the arrivals at its end, if they may be moved."""
+    block = loop.body.block
+    ops = list(block.ops)[:-1]
     waits = [op for op in loop.walk() if isinstance(op, WgmmaWaitOp)]
-    if len(waits) != 1 or waits[0].parent is not loop.body.block or waits[0].count:
+    if not waits or any(op.parent is not block or op.count for op in waits):
         return None
-    behind = ops[ops.index(waits[0]) + 1 :]
-    arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
-    others = [op for op in behind if not _moves_along(op)]
-    if others or sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != 1:
+    if sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != len(waits):
         return None
-    if _looks_at_sums(loop) or _overwrites_operands(loop):
+    first, last = waits[0], waits[-1]
+    behind = ops[ops.index(last) + 1 :]
+    if any(not _moves_along(op) for op in behind):
         return None
-    return waits[0], arrivals
+    start = 0 if first is last else ops.index(waits[-2]) + 1
+    products = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]
+    until_first = ops[: ops.index(first)]
+    if first is last:
+        until_first = [*until_first, *behind]
+    if _looks_at(until_first, _registers(products)) or _overwrites_operands(loop, products):
+        return None
+    return first, last, [op for op in behind if isinstance(op, MBarrierArriveOp)]
 
 
 def _moves_along(op: Operation) -> bool:
@@ -80,30 +89,36 @@ def _moves_along(op: Operation) -> bool:
     return is_pure or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
 
 
-def _looks_at_sums(loop: ForOp) -> bool:
-    """Whether a thread uses registers that a product in flight writes, or reads as operand."""
+def _registers(products: list[WgmmaOp]) -> set[SSAValue]:
+    """What products in flight write, and read as an operand."""
     held: set[SSAValue] = set()
-    for op in loop.walk():
-        if isinstance(op, WgmmaOp):
-            held.add(op.acc)
-            if op.a_index is not None:
-                held.add(op.a)
-    for op in loop.walk():
-        if isinstance(op, LoadOp | StoreOp) and op.memref in held:
-            return True
-        if isinstance(op, MoveOp | ConvertOp) and (op.src in held or op.dst in held):
-            return True
+    for op in products:
+        held.add(op.acc)
+        if op.a_index is not None:
+            held.add(op.a)
+    return held
+
+
+def _looks_at(ops: list[Operation], held: set[SSAValue]) -> bool:
+    """Whether a thread uses registers that a product in flight has."""
+    for outer in ops:
+        for op in outer.walk():
+            if isinstance(op, LoadOp | StoreOp) and op.memref in held:
+                return True
+            if isinstance(op, LaneOp) and (op.src in held or op.dst in held):
+                return True
+            if isinstance(op, MatrixMoveOp) and (op.src in held or op.dst in held):
+                return True
     return False
 
 
-def _overwrites_operands(loop: ForOp) -> bool:
+def _overwrites_operands(loop: ForOp, products: list[WgmmaOp]) -> bool:
     """Whether the loop itself writes what its products read: only a barrier of another role, told
     after the wait, says when that is allowed.
     """
     operands = {
         base_of(each.owner.buffer)
-        for op in loop.walk()
-        if isinstance(op, WgmmaOp)
+        for op in products
         for each in (op.a, op.b)
         if isinstance(each.owner, MatrixOp)
     }
@@ -120,7 +135,9 @@ def _engine_writes(op: Operation) -> list[Touch]:
     return []
 
 
-def _sink(loop: ForOp, wait: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]) -> None:
+def _sink(
+    loop: ForOp, first: WgmmaWaitOp, last: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]
+) -> None:
     """Wait for the turn before, and hand back what it used."""
     code = Code(loop)
     carried = [op.index for op in arrivals]
@@ -138,29 +155,60 @@ def _sink(loop: ForOp, wait: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]) -> N
             op.detach()
             block.add_op(op)
     block.add_op(YieldOp(carried))
-    inside = Code(wait)
-    inside.add(WgmmaWaitOp(1))
-    is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
-    then = Block([YieldOp()])
-    inside.add(IfOp(is_later, [], Region(then)))
-    handing = inside.inside(then)
-    for op, before in zip(arrivals, block.args[1:], strict=True):
-        handing.add(MBarrierArriveOp(op.barrier, before, op.cta))
-    wait.detach()
-    wait.erase()
+    settles = _settles(last)
+    _hand_back(first, last, settles, block, loop, arrivals)
     code.add(new)
     code.add(WgmmaWaitOp(0))
-    for op in [op for op in block.ops if isinstance(op, WgmmaSettleOp)]:
-        op.detach()
+    for op in settles:
         code.add(op)
     if arrivals:
         ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
-        last = Block([YieldOp()])
-        code.add(IfOp(ran, [], Region(last)))
-        after = code.inside(last)
+        inside = Block([YieldOp()])
+        code.add(IfOp(ran, [], Region(inside)))
+        after = code.inside(inside)
         for op, result in zip(arrivals, new.results, strict=True):
             after.add(MBarrierArriveOp(op.barrier, result, op.cta))
     for op in arrivals:
         op.detach()
         op.erase()
     code.rewriter.erase(loop)
+
+
+def _settles(wait: WgmmaWaitOp) -> list[WgmmaSettleOp]:
+    """The ops behind a wait that say which sums are there; taken out of their place."""
+    found: list[WgmmaSettleOp] = []
+    following = wait.next_op
+    while isinstance(following, WgmmaSettleOp):
+        found.append(following)
+        following = following.next_op
+    for op in found:
+        op.detach()
+    return found
+
+
+def _hand_back(
+    first: WgmmaWaitOp,
+    last: WgmmaWaitOp,
+    settles: list[WgmmaSettleOp],
+    block: Block,
+    loop: ForOp,
+    arrivals: list[MBarrierArriveOp],
+) -> None:
+    """Behind the first wait of a turn: what the turn before has left in flight is done."""
+    anchor = first.next_op
+    assert anchor is not None
+    inside = Code(anchor)
+    if first is last:
+        inside.add(WgmmaWaitOp(1))
+    else:
+        for op in settles:
+            inside.add(WgmmaSettleOp(op.acc))
+    if arrivals:
+        is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
+        then = Block([YieldOp()])
+        inside.add(IfOp(is_later, [], Region(then)))
+        handing = inside.inside(then)
+        for op, before in zip(arrivals, block.args[1:], strict=True):
+            handing.add(MBarrierArriveOp(op.barrier, before, op.cta))
+    last.detach()
+    last.erase()
