@@ -34,7 +34,7 @@ from tilewright.dialects.nv import (
     WgmmaOp,
 )
 from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
@@ -196,6 +196,8 @@ class _Walk:
             self._loop(op, pending)
         elif isinstance(op, IfOp) and not differs(op.condition):
             self._choice(op, pending)
+        elif isinstance(op, WhileOp) and not _leaves_apart(op):
+            self._while(op, pending)
         elif op.regions:
             self._whole(op, pending)
         elif isinstance(op, (BarrierOp, BarOp)):
@@ -233,6 +235,12 @@ class _Walk:
         # What the end of a turn leaves behind meets the beginning of the next.
         self._block(body, pending)
 
+    def _while(self, op: WhileOp, pending: Pending) -> None:
+        self._prepare(op, [each for inner in op.walk() for each in touches_of(inner)], pending)
+        for _ in range(2):  # the end of a turn meets the beginning of the next
+            for region in op.regions:
+                self._block(region.block, pending)
+
     def _choice(self, op: IfOp, pending: Pending) -> None:
         other = pending.copy()
         self._block(op.then_region.block, pending)
@@ -267,6 +275,12 @@ def _is_together(op: ForOp) -> bool:
     return not differs(op.lower_bound) and not differs(op.upper_bound)
 
 
+def _leaves_apart(op: WhileOp) -> bool:
+    """Whether threads may leave a loop after different numbers of turns."""
+    end = op.regions[0].block.last_op
+    return end is None or differs(end.operands[0])
+
+
 def _before(op: Operation, new: Operation) -> None:
     block = op.parent
     assert block is not None
@@ -276,21 +290,86 @@ def _before(op: Operation, new: Operation) -> None:
 
 def differs(value: SSAValue) -> bool:
     """Whether a value may differ between the threads of a block."""
-    seen: set[SSAValue] = set()
-    stack = [value]
-    while stack:
-        current = stack.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        owner = current.owner
+    return _Differences().of(value)
+
+
+class _Differences:
+    """Follows values to where threads may get different ones."""
+
+    def __init__(self) -> None:
+        self._values: dict[SSAValue, bool] = {}
+        self._cells: dict[SSAValue, bool] = {}
+
+    def of(self, value: SSAValue) -> bool:
+        found = self._values.get(value)
+        if found is None:
+            self._values[value] = False  # on a cycle nothing new comes in
+            found = self._values[value] = self._computed(value)
+        return found
+
+    def _computed(self, value: SSAValue) -> bool:
+        owner = value.owner
         if isinstance(owner, Block):
-            continue
-        if owner.name in ("gpu.thread_id", "nv.elect", "tile.shuffle", "tile.atomic"):
+            return self._argument(value, owner)
+        if owner.name in _OWN:
             return True
-        if isinstance(owner, LoadOp) and space_of(owner.memref.type) is not Space.GLOBAL:
-            return True
+        if isinstance(owner, LoadOp):
+            return self._loaded(owner)
         if owner.regions:
             return True
-        stack += list(owner.operands)
-    return False
+        return any(self.of(each) for each in owner.operands)
+
+    def _argument(self, value: SSAValue, block: Block) -> bool:
+        """A loop's variable goes with its bounds; what a loop carries may be anything."""
+        loop = block.parent_op()
+        if isinstance(loop, ForOp):
+            if value is not block.args[0]:
+                return True
+            return self.of(loop.lower_bound) or self.of(loop.upper_bound) or self.of(loop.step)
+        return not isinstance(loop, FuncOp)
+
+    def _loaded(self, op: LoadOp) -> bool:
+        space = space_of(op.memref.type)
+        if any(self.of(each) for each in op.indices):
+            return True
+        if space is Space.GLOBAL:
+            return False
+        return space is None or not space.is_per_thread or self._cell(base_of(op.memref))
+
+    def _cell(self, buffer: SSAValue) -> bool:
+        """Whether threads may keep different numbers in a variable of their own."""
+        found = self._cells.get(buffer)
+        if found is None:
+            self._cells[buffer] = False
+            found = self._cells[buffer] = any(self._written(each.operation) for each in buffer.uses)
+        return found
+
+    def _written(self, op: Operation) -> bool:
+        if isinstance(op, LoadOp):
+            return False
+        if not isinstance(op, StoreOp):
+            return True
+        return self.of(op.value) or any(map(self.of, op.indices)) or self._is_apart(op)
+
+    def _is_apart(self, op: Operation) -> bool:
+        """Whether only some threads come to `op`."""
+        current = op.parent_op()
+        while current is not None and not isinstance(current, WsOp | FuncOp):
+            if isinstance(current, IfOp) and self.of(current.condition):
+                return True
+            if isinstance(current, ForOp) and (
+                self.of(current.lower_bound) or self.of(current.upper_bound)
+            ):
+                return True
+            if isinstance(current, WhileOp):
+                end = current.regions[0].block.last_op
+                if end is None or self.of(end.operands[0]):
+                    return True
+            current = current.parent_op()
+        return False
+
+
+_OWN = frozenset(
+    ("gpu.thread_id", "nv.elect", "tile.shuffle", "tile.atomic", "tile.vote", "tile.warp_reduce")
+)
+"""Ops whose result is each thread's own."""
