@@ -284,16 +284,18 @@ class WgmmaSettleOp(AsmOp, RegionAccess):
     """The sums of products that are done: registers hold them from here on.
 
     A wait says nothing about registers; this does, so that nothing that reads them moves before it.
+    `late` marks products that were left in flight over a branch, which assemblers lose sight of.
     """
 
     name = "nv.wgmma.settle"
 
     acc = operand_def(BUFFER)
+    late = mark_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "$acc attr-dict `:` type($acc)"
 
-    def __init__(self, acc: Operand) -> None:
-        super().__init__(operands=[acc])
+    def __init__(self, acc: Operand, *, late: bool = False) -> None:
+        super().__init__(operands=[acc], properties=given(late=mark(late)))
 
     @override
     def reads(self) -> Sequence[Region]:

@@ -37,6 +37,7 @@ from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tile import space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.insert_thread_syncs import Touch, touches_of
@@ -77,7 +78,10 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
         until_first = [*until_first, *behind]
     if _looks_at(until_first, _registers(products)) or _overwrites_operands(loop, products):
         return None
-    return first, last, [op for op in behind if isinstance(op, MBarrierArriveOp)]
+    arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
+    if any(num_elements(op.barrier.type) == 1 for op in arrivals):
+        return None  # one slot: whoever fills it needs it back for the very next turn
+    return first, last, arrivals
 
 
 def _moves_along(op: Operation) -> bool:
@@ -160,7 +164,7 @@ def _sink(
     code.add(new)
     code.add(WgmmaWaitOp(0))
     for op in settles:
-        code.add(op)
+        code.add(WgmmaSettleOp(op.acc, late=True))
     if arrivals:
         ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
         inside = Block([YieldOp()])
@@ -202,7 +206,7 @@ def _hand_back(
         inside.add(WgmmaWaitOp(1))
     else:
         for op in settles:
-            inside.add(WgmmaSettleOp(op.acc))
+            inside.add(WgmmaSettleOp(op.acc, late=True))
     if arrivals:
         is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
         then = Block([YieldOp()])

@@ -21,10 +21,11 @@ from tilewright.dialects.nv.barriers import (
     MBarrierArriveOp,
     MBarrierInitOp,
     MBarrierWaitOp,
+    TmaStoreWaitOp,
     WaitOp,
 )
 from tilewright.dialects.nv.machine import BarOp, SetMaxNRegOp
-from tilewright.dialects.nv.matrix import MatrixMoveOp, MatrixOp, MmaOp, WgmmaOp
+from tilewright.dialects.nv.matrix import MatrixMoveOp, MatrixOp, MmaOp, WgmmaOp, WgmmaSettleOp
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
     BulkOp,
@@ -260,6 +261,20 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"tw::{name}({', '.join(arguments)});")
 
 
+def _settle(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, WgmmaSettleOp)
+    emitter.element(op.acc)
+    function = "settle" if op.late is None else "settle_late"
+    emitter.statement(f"{emitter.call(function, [emitter.operand(op.acc)])};")
+
+
+def _bulk_wait(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, TmaStoreWaitOp)
+    function = "bulk_wait" if op.read is None else "bulk_wait_read"
+    emitter.uses.functions.setdefault(function)
+    emitter.statement(f"tw::{function}<{op.pending.value.data}>();")
+
+
 # -- other threads -----------------------------------------------------------------------------
 
 
@@ -313,7 +328,7 @@ RULES: Mapping[str, Rule] = {
     "nv.cp_async.commit": _plain("cp_async_commit"),
     "nv.cp_async.wait": _counted("cp_async_wait"),
     "nv.tma_store.commit": _plain("bulk_commit"),
-    "nv.tma_store.wait": _counted("bulk_wait"),
+    "nv.tma_store.wait": _bulk_wait,
     "nv.fence_proxy_async": _plain("fence_async"),
     "nv.fence_barrier_init": _plain("fence_barrier_init"),
     "nv.cluster.arrive": _plain("cluster_arrive"),
@@ -329,6 +344,7 @@ RULES: Mapping[str, Rule] = {
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
     "nv.wgmma.fence": _plain("wgmma_fence"),
+    "nv.wgmma.settle": _settle,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
     "nv.allreduce": _allreduce,

@@ -33,9 +33,13 @@ _NUMBERS: Mapping[str, Function] = {
 template <typename To, typename From>
 __device__ __forceinline__ To bits_as(const From& value) {
   static_assert(sizeof(To) == sizeof(From), "the same bits, read as another type");
-  To result;
-  __builtin_memcpy(&result, &value, sizeof(To));
-  return result;
+  union Bits {
+    From from;
+    To to;
+    __device__ Bits() {}
+  } bits;
+  bits.from = value;
+  return bits.to;
 }"""
     ),
     "floor_divide": Function(
@@ -491,6 +495,35 @@ __device__ __forceinline__ unsigned long long matrix_descriptor(const void* star
 template <int pending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(pending) : "memory");
+}"""
+    ),
+    "settle_late": Function(
+        """
+// As `settle`, for products that were in flight over a branch. ptxas then moves reads of the sums
+// before the wait; a branch that is never taken, but that it cannot know, keeps them behind it.
+template <typename T, int count>
+__device__ __forceinline__ void settle_late(T (&registers)[count]) {
+  unsigned processors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(processors));
+  asm volatile("{\\n.reg .pred never;\\nsetp.eq.u32 never, %0, 0;\\n@never exit;\\n}"
+               :: "r"(processors) : "memory");
+  settle(registers);
+}""",
+        ("settle",),
+    ),
+    "settle": Function(
+        """
+// The registers hold what the products made of them: no read of them comes before this.
+template <int count>
+__device__ __forceinline__ void settle(float (&registers)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(registers[i]) :: "memory");
+}
+
+template <int count>
+__device__ __forceinline__ void settle(int (&registers)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+r"(registers[i]) :: "memory");
 }"""
     ),
     **_matrix_moves(),
