@@ -12,8 +12,13 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
+from tilewright.passes.gpu.announce_copies import AnnounceCopies
+from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
+from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
+from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.choose_engines import ChooseEngines
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
+from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
@@ -21,18 +26,24 @@ from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
+from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
 from tilewright.passes.gpu.lower_persistent import LowerPersistent
 from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
+from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
+from tilewright.passes.gpu.sync_clusters import SyncClusters
+from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
+from tilewright.passes.gpu.widen_operands import WidenOperands
+from tilewright.passes.hopper.narrow_producers import NarrowProducers
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
-from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
 
@@ -69,15 +80,22 @@ class GpuPipeline(Pass):
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         return [
+            DropLayoutHints(),
             *FrontHalf(target=self.target, roles=self.roles, check_each=False).passes(),
+            CheckLaunch(),
+            LowerTmem(),
+            LowerL2Policy(),
             LowerPersistent(),
             FlattenThreads(),
+            CheckDivergentCode(),
             HoistViews(),
             FoldClears(),
             ChooseEngines(),
             ExpandCopies(),
             WidenOperands(),
             InferLayouts(wgmma=self.wgmma),
+            CheckFragmentSizes(),
+            AnnounceCopies(),
             LowerTileOps(),
             SinkWgmmaWaits(),
             Canonicalize(),
@@ -85,6 +103,7 @@ class GpuPipeline(Pass):
             GuardMemoryAccesses(),
             VectorizeLoops(),
             LowerBarriers(),
+            SyncClusters(),
             LowerThreadReductions(),
             FlattenMemrefs(),
             Canonicalize(),
@@ -93,10 +112,13 @@ class GpuPipeline(Pass):
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(),
             InsertThreadSyncs(),
+            NarrowProducers(),
             SetWarpRegisters(),
+            RemarkRegisterIndices(),
             DropAssumes(),
             Canonicalize(),
             Cse(),
+            UnswitchLoops(),
             MergeGuards(),
             Dce(),
             VerifyDeviceIr(),

@@ -1,0 +1,87 @@
+"""`narrow-producers`: a role that only starts copies is run by one warp.
+
+One thread of such a role starts the copies and is tied to the consumers by their barriers. The
+other warps of its group would only wait along, and nothing keeps them close: one that falls behind
+by two phases waits for a parity that has come round again, and the block never ends. So they do
+nothing (what they are there for is to give their registers away).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from tilewright.analysis.layout_inference.scopes import WARP
+from tilewright.dialects.arith import CmpiOp, ConstantOp
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import (
+    BarOp,
+    BulkLoadOp,
+    MBarrierArriveOp,
+    TmaLoadOp,
+)
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.nv.matrix import MatrixMoveOp
+from tilewright.dialects.nv.moves import LaneOp
+from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.dialects.tile import AtomicOp, space_of
+from tilewright.dialects.tile.mixed import INDEX
+from tilewright.dialects.tile.warps import Role, WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+
+_ALL_THREADS = (BarOp, BarrierOp, MBarrierArriveOp, LaneOp, MatrixMoveOp, AtomicOp)
+"""Ops that count on every thread of the role."""
+
+
+@dataclass(frozen=True)
+class NarrowProducers(Pass):
+    """Let one warp run roles that only start copies."""
+
+    name = "narrow-producers"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.body.ops:
+            if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
+                continue
+            for op in list(function.walk()):
+                if isinstance(op, WsOp):
+                    for role, region in zip(op.roles, op.bodies, strict=True):
+                        if role.num_threads > WARP and _only_starts_copies(region):
+                            _narrow(op, role, region.block)
+
+
+def _only_starts_copies(region: Region) -> bool:
+    ops = list(region.walk())
+    starts = any(isinstance(op, TmaLoadOp | BulkLoadOp) for op in ops)
+    return starts and not any(isinstance(op, _ALL_THREADS) or _touches_memory(op) for op in ops)
+
+
+def _touches_memory(op: Operation) -> bool:
+    if not isinstance(op, LoadOp | StoreOp):
+        return False
+    space = space_of(op.memref.type)
+    return space is not None and space.is_shared
+
+
+def _narrow(op: WsOp, role: Role, block: Block) -> None:
+    """Put the body of a role into a branch for its first warp."""
+    first, end = block.first_op, block.last_op
+    assert first is not None and end is not None
+    inside = Block([YieldOp()])
+    stop = inside.last_op
+    assert stop is not None
+    for each in list(block.ops):
+        if each is not end:
+            each.detach()
+            inside.insert_op_before(each, stop)
+    tid = ThreadIdOp("x")
+    behind = ConstantOp.of(role.ranges[0][0] + WARP, INDEX)
+    is_first = CmpiOp("ult", tid.results[0], behind.results[0])
+    for each in (tid, behind, is_first, IfOp(is_first.results[0], [], Region(inside))):
+        each.location = op.location
+        block.insert_op_before(each, end)
