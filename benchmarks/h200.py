@@ -1,6 +1,6 @@
 """Our kernels on a Hopper GPU beside cuBLAS, cuDNN, flash attention and Triton's own pipelines.
 
-    python benchmarks/h200.py [--quick] [--only gemm,attention,plain,launch,start] [--check]
+    python benchmarks/h200.py [--quick] [--only gemm,attention,tile,plain,...] [--check]
                               [--json FILE] [--markdown FILE] [--list]
 
 Everything is measured in one run: same shapes, same inputs (random), results compared with float64
@@ -24,9 +24,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)  # not this folder: `benchmarks.h200` is the package beside this file
 
-PARTS = ("gemm", "attention", "plain", "launch", "start")
+PARTS = ("gemm", "attention", "tile", "plain", "launch", "start")
 GEMM_MEAN, ATTENTION_MEAN, LEAST = 0.92, 0.90, 0.80
 PLAIN, LAUNCH, WARM_MS = 0.98, 1.2, 50.0
+TILE_KINDS = (
+    # kind of row, its peer, limit of the geometric mean, limit of each
+    ("T gemm", "cuBLAS", 0.90, 0.80),
+    ("T gemm fp8", "torch._scaled_mm", 0.85, 0.85),
+    ("T attention", "cuDNN", 0.85, 0.85),
+    ("T memory", "copy", 0.90, 0.90),
+)
 
 
 @dataclass
@@ -65,8 +72,17 @@ def facts() -> dict[str, str]:
         "CUDA": str(torch.version.cuda),
         "cuDNN": str(torch.backends.cudnn.version()),
         "Python": platform.python_version(),
-        "command": " ".join(["python", *sys.argv]),
+        "command": command(sys.argv[1:]),
     }
+
+
+def command(words: Sequence[str]) -> str:
+    """How the run was started, without the files it writes."""
+    kept: list[str] = []
+    for word, before in zip(words, ["", *words], strict=False):
+        if not {word.partition("=")[0], before} & {"--json", "--markdown"}:
+            kept.append(word)
+    return " ".join(["python benchmarks/h200.py", *kept])
 
 
 # -- running ------------------------------------------------------------------------------------
@@ -96,6 +112,14 @@ def run_attention(report: Report, options: argparse.Namespace) -> None:
             say(one_line(row))
 
 
+def run_tile(report: Report, options: argparse.Namespace) -> None:
+    from benchmarks.h200 import tile
+
+    for row in tile.run(options.rounds):
+        report.rows.append(row)
+        say(one_line(row))
+
+
 def run_plain(report: Report, options: argparse.Namespace) -> None:
     from benchmarks.h200 import plain
 
@@ -121,6 +145,7 @@ def run_start(report: Report, options: argparse.Namespace) -> None:
 RUNNERS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
     "gemm": run_gemm,
     "attention": run_attention,
+    "tile": run_tile,
     "plain": run_plain,
     "launch": run_launch,
     "start": run_start,
@@ -156,6 +181,11 @@ def judge(report: Report) -> None:
     if len(report.shared_bytes) == 2:
         aliased, other = (report.shared_bytes[name] for name in ("ours", "ours, unaliased"))
         limit("gemm, shared bytes, aliased of unaliased", aliased / other, 1.0, least=False)
+    for kind, peer, mean, least in TILE_KINDS:
+        ratios = [row.ratio("ours", peer) or 0.0 for row in report.of(kind)]
+        if ratios:
+            limit(f"{kind}, of {peer}, geometric mean", _mean(geometric_mean, ratios), mean)
+            limit(f"{kind}, of {peer}, least", min(ratios), least)
     for row in report.of("plain"):
         limit(f"{row.shape}, of Triton", row.ratio("ours", "Triton") or 0.0, PLAIN)
     if report.launch_us:
@@ -203,6 +233,10 @@ def text_of(report: Report) -> str:
     parts = ["\n".join(f"* {name}: {value}" for name, value in report.facts.items())]
     for kind, peer in (("gemm", "cuBLAS"), ("attention", "cuDNN")):
         if rows := report.of(kind):
+            parts.append(rates_table(rows, peer))
+    for kind, peer, *_ in TILE_KINDS:
+        if rows := report.of(kind):
+            parts.append(f"{kind}{', GB/s' if kind == 'T memory' else ''}:")
             parts.append(rates_table(rows, peer))
     if report.shared_bytes:
         lines = [[name, str(count)] for name, count in report.shared_bytes.items()]
