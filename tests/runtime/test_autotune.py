@@ -109,6 +109,14 @@ def test_a_hook_of_the_configuration_sees_all_arguments():
     assert seen == [(5, 64)]
 
 
+def test_a_hook_of_the_configuration_runs_before_a_kernel_is_only_compiled():
+    """It may set the block shapes of descriptors, on which the code depends."""
+    seen = []
+    config = Config({"BLOCK": 64}, pre_hook=lambda args: seen.append(args["BLOCK"]))
+    autotune([config], key=[])(Recorder()).warmup(np.zeros(1), 5, grid=(1,))
+    assert seen == [64]
+
+
 def test_heuristics_compute_parameters_from_arguments():
     inner = Recorder()
     heuristics({"BLOCK": lambda args: args["n"] * 2})(inner)[(1,)](np.zeros(1), 8)

@@ -91,7 +91,8 @@ class Autotuner(Launchable):
         warmup: bool = False,
     ) -> Any:
         chosen = config.all_kwargs()
-        if config.pre_hook is not None and not warmup:
+        if config.pre_hook is not None:
+            # Also before a kernel is only compiled: hooks set the block shapes of descriptors.
             config.pre_hook({**known, **chosen})
         return self.inner.run(*args, grid=grid, warmup=warmup, **{**kwargs, **chosen})
 
