@@ -1,5 +1,5 @@
-"""Writes docs/passes.md: what became of every pass of the reference, and each pass of the front
-half of the tile level at work.
+"""Writes docs/passes.md: each pass of `T` kernels at work, from tiles to CUDA, and what became of
+every pass of the reference.
 
     python scripts/passes_doc.py            rewrite the page
     python scripts/passes_doc.py --check    exit code 1 if the page is not what this would write
@@ -13,39 +13,61 @@ checks. A test compares the page with what this makes (`pytest --update-golden` 
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import re
 import sys
+from collections.abc import Iterator
+from difflib import SequenceMatcher
 from pathlib import Path
 from textwrap import dedent
+
+from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity, pretty_all
 from tilewright.ir.passes import Pass, PassClass, parse_pipeline
 from tilewright.ir.text import parse_source, print_module
 from tilewright.passes import PASSES
+from tilewright.passes.gpu.pipeline import DropAssumes, GpuPipeline
 from tilewright.passes.reference import REFERENCE, Entry
 from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "passes.md"
 SOURCE = "src/tilewright"
 
 _INTRODUCTION = """\
-# Passes of the tile level
+# Passes of `T` kernels
 
 <!-- Made by scripts/passes_doc.py; `pytest --update-golden tests/test_passes_doc.py` rewrites it. -->
 
 A `T` kernel starts at the tile level: whole tiles are copied, multiplied and reduced, and nothing
 depends on a thread. The front half of the pipeline keeps it there. It brings kernels into one
 form, checks them, and schedules them; the result computes the same bits as the kernel that was
-traced, before and after every pass, which the tests show in the NumPy target.
+traced, before and after every pass, which the tests show in the NumPy target. The back half decides
+which thread does what, and ends with functions that are [printed as CUDA](#a-gemm-on-its-way).
 
 ```
 tilewright opt --tile-front-half kernel.mlir          all of it
 tilewright opt --normalize-indices kernel.mlir        one pass
 tilewright opt --tile-front-half --dump-ir DIR ...    the IR after every pass
 tilewright passes tile-front-half                     the passes, in their order
+tilewright opt --gpu-pipeline kernel.mlir             both halves, for a GPU
+tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (docs/gpu.md)
 ```
+
+## The front half
+
+"""
+
+_BACK_HALF = """\
+## The back half
+
+Everything here is for NVIDIA GPUs. After `lower-tile-ops` the IR says what each thread does. Shown is
+what a pass changes in a real kernel: `gemm` of `examples/tile/gemm.py` for matrices of 4096 rows and
+columns, or another example where that one gives a pass nothing to do. Lines may be left out (`...`).
 
 """
 
@@ -53,6 +75,7 @@ _HEADER = """#global = #tile.space<global>
 #shared = #tile.space<shared>
 #fragment = #tile.space<fragment>
 #barrier = #tile.space<barrier>
+#tmem = #tile.space<tmem>
 """
 
 # Kernels that show what a pass does, without their first lines.
@@ -222,14 +245,61 @@ EXAMPLES["check-barriers"] = """
     }
 """
 
+EXAMPLES["fold-clears"] = """
+    func.func @kernel(%a: memref<64x64xf16, #shared>, %zero: f32) {
+      %c0 = arith.constant 0.0 : f32
+      tile.kernel (%bx) in (1) threads(128) {
+        %c = tile.alloc "c" : memref<64x64xf32, #fragment>
+        tile.fill %c, %c0 : memref<64x64xf32, #fragment>, f32
+        tile.gemm %a, %a -> %c : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
+      }
+      func.return
+    }
+"""
+EXAMPLES["announce-copies"] = """
+    func.func @kernel(%A: memref<64x32xf16, #global>) {
+      %c0 = arith.constant 0 : index
+      tile.kernel (%bx) in (1) threads(128) {
+        %full = tile.alloc "full" init [128] : memref<1x!nv.mbarrier, #barrier>
+        %a = tile.alloc "a" : memref<64x32xf16, #shared>
+        tile.async_copy %A -> %a barrier %full[%c0] {instruction = "tma"} : memref<64x32xf16, #global> -> memref<64x32xf16, #shared>, memref<1x!nv.mbarrier, #barrier>
+        nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #barrier>
+        nv.mbarrier.wait %full[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
+      }
+      func.return
+    }
+"""
+EXAMPLES["sync-clusters"] = """
+    func.func @kernel(%other: i32) {
+      %c0 = arith.constant 0 : index
+      tile.kernel (%bx) in (4) threads(128) cluster(2) {
+        %bar = tile.alloc "bar" init [256] : memref<1x!nv.mbarrier, #barrier>
+        nv.mbarrier.arrive %bar[%c0] cta %other : memref<1x!nv.mbarrier, #barrier>
+      }
+      func.return
+    }
+"""
+EXAMPLES["lower-tmem"] = """
+    func.func @kernel() {
+      tile.kernel (%bx) in (1) threads(128) {
+        %acc = tile.alloc "acc" : memref<128x256xf32, #tmem>
+      }
+      func.return
+    }
+"""
+
 # What has to run before a pass has something to do, and after it to make the result short.
-_BEFORE = {"expand-pipeline": "plan-pipeline", "check-pipeline": "plan-pipeline"}
+_BEFORE = {
+    "expand-pipeline": "plan-pipeline",
+    "check-pipeline": "plan-pipeline",
+    "sync-clusters": "lower-barriers",
+}
 _AFTER = {"specialize-warps": "canonicalize,cse", "expand-pipeline": "canonicalize,cse"}
 
 
 def page() -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, *_order(), *_sections(), *_table()]
+    parts = [_INTRODUCTION, *_order(), *_sections(), *gpu_part(), *_table()]
     return "".join(parts).rstrip() + "\n"
 
 
@@ -327,6 +397,134 @@ def _run(text: str, pipeline: str) -> tuple[str, str]:
     engine.flush()
     messages = pretty_all(engine.diagnostics, engine.sources) if engine.diagnostics else ""
     return print_module(source.module), messages.rstrip()
+
+
+# -- the back half -------------------------------------------------------------------------------
+
+_COMMON = ("canonicalize", "cse", "dce")
+_KERNELS: dict[str, tuple[str, dict[str, int]]] = {
+    "gemm": ("gemm", {"M": 4096, "N": 4096, "K": 4096}),
+    "persistent_gemm": ("matmul_persistent", {"M": 4096, "N": 4096, "K": 4096}),
+    "top_k": ("top_k", {"M": 1000, "N": 64}),
+}
+"""Examples that show passes at work, the first one that a pass changes: function and sizes."""
+_WITHOUT_FILE = (DropAssumes,)
+"""Passes that stand where they are used."""
+_MOST_LINES = 24
+_SHOWN_THREADS = 44
+
+
+def gpu_part() -> list[str]:
+    """The passes behind the front half: their order, each at work, and one kernel all the way."""
+    changes: dict[str, tuple[str, str]] = {}
+    stages: list[str] = []
+    for example in _KERNELS:
+        module = _traced(example)
+        first = print_module(module)
+        for name, lines in _changes(module):
+            changes.setdefault(name, (example, lines))
+        if example == "gemm":
+            stages = _stages(first, module)
+    rows = ["| pass | what it does |\n|---|---|\n"]
+    rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in back_half()]
+    sections = [
+        _gpu_section(each, changes.get(each.name)) for each in back_half() if _is_own(each.name)
+    ]
+    return [_BACK_HALF, *rows, "\n", *sections, *stages]
+
+
+def back_half() -> list[Pass]:
+    """The passes that only a GPU needs, each once; `gpu-pipeline` is all of them."""
+    front = {*_names()}
+    found = {each.name: each for each in GpuPipeline().passes()}
+    return [each for name, each in found.items() if name not in front or name == "dce"]
+
+
+def _is_own(name: str) -> bool:
+    return name not in _COMMON
+
+
+def _link(each: Pass) -> str:
+    return f"[`{each.name}`](#{each.name})" if _is_own(each.name) else f"`{each.name}`"
+
+
+def _traced(example: str) -> ModuleOp:
+    path = ROOT / "examples" / "tile" / f"{example}.py"
+    spec = importlib.util.spec_from_file_location(f"shown_{example}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function, sizes = _KERNELS[example]
+    return getattr(module, function).get_tir(**sizes).module.clone()
+
+
+def _changes(module: ModuleOp) -> Iterator[tuple[str, str]]:
+    """What each pass changes in `module`, which is changed."""
+    engine = DiagnosticEngine()
+    before = print_module(module)
+    for each in GpuPipeline().passes():
+        each.run(module, engine)
+        engine.raise_if_errors()
+        after = print_module(module)
+        if after != before and (lines := _difference(before, after)):
+            yield each.name, lines
+        before = after
+
+
+def _difference(before: str, after: str) -> str:
+    """The lines that go and come; the numbers of values are no difference."""
+    old, new = before.splitlines(), after.splitlines()
+    matcher = SequenceMatcher(None, [*map(_nameless, old)], [*map(_nameless, new)], autojunk=False)
+    shown: list[str] = []
+    for group in matcher.get_grouped_opcodes(1):
+        if shown:
+            shown.append(" ...")
+        for kind, first, last, other, behind in group:
+            if kind == "equal":
+                shown += [f" {line}" for line in new[other:behind]]
+                continue
+            shown += [f"-{line}" for line in old[first:last]]
+            shown += [f"+{line}" for line in new[other:behind]]
+    if len(shown) > _MOST_LINES:
+        shown = [*shown[:_MOST_LINES], " ..."]
+    return "\n".join(shown)
+
+
+def _nameless(line: str) -> str:
+    return re.sub(r"%\w+", "%", line.strip())
+
+
+def _gpu_section(each: Pass, change: tuple[str, str] | None) -> str:
+    prose = _summary(type(each)) + "." if type(each) in _WITHOUT_FILE else _prose(type(each))
+    text = f"## {each.name}\n\n{prose}\n\nIn `{_file(type(each))}`.\n\n"
+    if change is not None:
+        example, lines = change
+        where = "" if example == "gemm" else f"in `examples/tile/{example}.py`\n\n"
+        return f"{text}{where}```diff\n{lines}\n```\n\n"
+    if each.name not in EXAMPLES:
+        return text
+    source = dedent(EXAMPLES[each.name]).strip() + "\n" + _HEADER
+    before = _run(source, _BEFORE[each.name])[0] if each.name in _BEFORE else source
+    after, messages = _run(before, each.name)
+    if messages:
+        return f"{text}```mlir\n{_body(before)}```\n\n```\n{messages}\n```\n\n"
+    return f"{text}before\n\n```mlir\n{_body(before)}```\n\nafter\n\n```mlir\n{_body(after)}```\n\n"
+
+
+def _stages(tile: str, module: ModuleOp) -> list[str]:
+    """`gemm` as it was traced, a part of it for threads, and the CUDA that is compiled."""
+    threads = print_module(module).splitlines()
+    start = next(number for number, line in enumerate(threads) if "tile.ws" in line)
+    source = emit_kernel(kernels_of(module)[0], comments=False).text
+    return [
+        "## A GEMM on its way\n\nThe kernel of `examples/tile/gemm.py`, traced:\n\n",
+        f"```mlir\n{_body(tile)}```\n\n",
+        "For threads, from where roles part: two warp groups multiply, one warp fetches tiles.\n\n",
+        "```mlir\n" + "\n".join(threads[start : start + _SHOWN_THREADS]) + "\n    ...\n```\n\n",
+        "And as CUDA, without the functions in front of it that wrap single instructions:\n\n",
+        f"```cuda\n{source[source.index('extern') :]}```\n\n",
+    ]
 
 
 # -- the table -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Run TileLang's own examples, unmodified, on Tilewright, and print how each of them ended.
 
     python scripts/run_tilelang_examples.py FOLDER [NUMBER ...] [--show] [--limit SECONDS]
+                                            [--compile sm_90a,sm_80]
 
 FOLDER is `examples/` of a checkout of tile-ai/tilelang; NUMBERs pick entries of the compatibility
 suite (tile-language.md, section 10). torch has to be installed (a build for the CPU will do);
@@ -11,6 +12,9 @@ make them. Each entry is a process of its own, and ends in one of these ways:
     ran       the file's own checks, with its own tolerances, accept the results
     traced    its kernels became tile IR that the verifier accepts (see the note for why not more)
     failed    the last line that was printed follows; --show shows all of it
+
+Where torch sees a GPU, kernels run there. With --compile, each kernel is compiled to machine code
+for the given GPUs as well, which needs none, and its registers and spills are printed.
 
 Exit status 1 if an entry failed.
 """
@@ -173,12 +177,43 @@ SUITE: Mapping[int, Entry] = {
 # -- one entry, in a process of its own ------------------------------------------------------------
 
 
-def perform(folder: Path, number: int) -> None:
+def _compile(prim_func: Any, archs: Sequence[str]) -> None:
+    from tilewright.targets.cuda.compile import compile_module
+
+    for arch in archs:
+        started = time.perf_counter()
+        program = compile_module(prim_func.module, arch)
+        print(
+            f"{prim_func.name} for {arch}: {program.registers} registers, {program.spill_bytes} "
+            f"bytes spilled, {time.perf_counter() - started:.2f} s"
+        )
+
+
+def _compile_what_runs(archs: Sequence[str]) -> None:
+    """Compile every kernel before its first run."""
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+    done: set[str] = set()
+    launch = CompiledTileKernel.launch
+
+    def compiling(self: CompiledTileKernel, values: Sequence[Any]) -> None:
+        text = self.prim_func.script()
+        if text not in done:
+            done.add(text)
+            _compile(self.prim_func, archs)
+        launch(self, values)
+
+    CompiledTileKernel.launch = compiling
+
+
+def perform(folder: Path, number: int, archs: Sequence[str] = ()) -> None:
     """Do what the table says for an entry; raises if something is wrong."""
     from tilewright.compat import install
     from tilewright.compat.script import run_file
 
     install()
+    if archs:
+        _compile_what_runs(archs)
     entry = SUITE[number]
     path = folder / entry.file
     if entry.script is not None:
@@ -195,6 +230,7 @@ def perform(folder: Path, number: int) -> None:
         traced = getattr(module, trace.function).get_tir(*trace.arguments, **trace.keywords)
         traced.module.verify()
         print(f"{trace.function}: {len(traced.script().splitlines())} lines of IR")
+        _compile(traced, archs)
 
 
 # -- all of them -----------------------------------------------------------------------------------
@@ -210,10 +246,11 @@ class Outcome:
     output: str
 
 
-def attempt(folder: Path, number: int, limit: float) -> Outcome:
+def attempt(folder: Path, number: int, limit: float, archs: str = "") -> Outcome:
     entry = SUITE[number]
     tracing = entry.script is None and entry.call is None
     command = [sys.executable, __file__, str(folder), "--perform", str(number)]
+    command += ["--compile", archs] if archs else []
     started = time.perf_counter()
     try:
         done = subprocess.run(
@@ -249,14 +286,15 @@ def main() -> int:
     parser.add_argument("numbers", type=int, nargs="*")
     parser.add_argument("--limit", type=float, default=300, help="seconds for an entry (300)")
     parser.add_argument("--show", action="store_true", help="print what the files print")
+    parser.add_argument("--compile", default="", help="GPUs to compile for: sm_90a,sm_80")
     parser.add_argument("--perform", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.perform is not None:
-        perform(options.folder, options.perform)
+        perform(options.folder, options.perform, [a for a in options.compile.split(",") if a])
         return 0
     failed = 0
     for number in options.numbers or SUITE:
-        outcome = attempt(options.folder, number, options.limit)
+        outcome = attempt(options.folder, number, options.limit, options.compile)
         failed += outcome.word == "failed"
         if options.show:
             print(outcome.output)

@@ -77,3 +77,27 @@ def test_every_pass_of_the_front_half_is_shown_at_work(generator: ModuleType) ->
         if each.name not in ("canonicalize", "cse"):  # docs of MLIR describe them
             assert f"\n## {each.name}\n" in text
             assert each.name in generator.EXAMPLES
+
+
+def test_every_pass_for_gpus_is_described(generator: ModuleType) -> None:
+    text = generator.PAGE.read_text()
+    back_half = generator.back_half()
+    assert len(back_half) > 30
+    for each in back_half:
+        assert f"`{each.name}`" in text
+        if each.name != "dce":
+            assert f"\n## {each.name}\n" in text
+    # A diff of a real kernel, or a kernel of its own.
+    shown = [each for each in re.split(r"\n## ", text) if "\n```diff\n" in each]
+    assert {each.split("\n", 1)[0] for each in shown} >= {
+        "choose-engines", "expand-copies", "flatten-memrefs", "guard-memory-accesses",
+        "infer-layouts", "insert-thread-syncs", "lower-barriers", "lower-persistent",
+        "lower-thread-reductions", "lower-tile-ops", "merge-guards", "outline-kernels",
+        "place-shared-memory", "set-warp-registers", "sink-wgmma-waits", "unswitch-loops",
+        "vectorize-loops",
+    }  # fmt: skip
+
+
+def test_nothing_of_the_gpu_passes_is_left_for_later() -> None:
+    later = [entry.name for entry in REFERENCE if entry.note.startswith("later")]
+    assert all("tt" in name.lower() for name in later)

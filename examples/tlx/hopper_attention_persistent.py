@@ -1,63 +1,46 @@
-"""Attention, forward, on Hopper: persistent, causal or not, results leave through the bytes of Q.
+"""Attention, forward, on Hopper: persistent, so that the end of a tile costs next to nothing.
 
-As many programs as the chip has SMs take tile after tile. While a consumer computes the softmax of
-block `j`, its product of the weights of block `j - 1` with V is in flight; the two consumers take
-turns to issue products, so that one fills the tensor cores while the other computes exponentials.
-Blocks are visited from the last one down: under a causal mask only the first few are masked, and
-the longest tiles are taken first. `o` shares the storage of `q`, which nobody reads any more once
-the last scores are there. Turns of the ring, phases and tiles are counted across all tiles.
+As many programs as the chip has multiprocessors take tile after tile. The producer is ahead of the
+consumers across tiles: Q, K and V of the next one are there when the last one ends, and its results
+are still being stored. Products of neighbouring blocks overlap, and consumers take turns, as in
+`hopper_attention_pipelined.py`. Turns of the ring, phases and tiles are counted across all tiles.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 import tilewright as tw
 from tilewright import tl, tlx
 
-MASKED = -1.0e6
-"""Stands for minus infinity: a row whose first block is masked throughout must stay a number."""
+LOG2_E = 1.4426950408889634
 
 
 @tw.jit
-def softmax_step(scores, largest, total, scale):
-    """Weights of a block, and how much what came before shrinks."""
-    largest_now = tl.maximum(largest, tl.max(scores, 1) * scale)
-    shrink = tl.math.exp2(largest - largest_now)
-    p = tl.math.exp2(scores * scale - largest_now[:, None])
-    return p.to(tl.float16), shrink, largest_now, total * shrink + tl.sum(p, 1)
-
-
-@tw.jit
-def masked(scores, row, column, LOW: tl.constexpr):
-    """Scores of keys behind their query do not count."""
-    rows = row + tl.arange(0, scores.shape[0])
+def masked(scores, row, column, context, CAUSAL: tl.constexpr):
+    """Scores of keys behind their query, or behind the last one, do not count."""
     columns = column + tl.arange(0, scores.shape[1])
-    return tl.where(rows[:, None] >= columns[None, :], scores, LOW)
+    if CAUSAL:
+        rows = row + tl.arange(0, scores.shape[0])
+        allowed = rows[:, None] >= columns[None, :]
+    else:
+        allowed = (columns < context)[None, :]
+    return tl.where(allowed, scores, -float("inf"))
 
 
 @tw.jit
-def tile_of(work, tiles, heads, CAUSAL: tl.constexpr):
-    """Head and tile; causal ones get shorter with their number, and the longest come first."""
-    if CAUSAL:
-        head = work % heads
-        tile = tiles - 1 - work // heads
-    else:
-        head = work // tiles
-        tile = work % tiles
-    return head, tile
-
-
-@tw.jit
-def blocks_of(tile, context, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr):
-    """How many blocks of keys a tile looks at."""
-    if CAUSAL:
-        count = tl.cdiv((tile + 1) * BM, BN)
-    else:
-        count = tl.cdiv(context, BN)
-    return count
+def softmax_step(scores, largest, total, scale, MASKED: tl.constexpr):
+    """Weights of a block, and how much what came before shrinks."""
+    largest_now = tl.maximum(largest, tl.max(scores, 1))
+    level = largest_now * scale
+    if MASKED:  # rows in front of the first query see nothing
+        level = tl.where(largest_now == -float("inf"), 0.0, level)
+    shrink = tl.math.exp2(largest * scale - level)
+    p = tl.math.exp2(scores * scale - level[:, None])
+    return p, shrink, largest_now, total * shrink + tl.sum(p, 1)
 
 
 @tw.jit
@@ -69,162 +52,250 @@ def load(desc, buffer, row, full, empty, phase, BYTES: tl.constexpr):
 
 
 @tw.jit
-def my_turn(part, GATE: tl.constexpr, CONSUMERS: tl.constexpr):
-    """Wait until the other consumer has issued its products."""
-    if CONSUMERS == 2:
-        tlx.named_barrier_wait(GATE + part, 256)
+def my_turn(part: tl.constexpr):
+    """Wait until the consumer before has issued its products."""
+    tlx.named_barrier_wait(9 + part, 256)
 
 
 @tw.jit
-def your_turn(part, GATE: tl.constexpr, CONSUMERS: tl.constexpr):
-    """Let the other consumer issue its products."""
-    if CONSUMERS == 2:
-        tlx.named_barrier_arrive(GATE + 1 - part, 256)
+def your_turn(part: tl.constexpr, CONSUMERS: tl.constexpr):
+    """Let the next consumer issue its products."""
+    tlx.named_barrier_arrive(9 + (part + 1) % CONSUMERS, 256)
+
+
+@tw.jit
+def step(
+    turn, p, acc, largest, total, q, k, v, full_k, empty_k, full_v, empty_v, scale, end,
+    part: tl.constexpr, STAGES: tl.constexpr, CONSUMERS: tl.constexpr,
+):  # fmt: skip
+    """The scores of block `turn`, while the weights of the block before meet V."""
+    before = (turn + STAGES - 1) % STAGES
+    slot = turn % STAGES
+    my_turn(part)
+    scores = tlx.async_dot(q[part], tlx.local_trans(k[slot]))
+    tlx.barrier_wait(full_v[before], ((turn - 1) // STAGES) & 1)
+    acc = tlx.async_dot(p, v[before], acc)
+    your_turn(part, CONSUMERS)
+    scores = tlx.async_dot_wait(1, scores)
+    tlx.barrier_arrive(empty_k[slot], 1)
+    weights, shrink, largest, total = softmax_step(scores, largest, total, scale, False)
+    # Waiting for the next keys here keeps the order: first the softmax, then the other product.
+    following = turn + 1
+    tlx.barrier_wait(full_k[following % STAGES], (following // STAGES) & 1, pred=following < end)
+    acc = tlx.async_dot_wait(0, acc)
+    tlx.barrier_arrive(empty_v[before], 1)
+    acc = acc * shrink[:, None]
+    return weights.to(p.dtype), acc, largest, total
+
+
+@tw.jit
+def pass_over(turn, full_k, empty_k, full_v, empty_v, part: tl.constexpr, STAGES: tl.constexpr,
+              CONSUMERS: tl.constexpr):  # fmt: skip
+    """A block of keys that no row of this consumer sees."""
+    slot = turn % STAGES
+    phase = (turn // STAGES) & 1
+    tlx.barrier_wait(full_k[slot], phase)
+    my_turn(part)
+    your_turn(part, CONSUMERS)
+    tlx.barrier_arrive(empty_k[slot], 1)
+    tlx.barrier_wait(full_v[slot], phase)
+    tlx.barrier_arrive(empty_v[slot], 1)
+
+
+@tw.jit
+def place_of(number):
+    """The tile of a round: every other round goes backwards, to share long and short tiles out."""
+    programs = tl.num_programs(0)
+    backwards = programs - 1 - tl.program_id(0)
+    return number * programs + tl.where(number % 2 == 0, tl.program_id(0), backwards)
+
+
+@tw.jit
+def rounds_of(works):
+    """How many tiles this program has."""
+    full = works // tl.num_programs(0)
+    return full + (place_of(full) < works).to(tl.int32)
+
+
+@tw.jit
+def tile_of(
+    number, tiles, context, shift, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr
+):
+    """Where a head begins in memory, the first row of a tile in it, and its blocks of keys."""
+    work = place_of(number)
+    first = (tiles - 1 - work % tiles) * BM - shift
+    blocks = tl.cdiv(tl.minimum(first + BM, context) if CAUSAL else context, BN)
+    return (work // tiles) * context, first, blocks
 
 
 @tw.jit
 def attention_kernel(
-    q_desc, k_desc, v_desc, o_desc, scale, context, tiles, heads,
-    HEAD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
-    CONSUMERS: tl.constexpr, CAUSAL: tl.constexpr, LOW: tl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, o_ptr, scale, context, shift, tiles, works,
+    HEAD: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr, CONSUMERS: tl.constexpr,
+    REGISTERS: tl.constexpr, CAUSAL: tl.constexpr, RAGGED: tl.constexpr,
 ):  # fmt: skip
-    HALF: tl.constexpr = BM // CONSUMERS
+    ROWS: tl.constexpr = 64  # of a consumer: no more than a block has columns
+    BM: tl.constexpr = ROWS * CONSUMERS
     BYTES: tl.constexpr = BN * HEAD * 2
-    GATE: tl.constexpr = 9  # named barriers: the first eight are the compiler's
-    storage = tlx.storage_alias_spec(storage=tlx.storage_kind.smem)
-    q = tlx.local_alloc((HALF, HEAD), tl.float16, CONSUMERS, reuse=storage)
-    o = tlx.local_alloc((HALF, HEAD), tl.float16, CONSUMERS, reuse=storage)
-    storage.set_buffer_overlap(tlx.reuse_group(q, o, group_type=tlx.reuse_group_type.shared))
-    k = tlx.local_alloc((BN, HEAD), tl.float16, STAGES)
-    v = tlx.local_alloc((BN, HEAD), tl.float16, STAGES)
+    element: tl.constexpr = tlx.dtype_of(q_desc)
+    q = tlx.local_alloc((ROWS, HEAD), element, CONSUMERS)
+    o = tlx.local_alloc((ROWS, HEAD), element, CONSUMERS)
+    k = tlx.local_alloc((BN, HEAD), element, STAGES)
+    v = tlx.local_alloc((BN, HEAD), element, STAGES)
     full_q = tlx.alloc_barriers(num_barriers=CONSUMERS, arrive_count=1)
     empty_q = tlx.alloc_barriers(num_barriers=CONSUMERS, arrive_count=1)
     full_k = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=1)
     empty_k = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=CONSUMERS)
     full_v = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=1)
     empty_v = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=CONSUMERS)
+    rounds = rounds_of(works)
 
     with tlx.async_tasks():
-        with tlx.async_task("default"):
-            turn = 0
-            number = 0
-            for work in range(tl.program_id(0), tiles * heads, tl.num_programs(0)):
-                head, tile = tile_of(work, tiles, heads, CAUSAL)
-                base = head * context
-                blocks = blocks_of(tile, context, BM, BN, CAUSAL)
-                for j in range(blocks):
-                    row = base + (blocks - 1 - j) * BN
-                    slot = turn % STAGES
-                    phase = (turn // STAGES) & 1 ^ 1
-                    load(k_desc, k[slot], row, full_k[slot], empty_k[slot], phase, BYTES)
-                    load(v_desc, v[slot], row, full_v[slot], empty_v[slot], phase, BYTES)
-                    if j == 0:  # keys and values of a tile are on their way before Q is free
-                        for part in tl.static_range(CONSUMERS):
-                            load(
-                                q_desc, q[part], base + tile * BM + part * HALF, full_q[part],
-                                empty_q[part], number & 1 ^ 1, HALF * HEAD * 2,
-                            )  # fmt: skip
-                    turn += 1
-                number += 1  # noqa: SIM113 - a loop of the device
-        with tlx.async_task(num_warps=4, registers=232, replicate=CONSUMERS):
+        with tlx.async_task("default", registers=REGISTERS, replicate=CONSUMERS):
             part = tlx.async_task_replica_id()
-            if part == 1:
-                your_turn(part, GATE, CONSUMERS)  # the first consumer begins
+            if part == CONSUMERS - 1:
+                your_turn(part, CONSUMERS)  # the first consumer begins
             turn = 0
-            number = 0
-            for work in range(tl.program_id(0), tiles * heads, tl.num_programs(0)):
-                head, tile = tile_of(work, tiles, heads, CAUSAL)
-                blocks = blocks_of(tile, context, BM, BN, CAUSAL)
-                row = tile * BM + part * HALF
-                largest = tl.full([HALF], LOW, dtype=tl.float32)
-                total = tl.zeros([HALF], dtype=tl.float32)
-                acc = tl.zeros([HALF, HEAD], dtype=tl.float32)
-                tlx.barrier_wait(full_q[part], number & 1)
+            for number in range(rounds):
+                base, first, blocks = tile_of(number, tiles, context, shift, BM, BN, CAUSAL)
+                row = first + part * ROWS
+                end = turn + blocks
+                largest = tl.full([ROWS], -float("inf"), dtype=tl.float32)
+                total = tl.zeros([ROWS], dtype=tl.float32)
+                acc = tl.zeros([ROWS, HEAD], dtype=tl.float32)
+                if CAUSAL:
+                    seen = tl.cdiv(tl.maximum(tl.minimum(row + ROWS, context), 1), BN)
+                    for j in range(turn, end - seen):
+                        pass_over(j, full_k, empty_k, full_v, empty_v, part, STAGES, CONSUMERS)
+                    turn = end - seen
                 slot = turn % STAGES
+                tlx.barrier_wait(full_q[part], number & 1)
                 tlx.barrier_wait(full_k[slot], (turn // STAGES) & 1)
-                my_turn(part, GATE, CONSUMERS)
+                my_turn(part)
                 scores = tlx.async_dot(q[part], tlx.local_trans(k[slot]))
-                your_turn(part, GATE, CONSUMERS)
+                your_turn(part, CONSUMERS)
                 scores = tlx.async_dot_wait(0, scores)
                 tlx.barrier_arrive(empty_k[slot], 1)
-                if CAUSAL:
-                    scores = masked(scores, row, (blocks - 1) * BN, LOW)
-                p, shrink, largest, total = softmax_step(scores, largest, total, scale)
-                for j in range(1, blocks):
-                    before = turn % STAGES
-                    phase_before = (turn // STAGES) & 1
-                    turn += 1
-                    slot = turn % STAGES
-                    tlx.barrier_wait(full_k[slot], (turn // STAGES) & 1)
-                    my_turn(part, GATE, CONSUMERS)
-                    scores = tlx.async_dot(q[part], tlx.local_trans(k[slot]))
-                    tlx.barrier_wait(full_v[before], phase_before)
-                    acc = tlx.async_dot(p, v[before], acc)
-                    your_turn(part, GATE, CONSUMERS)
-                    scores = tlx.async_dot_wait(1, scores)
-                    tlx.barrier_arrive(empty_k[slot], 1)
-                    if CAUSAL:
-                        column = (blocks - 1 - j) * BN
-                        if column + BN > row + 1:
-                            scores = masked(scores, row, column, LOW)
-                    p, shrink, largest, total = softmax_step(scores, largest, total, scale)
-                    acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(empty_v[before], 1)
-                    acc = acc * shrink[:, None]
-                slot = turn % STAGES
-                tlx.barrier_wait(full_v[slot], (turn // STAGES) & 1)
-                acc = tlx.async_dot(p, v[slot], acc)
-                acc = tlx.async_dot_wait(0, acc)
-                tlx.barrier_arrive(empty_v[slot], 1)
+                if CAUSAL or RAGGED:  # a block of its own rows, and no other one, has a mask
+                    scores = masked(scores, row, (end - 1 - turn) * BN, context, CAUSAL)
+                weights, _, largest, total = softmax_step(
+                    scores, largest, total, scale, CAUSAL or RAGGED
+                )
+                p = weights.to(element)
                 turn += 1
-                number += 1  # noqa: SIM113
-                result = acc / total[:, None]
-                tlx.local_store(o[part], result.to(tl.float16))
-                tlx.fence_async_shared()
-                tlx.async_descriptor_store(o_desc, o[part], [head * context + row, 0])
-                tlx.async_descriptor_store_wait(0)
+                tlx.barrier_wait(full_k[turn % STAGES], (turn // STAGES) & 1, pred=turn < end)
+                for j in range(turn, end):
+                    p, acc, largest, total = step(
+                        j, p, acc, largest, total, q, k, v, full_k, empty_k, full_v, empty_v, scale,
+                        end, part, STAGES, CONSUMERS,
+                    )  # fmt: skip
+                turn = end
+                last = (end - 1) % STAGES
+                tlx.barrier_wait(full_v[last], ((end - 1) // STAGES) & 1)
+                acc = tlx.async_dot(p, v[last], acc)
                 tlx.barrier_arrive(empty_q[part], 1)
+                tlx.async_descriptor_store_wait(0)
+                acc = tlx.async_dot_wait(0, acc)
+                tlx.barrier_arrive(empty_v[last], 1)
+                result = (acc * (1.0 / total)[:, None]).to(element)
+                if RAGGED:
+                    rows = row + tl.arange(0, ROWS)
+                    places = (base + rows[:, None]) * HEAD + tl.arange(0, HEAD)[None, :]
+                    inside = (rows >= 0) & (rows < context)
+                    tl.store(o_ptr + places, result, mask=inside[:, None])
+                else:
+                    tlx.local_store(o[part], result)
+                    tlx.fence_async_shared()
+                    if row >= 0:
+                        tlx.async_descriptor_store(o_desc, o[part], [base + row, 0])
             if part == 0:
-                my_turn(part, GATE, CONSUMERS)  # nobody leaves an arrival behind
+                my_turn(part)  # nobody leaves an arrival behind
+            tlx.async_descriptor_store_wait(0)
+        with tlx.async_task(num_warps=1, registers=24):  # the producer
+            turn = 0
+            for number in range(rounds):
+                base, first, blocks = tile_of(number, tiles, context, shift, BM, BN, CAUSAL)
+                for part in tl.static_range(CONSUMERS):
+                    load(
+                        q_desc, q[part], base + first + part * ROWS, full_q[part], empty_q[part],
+                        number & 1 ^ 1, ROWS * HEAD * 2,
+                    )  # fmt: skip
+                for j in range(blocks):
+                    at = base + (blocks - 1 - j) * BN
+                    slot = turn % STAGES
+                    phase = (turn // STAGES) & 1 ^ 1
+                    load(k_desc, k[slot], at, full_k[slot], empty_k[slot], phase, BYTES)
+                    load(v_desc, v[slot], at, full_v[slot], empty_v[slot], phase, BYTES)
+                    turn += 1
 
 
-def attention(q, k, v, causal=False, block=(128, 64), stages=2, consumers=2, programs=3):
-    heads, context, head = q.shape
-    if context % block[0] or context % block[1]:
-        raise ValueError(f"the context, {context}, must be a multiple of {block[0]} and {block[1]}")
-    out = np.empty_like(q)
-    half = block[0] // consumers
-    flat = [array.reshape(heads * context, head) for array in (q, k, v, out)]
+class Config(NamedTuple):
+    """Sizes for an H200: rows of keys in a block, slots of the ring, consumers of 64 rows each."""
+
+    block: int = 128
+    stages: int = 2
+    consumers: int = 2
+    registers: int = 240
+    programs: int = 132
+
+
+def best(head):
+    """What is fast on an H200."""
+    return Config() if head > 64 else Config(stages=3, consumers=3, registers=160)
+
+
+SMALL = Config(block=64, programs=3)
+"""Quick to run without a GPU."""
+
+
+def empty(like, shape):
+    """An array where `like` is: NumPy's, or a tensor of torch on the same device."""
+    return like.new_empty(shape) if hasattr(like, "new_empty") else np.empty(shape, like.dtype)
+
+
+def attention(q, k, v, causal=False, config=None, out=None):
+    """Softmax(Q Kᵀ) V for arrays of any number of heads: ``(..., context, head)``.
+
+    Where `context` is no multiple of the block, values of the next head are multiplied by zero.
+    """
+    *_, context, head = q.shape
+    config = config or best(head)
+    block, stages, consumers, registers, programs = config
+    out = empty(q, q.shape) if out is None else out
+    flat = [array.reshape(-1, head) for array in (q, k, v, out)]
     descriptors = [
         tw.TensorDescriptor.from_tensor(array, [rows, head])
-        for array, rows in zip(flat, (half, block[1], block[1], half), strict=True)
+        for array, rows in zip(flat, (64, block, block, 64), strict=True)
     ]
-    attention_kernel[(programs,)](
-        *descriptors, 1.44269504 / math.sqrt(head), context, context // block[0], heads,
-        HEAD=head, BM=block[0], BN=block[1], STAGES=stages, CONSUMERS=consumers,
-        CAUSAL=causal, LOW=MASKED,
+    tiles = tw.cdiv(context, 64 * consumers)
+    shift = (tiles * consumers - tw.cdiv(context, 64)) * 64
+    works = flat[0].shape[0] // context * tiles
+    attention_kernel[(min(programs, works),)](
+        *descriptors, flat[3], LOG2_E / math.sqrt(head), context, shift, tiles, works,
+        HEAD=head, BN=block, STAGES=stages, CONSUMERS=consumers, REGISTERS=registers,
+        CAUSAL=causal, RAGGED=bool(context % block),
     )  # fmt: skip
     return out
 
 
-def reference(q, k, v, causal=False):
+def reference(q, k, v, causal):
     q, k, v = (array.astype(np.float64) for array in (q, k, v))
-    scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[-1])
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     if causal:
-        scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(q.shape[-2], dtype=bool), scores, -np.inf)
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return p / p.sum(axis=-1, keepdims=True) @ v
 
 
-def example(rng):
-    """The results, all keys and causal, and what NumPy says in float64."""
+def example(rng, config=SMALL):
+    """Causal and full attention, and what NumPy says in float64."""
     q, k, v = rng.standard_normal((3, 2, 256, 64)).astype(np.float16)
-    choices = (False, True)
-    found = tuple(attention(q, k, v, causal) for causal in choices)
-    return found, tuple(reference(q, k, v, causal) for causal in choices)
+    results = attention(q, k, v, True, config), attention(q, k, v, False, config)
+    return results, (reference(q, k, v, True), reference(q, k, v, False))
 
 
 if __name__ == "__main__":
-    results, expected = example(np.random.default_rng(0))
-    for name, result, exact in zip(("all keys", "causal"), results, expected, strict=True):
-        print(f"{name}: largest error: {np.abs(result - exact).max()}")
+    for name, result, expected in zip(
+        ("causal", "full"), *example(np.random.default_rng(0)), strict=True
+    ):
+        print(f"largest error, {name}:", np.abs(result - expected).max())

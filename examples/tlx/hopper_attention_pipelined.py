@@ -79,6 +79,7 @@ def step(
     scores = tlx.async_dot_wait(1, scores)
     tlx.barrier_arrive(empty_k[slot], 1)
     weights, shrink, largest, total = softmax_step(scores, largest, total, scale, False)
+    # Waiting for the next keys here keeps the order: first the softmax, then the other product.
     following = turn + 1
     tlx.barrier_wait(full_k[following % STAGES], (following // STAGES) & 1, pred=following < end)
     acc = tlx.async_dot_wait(0, acc)
@@ -212,7 +213,10 @@ def empty(like, shape):
 
 
 def attention(q, k, v, causal=False, config=None, out=None):
-    """Softmax(Q Kᵀ) V for arrays of any number of heads: ``(..., context, head)``."""
+    """Softmax(Q Kᵀ) V for arrays of any number of heads: ``(..., context, head)``.
+
+    Where `context` is no multiple of the block, values of the next head are multiplied by zero.
+    """
     *_, context, head = q.shape
     config = config or best(head)
     block, stages, consumers, registers = config

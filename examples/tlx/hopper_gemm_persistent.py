@@ -1,9 +1,10 @@
 """Persistent GEMM on Hopper whose results leave through the bytes of an operand.
 
-`c` shares the storage of the ring of B: a consumer that has multiplied for the last time keeps one
-slot of the ring, writes its result there, and starts a TMA store. The producer gets the slot back
-when the store has read it, and nobody waits for that: the consumer is in its next tile by then. No
-byte of shared memory is spent on the epilogue, so the ring is one stage deeper.
+`c` shares the storage of the ring of B: a consumer that has multiplied for the last time keeps its
+half of the last two slots, writes the two halves of its result there, and starts TMA stores. The
+producer gets a slot back when its stores have read it, which nobody waits for: the consumers are in
+their next tile by then. No byte of shared memory is spent on the epilogue, so the ring is one stage
+deeper.
 
 With `aliased=False` results have buffers of their own, for comparison.
 """
@@ -28,6 +29,12 @@ def tile_of(tile, tiles_m, tiles_n, BM: tl.constexpr, BN: tl.constexpr, GROUP: t
 
 
 @tw.jit
+def halves(acc, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The left and the right half of the columns, without moving anything between threads."""
+    return tl.split(tl.permute(tl.reshape(acc, (ROWS, 2, COLUMNS)), (0, 2, 1)))
+
+
+@tw.jit
 def gemm_kernel(
     a_desc, b_desc, c_desc, M, N, K,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
@@ -35,22 +42,26 @@ def gemm_kernel(
 ):  # fmt: skip
     HALF: tl.constexpr = BM // 2  # two consumers, each has half of the rows of a tile
     BOTH: tl.constexpr = 256  # their threads
+    element: tl.constexpr = tlx.dtype_of(c_desc)
+    steps = tl.cdiv(K, BK)
     if ALIASED:
         storage = tlx.storage_alias_spec(storage=tlx.storage_kind.smem)
         b = tlx.local_alloc((BK, BN), tlx.dtype_of(b_desc), STAGES, reuse=storage)
-        c = tlx.local_alloc((HALF, BN), tlx.dtype_of(c_desc), STAGES, reuse=storage)
-        storage.set_buffer_overlap(tlx.reuse_group(b, c, group_type=tlx.reuse_group_type.shared))
+        c = tlx.local_alloc((HALF, BN // 2), element, 2 * STAGES, reuse=storage)
+        pairs = tlx.reuse_group(c, group_size=2)
+        storage.set_buffer_overlap(
+            tlx.reuse_group(b, pairs, group_type=tlx.reuse_group_type.shared)
+        )
+        # No consumer gets a tile ahead of the other one; what lies beyond K is zero.
+        steps = tl.maximum(steps, STAGES - 1)
     else:
         b = tlx.local_alloc((BK, BN), tlx.dtype_of(b_desc), STAGES)
-        c = tlx.local_alloc((HALF, BN), tlx.dtype_of(c_desc), 2)
+        c = tlx.local_alloc((HALF, BN // 2), element, 4)
     a = tlx.local_alloc((HALF, BK), tlx.dtype_of(a_desc), 2 * STAGES)
     empty = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=2)
     full = tlx.alloc_barriers(num_barriers=STAGES, arrive_count=1)
     tiles_m = tl.cdiv(M, BM)
     tiles_n = tl.cdiv(N, BN)
-    steps = tl.cdiv(K, BK)
-    if ALIASED:
-        steps = tl.maximum(steps, 2)  # two slots are kept; what lies beyond K is zero
     first = tl.program_id(0)
 
     with tlx.async_tasks():
@@ -58,45 +69,52 @@ def gemm_kernel(
             part = tlx.async_task_replica_id()
             turn = 0  # counted across tiles: phases go on where the last tile left them
             for tile in range(first, tiles_m * tiles_n, tl.num_programs(0)):
-                row, column = tile_of(tile, tiles_m, tiles_n, BM, BN, GROUP)
                 slot = turn % STAGES
-                tlx.barrier_wait(full[slot], (turn // STAGES) & 1)
+                phase = (turn // STAGES) & 1
+                tlx.barrier_wait(full[slot], phase)
                 acc = tlx.async_dot(a[2 * slot + part], b[slot])
-                if ALIASED:  # the slot of the last tile, whose store has had time
-                    mine = (turn + STAGES - 2 + part) % STAGES
+                # Waiting again takes no time, and what follows is not moved before the product.
+                tlx.barrier_wait(full[slot], phase)
+                row, column = tile_of(tile, tiles_m, tiles_n, BM, BN, GROUP)
+                is_tile = (row >= 0) & (column >= 0)  # asked here: the time to divide is now
+                if ALIASED:
+                    kept = is_tile & (tile != first)
+                    tlx.async_descriptor_store_wait(1)
+                    tlx.barrier_arrive(empty[(turn + STAGES - 2) % STAGES], 1, pred=kept)
                     tlx.async_descriptor_store_wait(0)
-                    tlx.barrier_arrive(empty[mine], 1, pred=tile != first)
+                    tlx.barrier_arrive(empty[(turn + STAGES - 1) % STAGES], 1, pred=kept)
+                else:
+                    tlx.async_descriptor_store_wait(0)
                 turn += 1
                 for k in range(1, steps):
                     slot = turn % STAGES
                     tlx.barrier_wait(full[slot], (turn // STAGES) & 1)
                     acc = tlx.async_dot(a[2 * slot + part], b[slot], acc)
                     acc = tlx.async_dot_wait(1, acc)
-                    before = (turn + STAGES - 1) % STAGES  # its product is done
-                    if ALIASED and part == 0:
-                        tlx.barrier_arrive(empty[before], 1, pred=k < steps - 1)
-                    else:
-                        tlx.barrier_arrive(empty[before], 1)
+                    done = k < steps - 1 if ALIASED else is_tile
+                    tlx.barrier_arrive(empty[(turn + STAGES - 1) % STAGES], 1, pred=done)
                     turn += 1
-                if ALIASED and part == 1:
-                    tlx.named_barrier_arrive(9, BOTH)  # nobody reads the last slot but one any more
-                acc = tlx.async_dot_wait(0, acc)
                 last = (turn + STAGES - 1) % STAGES
-                if ALIASED:  # consumer 0 keeps the last slot but one, consumer 1 the last
-                    if part == 0:
-                        tlx.barrier_arrive(empty[last], 1)
-                        tlx.named_barrier_wait(9, BOTH)
-                        tlx.named_barrier_arrive(10, BOTH)  # nor the last one
-                    else:
-                        tlx.named_barrier_wait(10, BOTH)
-                    place = c[(turn + STAGES - 2 + part) % STAGES]
+                before = (turn + STAGES - 2) % STAGES
+                if ALIASED:
+                    tlx.named_barrier_arrive(10 - part, BOTH)  # has read the last slot but one
+                acc = tlx.async_dot_wait(0, acc)
+                left, right = halves(acc.to(element), HALF, BN // 2)
+                if ALIASED:
+                    tlx.named_barrier_arrive(12 - part, BOTH)  # has read the last slot
+                    tlx.named_barrier_wait(9 + part, BOTH)
                 else:
                     tlx.barrier_arrive(empty[last], 1)
-                    tlx.async_descriptor_store_wait(0)
-                    place = c[part]
-                tlx.local_store(place, acc.to(tlx.dtype_of(c_desc)))
+                place = c[2 * before + part] if ALIASED else c[part]
+                tlx.local_store(place, left)
                 tlx.fence_async_shared()
                 tlx.async_descriptor_store(c_desc, place, [row + part * HALF, column])
+                if ALIASED:
+                    tlx.named_barrier_wait(11 + part, BOTH)
+                place = c[2 * last + part] if ALIASED else c[2 + part]
+                tlx.local_store(place, right)
+                tlx.fence_async_shared()
+                tlx.async_descriptor_store(c_desc, place, [row + part * HALF, column + BN // 2])
             tlx.async_descriptor_store_wait(0)
         with tlx.async_task(num_warps=1, registers=24):  # the producer
             turn = 0
@@ -145,7 +163,7 @@ def gemm(a, b, config=None, out=None):
     gemm_kernel[(min(config.programs, tiles),)](
         tw.TensorDescriptor.from_tensor(a, [BM // 2, BK]),
         tw.TensorDescriptor.from_tensor(b, [BK, BN]),
-        tw.TensorDescriptor.from_tensor(c, [BM // 2, BN]),
+        tw.TensorDescriptor.from_tensor(c, [BM // 2, BN // 2]),
         M, N, K, BM=BM, BN=BN, BK=BK, STAGES=config.stages, GROUP=config.group,
         ALIASED=config.aliased,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.cli import main
+from tilewright.cli import execution, main
 
 SCRIPT = """\
 import numpy as np
@@ -43,10 +43,12 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
-    def run(*arguments: str, wait: str = WAIT, extra: str = "pass") -> tuple[int, str, str]:
+    def run(
+        *arguments: str, wait: str = WAIT, extra: str = "pass", behind: tuple[str, ...] = ()
+    ) -> tuple[int, str, str]:
         path = tmp_path / "script.py"
         path.write_text(SCRIPT.format(wait=wait, extra=extra))
-        return main.run([*arguments, "script.py"]), *capsys.readouterr()
+        return main.run([*arguments, "script.py", *behind]), *capsys.readouterr()
 
     return run
 
@@ -99,6 +101,31 @@ def test_the_timeline_is_one_file(command):
     page = Path("out.html").read_text()
     for text in ("Tasks", "partition0", "waits for parity 0 of ready[0] script.py:13", "box[0]"):
         assert text in page
+
+
+def test_flags_may_stand_right_behind_the_script(command):
+    behind = ("--schedules", "2", "--timeline=out.html", "--allow-unread")
+    code, _, err = command("check", extra=SPARE, behind=behind)
+    assert (code, Path("out.html").exists()) == (0, True)
+    assert "warning[TW6139]" in err
+    code, _, err = command("check", behind=("--schedules", "none"))
+    assert (code, err) == (1, "tilewright check: --schedules: 'none' is no integer from 1 on\n")
+
+
+@pytest.mark.parametrize(
+    ("behind", "wanted"),
+    [
+        (("--", "--schedules", "none"), ["--schedules", "none"]),
+        (("size", "--schedules", "none"), ["size", "--schedules", "none"]),
+        (("--stats",), ["--stats"]),
+    ],
+)
+def test_what_follows_belongs_to_the_script(command, monkeypatch, behind, wanted):
+    given: list[str] = []
+    monkeypatch.setattr(execution, "run_file", lambda file, arguments: given.extend(arguments))
+    code, _, err = command("check", behind=behind)
+    assert (code, given) == (1, wanted)
+    assert "no kernel was launched" in err
 
 
 def test_the_timeline_of_a_fault_lists_it(command):

@@ -119,6 +119,13 @@ def test_ir_text(capsys, tmp_path):
     assert ".reqntid 256" in ptx
 
 
+def test_warnings_need_no_flag(capsys):
+    assert run(VECTOR_ADD, "--target", "triton:sm_90", "--num-warps", 64) == 0
+    said = capsys.readouterr().err
+    assert "2048 threads, and a block has 1024 at most" in said
+    assert "remark" not in said
+
+
 def test_instructions(capsys):
     assert run(VECTOR_ADD, "--target", "triton:sm_90", "--stage", "sass") == 0
     text = capsys.readouterr().out

@@ -1,7 +1,8 @@
 """Whether a report on a mutant blames what was changed.
 
 What was changed is known from the IR and from one watched run of the example as it is (`Facts`).
-Only the first finding of a report counts, and it must point at the change:
+Only the first finding of a report counts (of a deadlock, what it calls most likely), and it must
+point at the change:
 
     wait, arrive, expect, init, commit, barrier of a product, index of a barrier
                         the barriers it names as the cause are the array that the op uses
@@ -28,13 +29,14 @@ from typing import Any, TypeAlias
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.ordering import Access, Finding
 from tilewright.dialects.tlx import ReuseGroupOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.tcgen05 import TCGen5MMAOp
 from tilewright.ir.diagnostics import Diagnostic, resolve
+from tilewright.ir.diagnostics.position import Location
 from tilewright.targets.numpy.machine import NamedBarrier, Task
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.tasks.ops.views import name_of
@@ -63,7 +65,7 @@ _VIEWS = (
 )
 
 
-def where(location: Attribute | None) -> Where:
+def where(location: Location | None) -> Where:
     trail = resolve(location)
     if trail.primary is None:
         return ()

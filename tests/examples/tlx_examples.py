@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "tlx"
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.py")))
 HELD_OUT_FOLDER = Path(__file__).resolve().parent / "held_out"
 HELD_OUT = tuple(sorted(path.stem for path in HELD_OUT_FOLDER.glob("*.py")))
-"""Kernels that the checker's explanations were not written with."""
+"""Kernels in other styles, each written when the checker's explanations were there."""
 
 Change = Callable[[ModuleOp], None]
 

@@ -276,6 +276,8 @@ def run(mutant: Mutant, example: Example, **options: Any) -> Verdict:
         right = is_right(said(fault.diagnostic), truths[-1])
         return Verdict("reported", str(fault), right, truths[-1])
     except CompileError as error:
+        if not truths:
+            raise  # the example itself cannot be compiled
         right = is_right(said(error.diagnostics[0]), truths[-1])
         return Verdict("reported", str(error), right, truths[-1])
     warnings = log.unread()

@@ -161,6 +161,43 @@ def test_values_that_differ_have_names_that_differ(values):
     assert names == [name_of(value) for value in values]
 
 
+def classes(source: str):
+    space: dict[str, object] = {"__name__": "builtins_of_a_test"}
+    exec(compile(source, "classes.py", "exec", dont_inherit=True), space)
+    return space["It"]
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("import enum\nclass It(enum.IntEnum):\n    A = 1\n", "A = 1", "A = 2"),
+        ("class It:\n    sizes = (1, 2)\n", "1, 2", "1, 3"),
+        ("class It:\n    def rows(self): return 1\n", "return 1", "return 2"),
+        ("class It:\n    @property\n    def rows(self): return 1\n", "return 1", "return 2"),
+        ("class It:\n    @staticmethod\n    def rows(): return 1\n", "return 1", "return 2"),
+        ("class Base:\n    a = 1\nclass It(Base):\n    pass\n", "a = 1", "a = 2"),
+        ("import typing\nclass It(typing.NamedTuple):\n    a: int = 1\n", "= 1", "= 2"),
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass It:\n    a: int = 1\n",
+            "= 1",
+            "= 2",
+        ),
+        (
+            "import enum\nclass It(enum.Enum):\n    A = 1\n    @property\n"
+            "    def rows(self): return 3\n",
+            "return 3",
+            "return 4",
+        ),
+        ("class It:\n    a: int\n", "a: int", "a: str"),
+    ],
+)
+def test_classes_count_by_what_they_hold(source, old, new):
+    name = name_of(classes(source))
+    assert name == name_of(classes(source))
+    assert old in source
+    assert name != name_of(classes(source.replace(old, new)))
+
+
 def test_an_object_with_a_state_of_its_own_has_no_name():
     class State:
         pass
@@ -177,3 +214,78 @@ def test_cycles_end():
     second: list[object] = [1]
     second.append(second)
     assert name_of(first) == name_of(second)
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("import enum\nclass E(enum.IntEnum):\n    A = 1\nIt = E.A\n", "A = 1", "A = 2"),
+        (
+            "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass D:\n    a: int\n"
+            "    def twice(self): return 2 * self.a\nIt = D(1)\n",
+            "2 *",
+            "3 *",
+        ),
+        (
+            "import typing\nclass N(typing.NamedTuple):\n    a: int\n"
+            "    def twice(self): return 2 * self.a\nIt = N(1)\n",
+            "2 *",
+            "3 *",
+        ),
+    ],
+)
+def test_values_count_with_the_methods_of_their_class(source, old, new):
+    assert old in source
+    name = name_of(tl.constexpr(classes(source)))
+    assert name == name_of(tl.constexpr(classes(source)))
+    assert name != name_of(tl.constexpr(classes(source.replace(old, new))))
+
+
+def test_annotations_of_variables_count():
+    source = (
+        "import tilewright as tw\n@tw.jit\ndef kernel(p):\n    a: tl.constexpr = 16\n    p + a\n"
+    )
+    plain = source.replace(": tl.constexpr", " " * len(": tl.constexpr"))
+    assert name_of(made(source)) != name_of(made(plain))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import os",
+        "return os.environ",
+        "return getenv('A')",
+        "return getattr(math, 'pi')",
+        "return globals()['A']",
+        "return open('sizes').read()",
+    ],
+)
+def test_a_function_that_asks_the_system_while_a_kernel_is_compiled_has_no_name(body):
+    source = (
+        "import math, os\nfrom os import getenv\nimport tilewright as tw\n"
+        f"@tw.constexpr_function\ndef size():\n    {body}\n"
+        "@tw.jit\ndef kernel(p):\n    p + size()\n"
+    )
+    with pytest.raises(Nameless):
+        name_of(made(source))
+
+
+def test_a_module_that_uses_itself_says_all_that_is_used():
+    def kernel_with(limit):
+        module = types.ModuleType("author")
+        vars(module)["LIMIT"] = tl.constexpr(limit)
+        inner = "import tilewright as tw\n@tw.jit\ndef inner(p):\n    return p + author.LIMIT\n"
+        vars(module)["inner"] = made(inner, "inner")
+        vars(module)["inner"].fn.__globals__["author"] = module
+        outer = "import tilewright as tw\n@tw.jit\ndef kernel(p):\n    return author.inner(p)\n"
+        kernel = made(outer)
+        kernel.fn.__globals__["author"] = module
+        return kernel
+
+    assert name_of(kernel_with(1)) == name_of(kernel_with(1)) != name_of(kernel_with(2))
+
+
+def test_a_module_inside_of_a_value_has_no_name():
+    module = types.ModuleType("author")
+    with pytest.raises(Nameless):
+        name_of((1, module))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy as copying
 import pickle
 import threading
+from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -94,6 +96,27 @@ def test_constants_that_are_equal_but_of_different_types_are_different():
     x = _aligned(4)
     texts = {stored.ir(x, value) for value in (1, 1.0, True)}
     assert len(texts) == 3
+    assert "0.000000e+00" in stored.ir(x, 0.0)
+    assert "-0.000000e+00" in stored.ir(x, -0.0)
+
+
+@dataclass(frozen=True)
+class Shape:
+    rows: object
+
+
+def test_constants_with_equal_parts_of_different_types_are_different():
+    @tw.jit
+    def stored(dst, VALUE: tl.constexpr):
+        tl.store(dst, VALUE[0])
+
+    @tw.jit
+    def stored_rows(dst, VALUE: tl.constexpr):
+        tl.store(dst, VALUE.rows)
+
+    x = _aligned(4)
+    assert len({stored.ir(x, (value, 2)) for value in (1, 1.0, True)}) == 3
+    assert len({stored_rows.ir(x, Shape(value)) for value in (1, 1.0, True)}) == 3
 
 
 def test_do_not_specialize_keeps_a_value_out_of_the_code():
@@ -115,6 +138,75 @@ def test_a_kernel_is_traced_again_when_a_global_changes(monkeypatch):
     assert "constant 3" in stored.ir(x)
     monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(4))
     assert "constant 4" in stored.ir(x)
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(4.0))
+    assert "constant 4.0" in stored.ir(x)
+
+
+def test_a_kernel_is_traced_again_when_a_module_or_class_around_it_changes(monkeypatch):
+    @tw.jit
+    def stored(dst):
+        tl.store(dst, sizes.inner.FACTOR + Sizes.EXTRA)
+
+    inner = ModuleType("inner")
+    inner.FACTOR = tl.constexpr(3)
+    sizes = ModuleType("sizes")
+    sizes.inner = inner
+
+    class Sizes:
+        EXTRA = tl.constexpr(10)
+
+    x = _aligned(4, dtype=np.int32)
+    stored[(1,)](x)
+    assert x[0] == 13
+    inner.FACTOR = tl.constexpr(4)
+    stored[(1,)](x)
+    assert x[0] == 14
+    Sizes.EXTRA = tl.constexpr(20)
+    stored[(1,)](x)
+    assert x[0] == 24
+
+
+def test_a_kernel_is_traced_again_when_what_it_computes_with_at_compile_time_changes(monkeypatch):
+    @tw.constexpr_function
+    def rows():
+        return doubled(ROWS)
+
+    @tw.jit
+    def stored(dst):
+        tl.store(dst, rows())
+
+    x = _aligned(4, dtype=np.int32)
+    stored[(1,)](x)
+    assert x[0] == 6
+    monkeypatch.setitem(globals(), "ROWS", 5)
+    stored[(1,)](x)
+    assert x[0] == 10
+    monkeypatch.setitem(globals(), "BY", 3)
+    stored[(1,)](x)
+    assert x[0] == 15
+
+
+ROWS = 3
+BY = 2
+
+
+def doubled(x):
+    return BY * x
+
+
+def test_a_kernel_is_what_its_file_was_when_it_was_imported(tmp_path):
+    path = tmp_path / "edited.py"
+    text = (
+        "import tilewright as tw\nfrom tilewright import tl\n"
+        "@tw.jit\ndef stored(dst):\n    tl.store(dst, 1)\n"
+    )
+    path.write_text(text)
+    names = {"__name__": "edited"}
+    exec(compile(text, str(path), "exec"), names)
+    path.write_text(text.replace("dst, 1", "dst, 22"))
+    x = _aligned(4, dtype=np.int32)
+    names["stored"][(1,)](x)
+    assert x[0] == 1
 
 
 FACTOR = tl.constexpr(3)
@@ -229,11 +321,12 @@ def test_a_constant_that_cannot_be_hashed_is_explained():
         copy.warmup(x, x, 3, BLOCK=np.zeros(3))
 
 
-@pytest.mark.parametrize("warps", [0, 3, "4"])
-def test_warps_come_in_powers_of_two(warps):
+@pytest.mark.parametrize("option", ["num_warps", "num_ctas"])
+@pytest.mark.parametrize("count", [0, 3, "4"])
+def test_warps_and_ctas_come_in_powers_of_two(option, count):
     x = _aligned(16)
-    with pytest.raises(ValueError, match=r"num_warps is .*; it is a power of two"):
-        copy.warmup(x, x, 3, num_warps=warps)
+    with pytest.raises(ValueError, match=f"{option} is .*; it is a power of two"):
+        copy.warmup(x, x, 3, **{option: count})
 
 
 @pytest.mark.parametrize("batch", [0, -1, 2.5])

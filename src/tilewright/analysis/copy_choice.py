@@ -19,6 +19,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 
 MAX_RANK = 5
@@ -98,7 +99,10 @@ def _has_good_strides(copy: BulkCopy) -> str | None:
             return f"the stride of dimension {dimension} of the tensor is not known"
         size = stride * copy.element_bits // 8
         if size % GRANULE_BYTES:
-            return f"the stride of dimension {dimension} is {size} bytes, no multiple of 16"
+            up = -(-size // 16) * 16
+            return (
+                f"the stride of dimension {dimension} is {size} bytes, no multiple of 16 as {up} is"
+            )
     return None
 
 
@@ -106,6 +110,30 @@ def _pads_with_zero(copy: BulkCopy) -> str | None:
     owner = copy.op.dst.owner
     if isinstance(owner, AllocOp) and owner.safe_value is not None:
         return "what lies outside of the tensor is not to read as zero"
+    return None
+
+
+def _is_whole(copy: BulkCopy) -> str | None:
+    """The engine's order of a buffer is that of its whole matrix."""
+    for side in (copy.op.src, copy.op.dst):
+        space, owner = space_of(side.type), side.owner
+        if space is None or not space.is_shared:
+            continue
+        if isinstance(owner, ViewOp):
+            return "the buffer in shared memory is seen as another one"
+        if isinstance(owner, RegionOp):
+            shape = shape_of(owner.base.type)
+            is_matrix = owner.extents[-2:] == shape[-2:] and owner.offsets[-2:] == (0, 0)
+            if not is_matrix or any(extent != 1 for extent in owner.extents[:-2]):
+                return "it touches a part of a matrix in shared memory"
+    return None
+
+
+def _has_no_own_layout(copy: BulkCopy) -> str | None:
+    for side in (copy.op.src, copy.op.dst):
+        owner = base_of(side).owner
+        if isinstance(owner, AllocOp) and owner.layout is not None:
+            return "the author's layout of the buffer is none that the engine knows"
     return None
 
 
@@ -119,6 +147,8 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
     _has_whole_granules,
     _has_good_strides,
     _pads_with_zero,
+    _has_no_own_layout,
+    _is_whole,
 )
 
 

@@ -163,10 +163,13 @@ def _listening(launches: _Launches) -> Generator[None]:
     launch = CompiledKernel.launch
 
     def noting(
-        self: CompiledKernel, grid: tuple[int, int, int], values: Sequence[object]
-    ) -> RunReport:
+        self: CompiledKernel,
+        grid: tuple[int, int, int],
+        values: Sequence[object],
+        stream: object = None,
+    ) -> RunReport | None:
         launches.add(self, grid, values)
-        return launch(self, grid, values)
+        return launch(self, grid, values, stream)
 
     CompiledKernel.launch = noting
     try:

@@ -29,12 +29,14 @@ reads the wrong slot leaves the right one unread.
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
+The first three may stand right behind FILE.py too; '--' ends them.
+
 An array given as f32[1024]:empty counts as never written: reading it before a store is a fault.
 
 examples:
   {program} examples/tl/softmax.py
   {program} --compat their_triton_script.py --size 1000
-  {program} --schedules 20 --timeline out.html examples/tlx/hopper_gemm_ws.py
+  {program} examples/tlx/hopper_gemm_ws.py --schedules 20 --timeline out.html
   {program} add.ttir --grid 4 --arg 'x_ptr=f32[1000]' --arg 'y_ptr=f32[1000]:ones' \\
       --arg 'out_ptr=f32[1000]:empty' --arg n=1000
 

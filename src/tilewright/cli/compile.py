@@ -19,7 +19,13 @@ from typing import Any
 
 from tilewright.dialects import make_context
 from tilewright.dialects.tt.functions import FuncOp
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
+from tilewright.ir.diagnostics import (
+    CompileError,
+    Diagnostic,
+    DiagnosticEngine,
+    Severity,
+    pretty_all,
+)
 from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
@@ -34,14 +40,17 @@ _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
        {program} [flags] FILE.ttir[:KERNEL]       ('-' is standard input)
 
-Makes machine code with the installed Triton; no GPU is needed. A Python file is run like a script:
-its kernels are compiled for the arguments it launches them with, and not run; what it prints is not
-shown. IR text may be TTIR, or TTGIR with or without storage aliasing. Prints one line a kernel.
+Makes machine code; no GPU is needed. Kernels of tl and tlx go through the installed Triton, kernels
+of T through CUDA C++ and NVRTC. A Python file is run like a script: its kernels are compiled for
+the arguments it launches them with, and not run; what it prints is not shown. IR text may be TTIR,
+TTGIR with or without storage aliasing, or tile kernels. Prints one line a kernel.
 
-  --target TARGET       triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this machine.
-                        For TTGIR it is what the module says
-  --remarks             say what was decided: layout conversions in loops, registers, spills
-  --stage STAGE         print that stage: ttir, ttgir, ttgir.final, llir, ptx or sass
+  --target TARGET       tl, tlx: triton:sm_90, triton:sm_100, ...; 'triton' is the GPU of this
+                        machine, and TTGIR says so itself. T: cuda:sm_90a, cuda:sm_80, ...
+  --remarks             say what was decided: layout conversions in loops, registers, spills, why
+                        a faster way was not taken
+  --stage STAGE         print that stage: ttir, ttgir, ttgir.final, llir, ptx or sass;
+                        of T kernels tile, thread, cuda, ptx or sass
   -o DIR                write every stage, the cubin and its launch facts there
 
 IR text (a script says so itself)
@@ -55,6 +64,7 @@ IR text (a script says so itself)
 examples:
   {program} examples/tlx/hopper_gemm_ws.py --target triton:sm_90 --remarks
   {program} examples/storage_alias/hopper_gemm_ring.mlir --stage ptx
+  {program} examples/tile/gemm.py --target cuda:sm_90a --stage cuda
 
 Exit code: 0, or 1 if something does not compile.
 """
@@ -70,6 +80,8 @@ _SWITCHES = ("remarks", "no-fp-fusion")
 _TEXT_ONLY = (*_NUMBERS, "cluster", "no-fp-fusion")
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
 _COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
+_TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
+_TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?")
 _STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
 
 
@@ -137,16 +149,25 @@ def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
 
 def _check(line: _CommandLine) -> None:
     stage = line.values.get("stage")
-    if stage is not None and stage not in _STAGES:
+    is_tile = _is_for_tiles(line.values.get("target"))
+    stages = _TILE_STAGES if is_tile else _STAGES
+    if stage is not None and stage not in stages:
         extra = ": it is no text; -o DIR writes it, sass shows it" if stage == "cubin" else ""
-        raise UsageError(f"--stage: '{stage}' is none of {', '.join(_STAGES)}{extra}")
+        raise UsageError(f"--stage: '{stage}' is none of {', '.join(stages)}{extra}")
     for_text = [name for name in _TEXT_ONLY if name in line.values or name in line.switches]
     if line.is_script and for_text:
         raise UsageError(f"--{for_text[0]} is for IR text: a script says so in its launches")
+    if is_tile and for_text:
+        raise UsageError(f"--{for_text[0]} is for the target triton: a tile kernel says so itself")
     for name in _NUMBERS:
         text = line.values.get(name, "1")
         if not text.isdigit() or not int(text):
             raise UsageError(f"--{name}: '{text}' is no positive integer")
+
+
+def _is_for_tiles(target: str | None) -> bool:
+    """Whether a target is one that `T` kernels are compiled for."""
+    return target is not None and _TILE_TARGET.fullmatch(target) is not None
 
 
 def run(arguments: Sequence[str], program: str) -> int:
@@ -156,6 +177,9 @@ def run(arguments: Sequence[str], program: str) -> int:
         return 0
     try:
         line = _parse(arguments)
+        if _is_for_tiles(line.values.get("target")):
+            _compile_tiles(line, program)
+            return 0
         done = _compile_script(line, program) if line.is_script else _compile_text(line)
         if done is None:
             return 1
@@ -167,6 +191,28 @@ def run(arguments: Sequence[str], program: str) -> int:
         _say(error.diagnostics, DiagnosticEngine())
         return 1
     return 0
+
+
+# -- T kernels -----------------------------------------------------------------------------------
+
+
+def _compile_tiles(line: _CommandLine, program: str) -> None:
+    # The two ways to machine code need nothing of each other.
+    from tilewright.cli import compile_tile as tiles
+
+    request = tiles.Request(line.file, line.kernel, line.values["target"], line.script_arguments)
+    done = tiles.compile_file(request, program)
+    if "o" in line.values:
+        tiles.write_files(Path(line.values["o"]), done)
+    stage = line.values.get("stage")
+    if stage is None:
+        sys.stdout.write(_aligned(tiles.rows(done)))
+    else:
+        sys.stdout.write("\n".join(tiles.stage_text(each, stage) for each in done))
+    if "remarks" in line.switches:
+        sys.stdout.flush()
+        for each in done:
+            _say(each.engine.diagnostics, each.engine)
 
 
 # -- IR text -------------------------------------------------------------------------------------
@@ -316,9 +362,10 @@ def _show(line: _CommandLine, done: Sequence[Artefact]) -> None:
             sys.stdout.write(_stage_text(artefact, stage))
     else:
         sys.stdout.write(table(done))
-    if "remarks" in line.switches:
-        sys.stdout.flush()
-        _say([each for artefact in done for each in artefact.remarks], DiagnosticEngine())
+    sys.stdout.flush()
+    least = Severity.REMARK if "remarks" in line.switches else Severity.WARNING
+    said = [each for artefact in done for each in artefact.remarks if each.severity >= least]
+    _say(said, DiagnosticEngine())
 
 
 def _stage_text(artefact: Artefact, stage: str) -> str:
@@ -369,6 +416,11 @@ def table(done: Sequence[Artefact]) -> str:
             f"{len(artefact.cubin)} B",
         )
         rows.append(tuple(map(str, row)))
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    """The first two columns begin together, numbers end together."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _SWITCHES = ("allow-unread", "compat", "stats", "traceback")
 _WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline")
+_BEHIND = ("allow-unread", "schedules", "timeline")
+"""Flags that may stand right behind a script too; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
 """How many orders of events `check` tries in a kernel of `T` that leaves them open."""
@@ -63,14 +65,14 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
     line = _CommandLine()
     pending = list(arguments)
     while pending:
+        if line.is_script and not _is_behind(pending[0]):
+            line.script_arguments = pending[1:] if pending[0] == "--" else pending
+            break
         argument = pending.pop(0)
         if argument == "-" or not argument.startswith("-"):
             if line.file:
                 raise UsageError(f"two input files, '{line.file}' and '{argument}'")
             line.file = argument
-            if line.is_script:
-                line.script_arguments = pending
-                break
             continue
         name, separator, value = argument.lstrip("-").partition("=")
         if name in _WITH_VALUE and not separator:
@@ -82,6 +84,11 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         raise UsageError("no FILE; try --help")
     _check_kind(line)
     return line
+
+
+def _is_behind(argument: str) -> bool:
+    """Whether an argument right behind a script is meant for the run, not for the script."""
+    return argument.startswith("--") and argument[2:].partition("=")[0] in _BEHIND
 
 
 def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:

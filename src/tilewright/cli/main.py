@@ -19,8 +19,9 @@ _COMMANDS = {
     "run": ("run", "run a script with kernels, or a kernel as IR text, on this machine"),
     "check": ("check", "run it with every check on: bounds, races, unwritten values"),
     "analyze": ("analyze", "explain every memory access as a function of the program id"),
-    "compile": ("compile", "make machine code for a GPU, with the installed Triton"),
+    "compile": ("compile", "make machine code for a GPU, on a machine with or without one"),
     "memory": ("memory", "draw who lies where in shared and tensor memory"),
+    "layout": ("layout", "draw which thread holds what, and how shared memory is swizzled"),
     "demo": ("demo", "a real kernel dump goes in, through and out"),
 }
 

@@ -9,6 +9,7 @@ hook waits for torch, which needs telling that ``cuda`` is the CPU.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -156,9 +157,12 @@ class AfterImport(MetaPathFinder):
         return None
 
 
-def _adapt_torch(torch: ModuleType) -> None:
+def _adapt_torch(torch: Any) -> None:
+    """Map ``cuda`` to the CPU, unless there is a GPU that ``TILEWRIGHT_COMPAT_DEVICE`` allows."""
     from tilewright.compat.torch_devices import map_cuda_to_cpu
 
+    if os.environ.get("TILEWRIGHT_COMPAT_DEVICE") != "cpu" and torch.cuda.is_available():
+        return
     map_cuda_to_cpu(torch)
 
 

@@ -10,6 +10,7 @@ from tilewright.compat.driver import MULTIPROCESSORS
 from tilewright.compat.notices import say_once
 from tilewright.language import T
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile import bench
 from tilewright.runtime.tile.closeness import assert_close
 from tilewright.runtime.tile.jit import compile_tile
@@ -20,7 +21,10 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 def do_bench(fn: Callable[[], object], *args: Any, **kwargs: Any) -> Any:
     """Milliseconds that `fn` takes on this machine."""
-    say_once("times measured here are those of the CPU, they do not tell how fast a GPU would be")
+    if not is_available():
+        say_once(
+            "times measured here are those of the CPU, they do not tell how fast a GPU would be"
+        )
     return bench.do_bench(fn, *args, **kwargs)
 
 

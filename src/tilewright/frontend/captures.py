@@ -9,14 +9,19 @@ and what was found is recorded: the kernel has to be traced again when it change
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tilewright.frontend.vocabulary import Vocabulary
 
 _ABSENT: Any = object()
+_OWN = "tilewright"
+RUNS_WHEN_COMPILED = "runs_when_compiled"
+"""Objects with this attribute wrap a Python function that kernels call at compile time."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Capture:
         if now is self.value:
             return True
         try:
-            return type(now) is type(self.value) and bool(now == self.value)
+            # The text tells 1 from 1.0 and 0.0 from -0.0, which are equal.
+            is_equal = type(now) is type(self.value) and bool(now == self.value)
+            return is_equal and repr(now) == repr(self.value)
         except Exception:  # an __eq__ that cannot say; a needless new trace does no harm
             return False
 
@@ -63,6 +70,67 @@ def capture_of(function: FunctionType, name: str, value: object) -> Capture:
     is_plain = name not in function.__code__.co_freevars and not isinstance(around, Namespace)
     module = around if is_plain else None
     return Capture(key, value, lambda: look_up(function, name), module, name)
+
+
+def captures_of(function: FunctionType, name: str, value: object) -> Iterator[Capture]:
+    """As `capture_of`; and what `function` may look at in an author's module or class, and what
+    functions look at that run while the kernel is compiled.
+    """
+    found = capture_of(function, name, value)
+    yield found
+    if not isinstance(value, FunctionType):  # one that a language lets through is its own
+        yield from _inside(found.key, value, frozenset(_mentioned(function.__code__)), set())
+
+
+def _inside(key: str, value: object, names: frozenset[str], seen: set[int]) -> Iterator[Capture]:
+    if id(value) in seen or not _is_authors(value):
+        return
+    seen.add(id(value))
+    if isinstance(value, (ModuleType, type)):
+        found = _members(key, value, names)
+    else:
+        function = getattr(value, "__wrapped__", value)
+        if not isinstance(function, FunctionType):
+            return
+        names = frozenset(_mentioned(function.__code__))
+        around = {*function.__code__.co_freevars, *(names & function.__globals__.keys())}
+        found = (capture_of(function, name, look_up(function, name)) for name in sorted(around))
+    for capture in found:
+        yield capture
+        yield from _inside(capture.key, capture.value, names, seen)
+
+
+def _members(key: str, value: ModuleType | type, names: frozenset[str]) -> Iterator[Capture]:
+    """Those of `names` that a module or class has."""
+    for name in sorted(names):
+        if isinstance(value, ModuleType):
+            around = vars(value)  # not `getattr`, by which some modules load others
+            ask = partial(around.get, name, _ABSENT)
+        else:
+            around = None
+            ask = partial(getattr, value, name, _ABSENT)
+        found = ask()
+        if found is not _ABSENT:
+            yield Capture(f"{key}.{name}", found, ask, around, name)
+
+
+def _is_authors(value: object) -> bool:
+    """Whether `value` is a module, a class or a function for the host, and not Python's or ours."""
+    if isinstance(value, ModuleType):
+        home = value.__name__
+    elif isinstance(value, (type, FunctionType)) or hasattr(value, RUNS_WHEN_COMPILED):
+        home = str(value.__module__)
+    else:
+        return False
+    top = home.partition(".")[0]
+    return top != _OWN and top not in sys.stdlib_module_names
+
+
+def _mentioned(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _mentioned(constant)
 
 
 class Namespace(dict[str, Any]):
@@ -94,12 +162,10 @@ class Namespace(dict[str, Any]):
             value = found  # a language may use its own module
         else:
             value = self._vocabulary.captured(name, found)
-            self._record(self._capture(name, found))
+            for capture in captures_of(self._function, name, found):
+                self._record(capture)
         self[name] = value
         return value
-
-    def _capture(self, name: str, value: object) -> Capture:
-        return capture_of(self._function, name, value)
 
     def _builtin(self, name: str) -> Any:
         builtins = self._vocabulary.builtins

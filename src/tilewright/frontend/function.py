@@ -9,7 +9,7 @@ takes; launching is the business of the runtime, which builds on this class.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
@@ -21,7 +21,7 @@ from tilewright.frontend.calls import current_session
 from tilewright.frontend.control import Control
 from tilewright.frontend.errors import BAD_CALL, FrontendError, Note
 from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
-from tilewright.frontend.source import FunctionSource, read_source
+from tilewright.frontend.source import FunctionSource, lines_of, read_source
 from tilewright.frontend.vocabulary import Vocabulary
 from tilewright.ir.diagnostics import SourcePosition
 
@@ -81,6 +81,9 @@ class KernelFunction:
         self.fn = fn
         self.vocabulary = vocabulary
         self.noinline = noinline
+        # Read now, when the file is what Python has read: it may be edited before the function is
+        # traced. A language's own files are not, and most of their functions are never used.
+        self.lines: Sequence[str] = () if self.is_library else lines_of(fn)
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
         self.__module__ = fn.__module__
@@ -98,7 +101,7 @@ class KernelFunction:
 
     @property
     def is_library(self) -> bool:
-        module = self.fn.__module__
+        module = str(self.fn.__module__)  # None where a function has no file
         return module == LIBRARY or module.startswith(LIBRARY + ".")
 
     @cached_property
@@ -127,13 +130,14 @@ class KernelFunction:
 
     @cached_property
     def _source(self) -> FunctionSource:
-        return read_source(self.fn)
+        return read_source(self.fn, self.lines)
 
     @cached_property
     def rewritten(self) -> Rewritten:
         """What is executed to trace the function; made once."""
         # The rewriter takes the syntax tree apart: it reads its own.
-        return rewrite(read_source(self.fn), library=self.is_library, statements=self.statements)
+        source = read_source(self.fn, self.lines)
+        return rewrite(source, library=self.is_library, statements=self.statements)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter, defaults filled in."""

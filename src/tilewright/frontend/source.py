@@ -17,7 +17,7 @@ import linecache
 import textwrap
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend.errors import SOURCE, FrontendError
@@ -33,12 +33,12 @@ class FunctionSource:
     tree: ast.FunctionDef
 
 
-def read_source(function: types.FunctionType) -> FunctionSource:
-    """Find and parse the source of `function`."""
+def read_source(function: types.FunctionType, lines: Sequence[str] = ()) -> FunctionSource:
+    """Find and parse the source of `function`; `lines` are those of its file, if they are known."""
     code = function.__code__
     if code.co_name == "<lambda>":
         raise FrontendError("a lambda cannot be a kernel function: write it with def", code=SOURCE)
-    lines = _lines(function)
+    lines = lines or lines_of(function)
     if not 0 < code.co_firstlineno <= len(lines):
         raise FrontendError(
             f"the source of {function.__qualname__} is not available (file {code.co_filename!r}): "
@@ -60,7 +60,8 @@ def read_source(function: types.FunctionType) -> FunctionSource:
     )
 
 
-def _lines(function: types.FunctionType) -> list[str]:
+def lines_of(function: types.FunctionType) -> Sequence[str]:
+    """The lines of the file of `function` as it is now; none if it is not to be found."""
     file = function.__code__.co_filename
     linecache.checkcache(file)
     return linecache.getlines(file, function.__globals__)
@@ -70,7 +71,7 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip(" \t\f"))
 
 
-def _ends(lines: list[str], first: int, indentation: int) -> Iterator[int]:
+def _ends(lines: Sequence[str], first: int, indentation: int) -> Iterator[int]:
     """Numbers of lines at which the function may end, nearest first."""
     for number in range(first, len(lines)):
         text = lines[number].strip()

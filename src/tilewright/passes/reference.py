@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-GPU = "later"
 TENSTORRENT = "later: the Tenstorrent target"
 
 
@@ -61,7 +60,12 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("choose-engines", "expand-copies", "lower-tile-ops"),
         ("analysis/copy_choice.py", "passes/gpu/lower/"),
     ),
-    _later("LowerL2Persistent", GPU, "lower_l2_policy"),
+    Entry(
+        "LowerL2Persistent",
+        ("lower-l2-policy",),
+        note="the hint is checked and not applied, which a remark says: a window of the L2 would "
+        "outlive the launch",
+    ),
     Entry("LegalizeVectorizedLoop", ("vectorize-loops",)),
     Entry("LegalizeSafeMemoryAccess", ("guard-memory-accesses",)),
     Entry(
@@ -71,10 +75,14 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     # GPU: barriers and tensor memory.
     Entry(
         "LowerSharedBarrier",
-        ("lower-barriers",),
+        ("lower-barriers", "sync-clusters"),
         ("dialects/nv/barriers.py",),
     ),
-    _later("LowerSharedTmem", GPU, "lower_tmem"),
+    Entry(
+        "LowerSharedTmem",
+        ("lower-tmem",),
+        note="refused: kernels are compiled for chips without tensor memory",
+    ),
     # GPU: scheduling.
     Entry("IfStmtBinding", ("split-guards",)),
     Entry(
@@ -83,11 +91,12 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("passes/tile/version_buffers.py",),
         "no pass of its own: whoever schedules knows how many versions there must be",
     ),
-    Entry("WarpSpecialized", ("specialize-warps", "check-barriers")),
+    Entry("WarpSpecialized", ("specialize-warps", "narrow-producers", "check-barriers")),
     Entry(
         "InjectTmaBarrier",
-        ("specialize-warps", "check-barriers"),
-        note="void: a copy is made together with its barrier, and the bytes are proved",
+        ("specialize-warps", "announce-copies", "check-barriers"),
+        note="a copy is made together with its barrier, and the bytes are proved; what the author "
+        "copies is announced unless the kernel does so",
     ),
     Entry("AnnotateWarpGroupRegAlloc", ("set-warp-registers",)),
     Entry("PipelinePlanning", ("plan-pipeline",), ("analysis/pipelining/",)),
@@ -105,9 +114,19 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         note="void: shared buffers are placed by their lifetimes, registers by the assembler",
     ),
     # Common optimisations.
-    _later("NarrowDataType", GPU, "choose_index_width"),
+    Entry(
+        "NarrowDataType",
+        ("choose-index-width",),
+        note="indices have no width until then, and 32 bits are the rule",
+    ),
     Entry("FlattenBuffer", ("flatten-memrefs",)),
-    _later("ConfigIndexBitwidth", GPU, "choose_index_width"),
+    Entry(
+        "ConfigIndexBitwidth",
+        ("choose-index-width",),
+        ("runtime/tile/gpu.py",),
+        "64 bits if a tensor has 2^31 elements or more; a call that brings one has the kernel "
+        "compiled again",
+    ),
     Entry("VectorizeLoop", ("vectorize-loops",)),
     Entry(
         "StorageRewrite",
@@ -116,8 +135,9 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry(
         "UnrollLoop",
-        ("expand-explicit-unroll",),
-        note="loops marked explicit; the others carry a pragma in the source",
+        ("expand-explicit-unroll", "unroll-loops"),
+        note="loops marked explicit are written out; the others carry a pragma in the source, "
+        "within limits",
     ),
     Entry(
         "RenormalizeSplitPattern",
@@ -129,7 +149,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "RewriteUnsafeSelect",
         note="void: what must not be computed is in a branch of `scf.if` from the start",
     ),
-    _later("HoistIfThenElse", GPU, "unswitch_loops"),
+    Entry("HoistIfThenElse", ("unswitch-loops",)),
     Entry("VerifyMemory", ("verify-device-ir",)),
     Entry("AnnotateEntryFunc", note="void: the front end marks the entry (`tile.entry`)"),
     # Tensor cores and threads.
@@ -162,12 +182,18 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         note="on the host: the runtime checks arguments and launches",
     ),
     Entry("LowerDeviceKernelLaunch", files=("runtime/tile/",), note="on the host"),
-    Entry("PersistThreadblock", note=f"{GPU}: derived when a kernel is launched"),
+    Entry(
+        "PersistThreadblock",
+        ("outline-kernels",),
+        ("runtime/cuda/launcher.py",),
+        "void as a pass: `T.sync_grid` makes a kernel cooperative when it is traced, and the "
+        "launcher asks the driver for it",
+    ),
     # Code generation.
     Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
     Entry("LowerIntrin", files=("targets/cuda/emit/scalars.py",)),
     Entry("tilelang_cuda", files=("targets/cuda/emit/", "targets/cuda/header/")),
-    _later("tilelang_hip", GPU, "emit_hip"),
+    Entry("tilelang_hip", note="void: there is no AMD target; `bind-target` knows its name"),
     # Tenstorrent.
     _later("apply_tt_defaults", TENSTORRENT, "apply_tt_defaults"),
     _later("infer_default_tt_schedule", TENSTORRENT, "infer_tt_schedule"),

@@ -93,6 +93,11 @@ def element_name(dtype: np.dtype[Any]) -> str:
     return name
 
 
+def numpy_dtype(element: str) -> np.dtype[Any]:
+    """The dtype of elements that kernels call so."""
+    return next(dtype for dtype, name in _DTYPE_NAMES.items() if name == element)
+
+
 def is_array(value: object) -> bool:
     """Whether `value` is passed to a kernel as a pointer."""
     return (

@@ -14,12 +14,12 @@ compiled kernel's identity.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from tilewright.language.tl.options import Target
+from tilewright.targets.triton import installation
 
 Backend = Literal["numpy", "triton"]
 _DEFAULT_MACHINE = Target()
@@ -91,9 +91,12 @@ def choose(spec: Spec, device: int | None) -> TargetChoice:
     return TargetChoice("triton", machine)
 
 
-@cache
 def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    try:
+        installation.folder()
+    except installation.TritonMissing:
+        return False
+    return True
 
 
 def _capability(device: int | None) -> int:

@@ -25,6 +25,7 @@ from tilewright.ir.verify import verify
 from tilewright.language.tl.arguments import argument_of
 from tilewright.language.tl.options import Options, using
 from tilewright.passes import PASSES
+from tilewright.runtime.alias_sync import is_wanted, tell_alias_sync
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
@@ -85,6 +86,8 @@ class CompiledKernel:
         engine = DiagnosticEngine()
         verify(traced.module, engine)
         engine.raise_if_errors()
+        if is_wanted():
+            tell_alias_sync(traced.module)
         return traced
 
     @property

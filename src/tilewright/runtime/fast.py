@@ -46,7 +46,7 @@ from tilewright.runtime.launch import MAX_GRID
 from tilewright.runtime.mistakes import GridArguments
 from tilewright.runtime.options import debug_in_force, spec_in_force
 from tilewright.runtime.parameters import Parameter
-from tilewright.runtime.specialise import integer_type, key_of
+from tilewright.runtime.specialise import integer_type, key_of, kind_of
 
 if TYPE_CHECKING:
     from tilewright.runtime.compiled import CompiledKernel
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 _PREFIX = "tw_"
 _STREAM = "stream"
+_PLAIN = frozenset({int, bool, str, type(None)})
+"""Types whose values are told apart by being equal."""
 
 Key = tuple[object, ...]
 Entry = tuple[Callable[..., None], "CompiledKernel", object, bool, Callable[[], bool]]
@@ -142,13 +144,17 @@ def _generated(kernel: JITFunction, values: Sequence[object]) -> tuple[str, dict
         "tw_sys": sys,
         "tw_descriptor": TensorDescriptor,
         "tw_missing": object(),
+        "tw_plain": _PLAIN,
+        "tw_kind": kind_of,
         **_device_functions(values),
     }
     lines: list[str] = []
     keys = ["tw_device"]
     for index, (parameter, value) in enumerate(zip(kernel.parameters, values, strict=True)):
         if parameter.is_constexpr:
-            keys += [parameter.name, f"type({parameter.name})"]
+            kind = f"type({parameter.name})"
+            kind = f"{kind} if {kind} in tw_plain else tw_kind({parameter.name})"
+            keys += [parameter.name, kind]
             continue
         lines += _argument(index, parameter, value, scope)
         keys.append(f"tw_key{index}")

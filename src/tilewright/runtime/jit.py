@@ -206,10 +206,11 @@ class JITFunction(KernelFunction, Launchable):
         choice: TargetChoice,
         device: int | None,
     ) -> CompiledKernel:
-        warps = options["num_warps"]
-        if not isinstance(warps, int) or warps < 1 or warps & (warps - 1):
-            error = ValueError(f"num_warps is {warps!r}; it is a power of two: 1, 2, 4, 8 or 16")
-            raise at_launch(error, self) from None
+        for option in ("num_warps", "num_ctas"):
+            count = options[option]
+            if not isinstance(count, int) or count < 1 or count & (count - 1):
+                error = ValueError(f"{option} is {count!r}; it is a power of two: 1, 2, 4, 8 or 16")
+                raise at_launch(error, self) from None
         settings = Options(
             debug=bool(options["debug"]),
             sanitize_overflow=bool(options["sanitize_overflow"]),

@@ -13,6 +13,8 @@ The result is a plain tuple, hashed on every launch: ``("*fp32", "D")``, ``("con
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from math import copysign
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -86,8 +88,19 @@ def constant_key(value: object) -> Key:
             f"a constexpr is compiled in and must be hashable, which {type(value).__name__} is "
             "not: pass a number, a string or a tuple, or take `tl.constexpr` off the parameter"
         ) from None
-    # 1, 1.0 and True are equal and hash alike, but compile to different code.
-    return (CONSTEXPR, value, type(value))
+    return (CONSTEXPR, value, kind_of(value))
+
+
+def kind_of(value: object) -> object:
+    """What tells values apart that are equal: 1, 1.0 and True hash alike, as do 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return (type(items), *map(kind_of, items))
+    if isinstance(value, float) and value == 0.0:
+        return type(value), copysign(1.0, value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return (type(value), *(kind_of(getattr(value, each.name)) for each in fields(value)))
+    return type(value)
 
 
 def _tuple_key(value: tuple[object, ...], parameter: Parameter) -> Key:

@@ -173,3 +173,116 @@ def test_of_two_barriers_of_threads_the_one_that_is_owed_an_arrival() -> None:
     assert finding is not None
     assert finding.cause.barrier == "barrier 10"
     assert finding.message == "missing arrival: partition0 waits at barrier 10 in vain"
+
+
+def second_slots(checker: Checker, main: Strand, *owners: str) -> None:
+    """A second barrier of each array: `full1` is `full[1]`."""
+    for owner in owners:
+        checker.init(main, f"{owner}1", f"{owner}[1]", owner, 1, MAKE)
+
+
+def filled(checker: Checker, loader: Strand, barrier: str) -> None:
+    checker.arrive(loader, barrier, 1, LOAD)
+    checker.phase(barrier)
+
+
+TURNS = {
+    "full": [PossibleSignal("partition0", LOAD, "ttng.arrive_barrier")],
+    "empty": [PossibleSignal("default", ARRIVE, "ttng.arrive_barrier")],
+}
+
+
+def ring() -> tuple[Checker, Strand, Strand]:
+    """A ring of two slots, both filled by `partition0` for `default`."""
+    checker, main, loader, _ = tasks("full", "empty", signals=TURNS)
+    second_slots(checker, main, "full", "empty")
+    loader = checker.task("partition0", main)
+    for slot in ("", "1"):
+        checker.waited(loader, f"empty{slot}", 1, GATE)
+        filled(checker, loader, f"full{slot}")
+    return checker, main, loader
+
+
+def test_a_task_that_skips_a_full_slot_waits_for_the_wrong_phase() -> None:
+    """It has taken slot 0 and waits for it again, slot 1 is full, and its arrival comes later."""
+    checker, main, loader = ring()
+    checker.waited(main, "full", 0, WAIT)
+    finding = checker.stuck([(main, "full", 1, AGAIN), (loader, "empty", 0, GATE)])
+    assert finding is not None
+    assert (finding.kind, finding.place, finding.cause.barrier) == ("phase", AGAIN, "full")
+    assert finding.cause.missing == (
+        "default waits for a phase of full[0] that partition0 can only end after default has "
+        "arrived on empty[0], which it does later"
+    )
+
+
+def test_a_task_that_took_every_slot_owes_an_arrival() -> None:
+    checker, main, loader = ring()
+    for slot in ("", "1"):
+        checker.waited(main, f"full{slot}", 0, WAIT)
+    finding = checker.stuck([(main, "full", 1, WAIT), (loader, "empty", 0, GATE)])
+    assert finding is not None
+    assert (finding.kind, finding.place, finding.cause.barrier) == ("arrive", GATE, "empty")
+    assert finding.cause.fix.text == "let default arrive on it: here it signals empty"
+
+
+def test_a_slot_that_lags_behind_the_next_one_lacks_an_arrival() -> None:
+    """Slots are handed out before the work begins, one of them is left out."""
+    checker, main, _, _ = tasks("full", "empty", signals=TURNS)
+    second_slots(checker, main, "full", "empty")
+    loader = checker.task("partition0", main)
+    filled(checker, main, "empty1")
+    finding = checker.stuck([(main, "full", 0, WAIT), (loader, "empty", 0, GATE)])
+    assert finding is not None
+    assert (finding.kind, finding.place, finding.cause.barrier) == ("arrive", GATE, "empty")
+
+
+def test_an_arrival_that_a_barrier_of_threads_holds_up() -> None:
+    """`empty` lacks `partition1`, which stands at a barrier that `default` owes an arrival."""
+    signals = {
+        "full": TURNS["full"],
+        "empty": [
+            PossibleSignal("default", ARRIVE, "ttng.arrive_barrier"),
+            PossibleSignal("partition1", ARRIVE, "ttng.arrive_barrier"),
+        ],
+    }
+    checker, main, loader, other = tasks("full", "empty", count=2, signals=signals)
+    filled(checker, loader, "full")
+    for task in (main, other):
+        checker.waited(task, "full", 0, WAIT)
+        checker.came(task, "nine", 1, "barrier 9", GATE)
+    checker.went(main, "nine", 1)
+    checker.came(other, "ten", 1, "barrier 10", GATE)
+    checker.arrive(main, "empty", 1, ARRIVE)
+    gates = [StuckGate("partition1", "barrier 10", "128 of 256 threads came", AGAIN)]
+    finding = checker.stuck([(main, "full", 1, WAIT), (loader, "empty", 0, LOAD)], gates)
+    assert finding is not None
+    assert (finding.place, finding.cause.barrier) == (AGAIN, "barrier 10")
+
+
+def test_a_barrier_for_too_few_lets_a_task_signal_again_too_soon() -> None:
+    checker, main, one, other = tasks("full", "empty")
+    for task in (one, other):
+        checker.arrive(task, "empty", 1, ARRIVE)
+        checker.phase("empty")
+    checker.waiting(one, "full")
+    for parity in (0, 1):
+        checker.arrive(main, "full", 1, LOAD)
+        checker.waited(main, "empty", parity, WAIT)
+    checker.arrive(main, "full", 1, LOAD)
+    found = checker.findings(is_certain=True)[0]
+    assert (found.kind, found.cause.barrier) == ("count", "empty")
+    assert found.cause.fix.text == "make it with arrive_count=2"
+
+
+def test_a_phase_that_is_not_waited_for_is_no_wrong_parity() -> None:
+    """The reader has waited for the copy before this one, and handed it back unread."""
+    checker, main, loader, _ = tasks("full", "empty")
+    load(checker, loader, "full")
+    checker.waited(main, "full", 0, WAIT)
+    pass_on(checker, main, "empty", loader)
+    load(checker, loader, "full")
+    checker.access(main, "read", TILE, "generic", READ)
+    found = first(checker)
+    assert (found.kind, found.cause.barrier) == ("wait", "full")
+    assert found.cause.missing == "default does not wait for phase 1 of full[0] that orders them"

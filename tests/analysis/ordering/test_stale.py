@@ -125,7 +125,9 @@ def sharing() -> Ring:
 
 
 def test_what_another_task_waits_for_is_borrowed() -> None:
+    """Both come to the same line: each of them should read its own block there."""
     ring = sharing()
+    ring.read(ring.first, 0, OTHER)
     ring.read(ring.second, 0, OTHER)
     assert ring.found() == [("stale", "full", "read v[1] here, or wait for full[0]")]
     (finding,) = ring.checker.findings()
@@ -135,15 +137,24 @@ def test_what_another_task_waits_for_is_borrowed() -> None:
     )
 
 
-def test_tasks_that_read_all_they_load_together_are_fine() -> None:
+def test_a_line_of_its_own_for_the_block_of_another_task_is_meant() -> None:
+    """A halo: `second` reads its own block, and the one beside it that it has been told of."""
     ring = sharing()
     ring.read(ring.second, 0, OTHER)
-    ring.read(ring.first, 1, OTHER)
+    assert ring.found() == []
+
+
+def test_tasks_that_read_all_they_load_together_are_fine() -> None:
+    ring = sharing()
+    for task in (ring.first, ring.second):
+        for slot in range(2):
+            ring.read(task, slot, OTHER)
     assert ring.found() == []
 
 
 def test_a_wait_says_that_it_is_meant() -> None:
     ring = sharing()
     ring.wait(ring.second, 0)
-    ring.read(ring.second, 0, OTHER)
+    for task in (ring.first, ring.second):
+        ring.read(task, 0, OTHER)
     assert ring.found() == []

@@ -9,7 +9,7 @@
 module attributes {"ttg.num-warps" = 4 : i32} {
   // Every pair is ordered.
   // CHECK-NOT: warning
-  // CHECK: remark: {{[0-9]+}} events in 9 runs: nothing unordered found
+  // CHECK: remark: {{[0-9]+}} events in 3 runs: nothing unordered found
   tt.func public @ordered(%x: tensor<16x16xf32, #blocked>, %w: tensor<16x16xf16, #blocked>) {
     %c0 = arith.constant 0 : i32
     %true = arith.constant true
@@ -186,7 +186,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #bars = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
-  // CHECK: remark[TW4069]: synchronisation not analysed: never reached with loops of 1, 2, 3 iterations
+  // CHECK: remark[TW4069]: synchronisation not analysed: never reached by task 0 with loops of 1, 2, 3 iterations
   // CHECK-NEXT: ttng.arrive_barrier %bar, 1
   tt.func public @branch(%n: i32) {
     %c7 = arith.constant 7 : i32

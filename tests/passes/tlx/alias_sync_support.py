@@ -4,30 +4,50 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.examples.tlx_examples import results
-from tests.examples.tlx_mutants import KINDS, Example, Mutant
+from tests.examples.tlx_examples import load
+from tests.examples.tlx_mutants import KINDS, Mutant
+from tests.examples.tlx_mutants import _mutants as mutants_in
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.text import parse_source
 from tilewright.passes.tlx.check_alias_sync import CheckAliasSync
+from tilewright.targets.numpy import kernel as numpy_kernels
+from tilewright.targets.numpy.api import RunReport
 
 TEXT = Path(__file__).parents[2] / "lit" / "tlx" / "check-alias-sync.mlir"
 
 
+class _Still:
+    """A kernel that does nothing when it is launched."""
+
+    def launch(self, *_: Any) -> RunReport:
+        return RunReport()
+
+
 @cache
 def traced(name: str) -> tuple[ModuleOp, ...]:
-    """The kernels of an example, as they come out of the frontend."""
+    """The kernels of an example, as they come out of the frontend; they are not run."""
     seen: list[ModuleOp] = []
-    results(name, lambda module: seen.append(module.clone()))
+
+    def keep(module: ModuleOp, *_: Any, **__: Any) -> Any:
+        seen.append(module)
+        return _Still()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numpy_kernels, "compile_module", keep)
+        load(name).example(np.random.default_rng(0))
     return tuple(seen)
 
 
 @cache
 def mutants(name: str) -> tuple[Mutant, ...]:
-    return Example.of(name).mutants
+    return tuple(mutants_in(name, traced(name)))
 
 
 def mutated(mutant: Mutant) -> ModuleOp:
@@ -60,6 +80,6 @@ def warnings(module: ModuleOp) -> list[Diagnostic]:
     return [each for each in check(module) if each.severity is Severity.WARNING]
 
 
-def told(module: ModuleOp) -> list[str]:
+def told(module: ModuleOp, options: CheckAliasSync | None = None) -> list[str]:
     """Everything that is said about a module, without places."""
-    return [f"{each.code} {each.message}" for each in check(module)]
+    return [f"{each.code} {each.message}" for each in check(module, options)]

@@ -23,6 +23,7 @@ from tilewright.passes.tlx.alias_sync import report, walk
 from tilewright.passes.tlx.alias_sync.rules import RULES
 from tilewright.passes.tlx.alias_sync.views import View
 from tilewright.passes.tlx.alias_sync.walk import Walk
+from tilewright.passes.tlx.check_alias_sync import CheckAliasSync
 
 TEXTS = ("ordered", "race", "stuck", "data", "branch", "late")
 RIGHT = ("blackwell_attention_ws", "blackwell_gemm_2cta", "hopper_gemm_pingpong")
@@ -35,6 +36,8 @@ WRONG = (
     ("hopper_gemm_pingpong", "without", "ttng.fence_async_shared", 0),
     ("hopper_gemm_pingpong", "without", "ttng.arrive_barrier_named", 1),
 )
+LONG = CheckAliasSync(trip_counts=(7,))
+"""Enough to come to every slot of a ring again."""
 BREAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {}
 
 
@@ -46,14 +49,14 @@ def breaks(function: Callable[[pytest.MonkeyPatch], None]) -> Callable[..., None
 def _said() -> Iterator[list[str]]:
     """All that is said about kernels of which it is known what should be, one after the other."""
     for name in TEXTS:
-        yield told(module_of(kernel_text(name)))
+        yield told(module_of(kernel_text(name)), LONG)
     for name, kind, op, number in WRONG:
         wanted = (kind, op, number)
         mutant = next(m for m in mutants(name) if (m.kind, m.op, m.number) == wanted)
-        yield told(mutated(mutant))
+        yield told(mutated(mutant), LONG)
     for name in RIGHT:
         for module in traced(name):
-            yield told(module)
+            yield told(module, LONG)
 
 
 @pytest.fixture(scope="module")

@@ -91,17 +91,10 @@ class Maker:
 
     def steps(self, known: list[tuple[str, Shape]], size: int) -> list[tuple[str, Shape]]:
         made: list[tuple[str, Shape]] = []
-        kinds = (
-            self.add,
-            self.constant,
-            self.reduce,
-            self.turn,
-            self.reshape,
-            self.grow,
-            self.range,
-        )
+        computing = (self.add, self.constant, self.reduce, self.range)
+        moving = (self.turn, self.reshape, self.grow, self.pair, self.halves)
         for _ in range(size):
-            kind = self.random.choice((*kinds, self.add, self.loop, self.branch))
+            kind = self.random.choice((*computing, *moving, self.add, self.loop, self.branch))
             made.append(kind([*known, *made]))
         return made
 
@@ -146,6 +139,30 @@ class Maker:
         name, shape = self.pick(known, 2)
         flat = (shape[0] * shape[1] // 8, 8)
         return self.emit(f"tt.reshape {name} : {tensor(shape)} -> {tensor(flat)}"), flat
+
+    def pair(self, known: list[tuple[str, Shape]]) -> tuple[str, Shape]:
+        name, shape = self.pick(known)
+        other = self.like(known, shape)
+        both = (*shape, 2)
+        made = self.emit(f"tt.join {name}, {other} : {tensor(shape)} -> {tensor(both)}")
+        return self.half(made, both)
+
+    def halves(self, known: list[tuple[str, Shape]]) -> tuple[str, Shape]:
+        """One half of the columns, as an epilogue takes them."""
+        name, (rows, columns) = self.pick(known, 2)
+        cut, turned = (rows, 2, columns // 2), (rows, columns // 2, 2)
+        types = f"{tensor((rows, columns))} -> {tensor(cut)}"
+        made = self.emit(f"tt.reshape {name} : {types}")
+        order = "{order = array<i32: 0, 2, 1>}"
+        made = self.emit(f"tt.trans {made} {order} : {tensor(cut)} -> {tensor(turned)}")
+        return self.half(made, turned)
+
+    def half(self, pairs: str, shape: Shape) -> tuple[str, Shape]:
+        self.count += 2
+        left, right = f"%v{self.count - 1}", f"%v{self.count}"
+        types = f"{tensor(shape)} -> {tensor(shape[:-1])}"
+        self.lines.append(f"{left}, {right} = tt.split {pairs} : {types}")
+        return self.random.choice((left, right)), shape[:-1]
 
     def grow(self, known: list[tuple[str, Shape]]) -> tuple[str, Shape]:
         name, shape = self.pick(known, 1)

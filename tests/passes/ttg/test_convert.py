@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.passes.pass_support import CORPUS, apply, parse
 from tests.passes.ttg.tensor_programs import Maker, without_layouts
 from tilewright.dialects.type_utils import encoding_of, is_tensor
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
-from tilewright.passes.ttg.convert_triton_to_tritongpu import BLOCK_POINTERS
+from tilewright.passes import PASSES
+from tilewright.passes.ttg.convert_triton_to_tritongpu import BLOCK_POINTERS, NO_BLOCK_POINTERS
 
 CLEAN = ("canonicalize", "cse", "dce") * 3
 
@@ -58,6 +60,9 @@ def test_many_random_programs(seed: int) -> None:
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_corpus(path) -> None:
     text = path.read_text()
-    if any(name in text for name in BLOCK_POINTERS):
-        pytest.skip("block pointers are gone from Triton")
-    check(text)
+    if not any(name in text for name in BLOCK_POINTERS):
+        check(text)
+        return
+    engine = DiagnosticEngine()
+    PASSES["convert-triton-to-tritongpu"]()().run(parse(text), engine)
+    assert [found.code for found in engine.diagnostics] == [NO_BLOCK_POINTERS]

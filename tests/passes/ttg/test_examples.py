@@ -40,12 +40,12 @@ def before_stock_triton(module: ModuleOp, name: str) -> None:
     assert Pipeline.build(passes, PASSES).run(module, engine, is_sound), engine.diagnostics
 
 
-QUICK = ("hopper_gemm_ws", "hopper_gemm_persistent", "hopper_gemm_pipelined", "hopper_attention_ws")
+QUICK = ("hopper_gemm_ws", "hopper_gemm_persistent", "hopper_gemm_pipelined", "blackwell_gemm_2cta")
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in HOPPER],
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES],
 )
 def test_same_bits(name: str) -> None:
     wanted = results(name)

@@ -35,7 +35,8 @@ def descriptor(block, padding="zero", **options):
 VALUES = (
     *(0, 1, -1, 7, 15, 16, 17, 32, -16, 2**31 - 1, 2**31 - 16, 2**31, 2**31 + 1, -(2**31)),
     *(-(2**31) - 1, 2**40, 2**40 + 1, 2**63 - 1, 2**63, 2**63 + 1, -(2**63), 2**64 - 1),
-    *(True, False, 0.0, 1.0, 16.0, -2.5, None, "text", "other"),
+    *(True, False, 0.0, -0.0, 1.0, 16.0, -2.5, None, "text", "other"),
+    *((1, 2), (1.0, 2), (True, 2), (1, (2, -0.0)), (1, (2, 0.0))),
     *(np.int32(1), np.int64(16), np.int64(2**40), np.float32(1.0), np.bool_(True)),
     *(
         tensor(address, dtype, kind)

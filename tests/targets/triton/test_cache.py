@@ -95,6 +95,23 @@ def test_a_folder_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch):
     assert cache.text_path("k").parent.name.startswith("tilewright-")
 
 
+def test_where_the_folder_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "/somewhere")
+    assert str(cache.cache_dir()) == "/somewhere"
+    monkeypatch.delenv("TILEWRIGHT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert str(cache.cache_dir()) == "/xdg/tilewright"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.cache_dir() == tmp_path / ".cache" / "tilewright"
+
+    def homeless():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(cache.Path, "home", homeless)
+    assert cache.cache_dir().parts[-1] == "cache"
+
+
 def test_boundaries_count_in_a_digest():
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab") == cache.digest(b"ab")

@@ -5,8 +5,10 @@ import re
 import pytest
 
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
 from tilewright.targets.triton import cache, installation, processes
+from tilewright.targets.triton.artefact import read_artefact
 from tilewright.targets.triton.compile import compile_module
 from tilewright.targets.triton.lowering import kind_of
 
@@ -73,6 +75,29 @@ def test_options_reach_the_machine_code():
 def test_other_chips(capability):
     ptx = compile_module(parse(SCALE), capability=capability).text("ptx")
     assert f".target sm_{capability}" in ptx
+
+
+def bytes_of_triton(text: str) -> bytes:
+    """What Triton makes of the text when it is driven as its own tests drive it."""
+    from tests.dumps.consumer import build
+
+    options = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
+    return build(text, "source.ttir", "sm90", options)
+
+
+@pytest.mark.parametrize("name", ["softmax_row", "matmul_tma", "noinline_rowsum"])
+def test_it_is_the_machine_code_of_triton_itself(name):
+    module = parse((CORPUS / f"{name}.ttir").read_text())
+    text = installation.spelling_of(print_module, module)
+    assert compile_module(module, capability=90).cubin == bytes_of_triton(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["flash_attn_fwd", "layernorm_fwd", "matmul_grouped", "transpose_2d", "vector_add"]
+)
+def test_more_of_it_is_the_machine_code_of_triton_itself(name):
+    test_it_is_the_machine_code_of_triton_itself(name)
 
 
 # -- the authored way ----------------------------------------------------------------------------
@@ -159,6 +184,21 @@ def test_ttgir_for_another_chip_is_refused():
         compile_module(parse(RING.read_text()), capability=100)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_warps": 3}, "Triton failed in stage options: num_warps must be a power of 2"),
+        ({"num_ctas": 2, "capability": 80}, "failed in stage options: num_ctas > 1 requires"),
+        ({"capability": 12}, "the assembler failed: "),
+    ],
+)
+def test_options_that_triton_refuses(options, message):
+    with pytest.raises(CompileError) as caught:
+        compile_module(parse(SCALE), **{"capability": 90, **options})
+    assert str(caught.value).startswith("kernel.mlir:2:3: error[TW620")
+    assert message in str(caught.value)
+
+
 def test_a_module_has_one_kernel():
     two = SCALE.replace("@scale", "@other")[len("module {\n") : -len("}\n")]
     text = SCALE[: -len("}\n")] + two + "}\n"
@@ -188,6 +228,25 @@ def test_resources_are_remarked_also_from_disk(fresh_cache):
             f"scale: {artefact.metadata.registers} registers, 0 B of shared memory, 128 threads"
         )
         assert str(said.trail.primary) == "kernel.mlir:2:3"
+
+
+def test_more_shared_memory_than_there_is():
+    module = parse((CORPUS / "matmul_grouped.ttir").read_text())
+    engine = DiagnosticEngine()
+    artefact = compile_module(module, capability=90, num_stages=6, engine=engine)
+    assert artefact.metadata.shared > 232448
+    (said,) = [each for each in engine.diagnostics if each.code == "TW6210"]
+    assert said.message.startswith(
+        f"{artefact.name}: {artefact.metadata.shared} B of shared memory needed, 232448 available on sm_90"
+    )
+
+
+def test_more_threads_than_there_are():
+    engine = DiagnosticEngine()
+    compile_module(parse(SCALE), capability=90, num_warps=64, engine=engine)
+    (said,) = [each for each in engine.diagnostics if each.code == "TW6210"]
+    wanted = "scale: 2048 threads, and a block has 1024 at most: it cannot be launched"
+    assert said.message.startswith(wanted)
 
 
 def test_spills_are_remarked():
@@ -231,6 +290,26 @@ def test_a_damaged_artefact_is_made_again(fresh_cache):
     again = scale()
     assert again.cubin == first.cubin
     assert cache.load("artefacts", path.name) is not None
+
+
+def test_texts_are_read_when_asked_for(fresh_cache, monkeypatch):
+    first = scale()
+    again = read_artefact(first.key)
+    assert again == first
+    third = read_artefact(first.key)
+    (texts,) = (fresh_cache / "stages").iterdir()
+    texts.write_bytes(b"damaged")
+    # A launch needs none of them.
+    assert third.cubin == first.cubin
+    assert list(third.asm) == list(first.asm)
+    with pytest.raises(KeyError):
+        third.asm["sass"]
+    with pytest.raises(RuntimeError, match="no longer in the disk cache"):
+        third.text("ptx")
+    # Without them it does not count as stored, and is made again.
+    assert read_artefact(first.key) is None
+    assert scale().text("ptx") == first.text("ptx")
+    assert read_artefact(first.key) == first
 
 
 def test_inline_compilation_gives_the_same(fresh_cache, monkeypatch):

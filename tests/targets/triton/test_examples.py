@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.examples.tlx_examples import NAMES, load
 from tilewright.memory.targets import Memory, target_named
 from tilewright.runtime.compile_only import compiling_only
 from tilewright.runtime.compiled import CompiledKernel
+from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
@@ -20,8 +22,9 @@ HOPPER = [name for name in NAMES if not name.startswith("blackwell")]
 BLACKWELL = [name for name in NAMES if name.startswith("blackwell")]
 
 
-REMOTE = pytest.mark.xfail(
-    strict=False, reason="views of another CTA's buffers have no words in stock Triton"
+# Only its inline assembly can name the address of a buffer in another CTA.
+REMOTE = pytest.mark.skipif(
+    installation.release()[0].version < (3, 9), reason="pairs of CTAs need Triton 3.9"
 )
 EACH = [pytest.param(name, marks=REMOTE if name == "blackwell_gemm_2cta" else ()) for name in NAMES]
 
@@ -31,12 +34,12 @@ def only(names: list[str]) -> list[object]:
 
 
 @functools.cache
-def artefacts(name: str) -> tuple[Artefact, ...]:
-    """What the example launches, in the sizes it runs with in the interpreter."""
+def artefacts(name: str, **sizes: object) -> tuple[Artefact, ...]:
+    """What the example launches, in the sizes it runs with in the interpreter unless told."""
     found: list[CompiledKernel] = []
     chip = 100 if name in BLACKWELL else 90
     with tw.running(target=f"triton:sm_{chip}"), compiling_only(found.append):
-        load(name).example(np.random.default_rng(0))
+        load(name).example(np.random.default_rng(0), **sizes)
     unique = {each.artefact.key: each.artefact for each in found if each.artefact is not None}
     assert len(found) >= len(unique) > 0
     return tuple(unique.values())
@@ -44,12 +47,26 @@ def artefacts(name: str) -> tuple[Artefact, ...]:
 
 @pytest.mark.parametrize("name", EACH)
 def test_it_becomes_machine_code(name: str):
-    for artefact in artefacts(name):
+    check(name, artefacts(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EACH)
+def test_it_becomes_machine_code_in_the_sizes_for_a_gpu(name: str):
+    if "config" not in inspect.signature(load(name).example).parameters:
+        pytest.skip("has one size")
+    check(name, artefacts(name, config=None))
+
+
+def check(name: str, made: tuple[Artefact, ...]) -> None:
+    for artefact in made:
         chip = 100 if name in BLACKWELL else 90
         facts = artefact.metadata
         assert artefact.cubin.startswith(b"\x7fELF")
         assert f".target sm_{chip}a" in artefact.text("ptx")
-        assert facts.spill_bytes == 0
+        # Copies of sizes that are no multiple of a few elements go through registers, with a remark.
+        narrow = any("goes through registers" in each.message for each in artefact.remarks)
+        assert facts.spill_bytes == 0 or narrow
         assert 0 < facts.registers <= 255
         shared = target_named(f"sm_{chip}").capacity(Memory.SMEM)
         assert 0 < facts.shared <= shared

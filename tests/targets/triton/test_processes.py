@@ -9,8 +9,10 @@ import time
 
 import pytest
 
-from tilewright.targets.triton import processes, worker
-from tilewright.targets.triton.adapter import BuildOptions
+from tilewright.targets.triton import adapter, processes, worker
+from tilewright.targets.triton.adapter import BuildOptions, TritonRefused
+from tilewright.targets.triton.installation import TritonMissing
+from tilewright.targets.triton.ptxas import PtxasFailed
 
 from .support import SCALE
 
@@ -92,6 +94,23 @@ def test_a_helper_that_dies_at_work_is_told(tmp_path):
         build(tmp_path)
     thread.join()
     assert processes._idle == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "answer"),
+    [
+        (TritonRefused("llir", "no"), ("refused", "llir", "no")),
+        (PtxasFailed("bad"), ("ptxas", "bad")),
+        (TritonMissing("install it"), ("missing", "install it")),
+        (AttributeError("no add_x"), ("refused", "driver", "AttributeError: no add_x")),
+    ],
+)
+def test_whatever_goes_wrong_is_an_answer(raised, answer, monkeypatch):
+    def failing(*_):
+        raise raised
+
+    monkeypatch.setattr(adapter, "build", failing)
+    assert worker.answer(()) == answer
 
 
 def test_impatience_ends_a_worker(monkeypatch):

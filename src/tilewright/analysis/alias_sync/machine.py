@@ -38,7 +38,7 @@ _WORDS: dict[GroupKind, str] = {
     "products": "products",
 }
 _OF_THREADS = ("cp.async", "wgmma")
-STEP_LIMIT = 40_000
+STEP_LIMIT = 10_000
 """Steps of all tasks in one run."""
 
 

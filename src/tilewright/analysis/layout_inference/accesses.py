@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.layout_inference.fit import Numbers
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
 
@@ -120,10 +121,20 @@ class Iterations:
             raise Depends(value)
         return None
 
+    def _index(self, value: SSAValue, extent: int) -> Any | None:
+        """The values of an index; where there is only one element, it is that."""
+        found = self.values(value)
+        return 0 if found is None and extent == 1 else found
+
+    def unknown(self, op: LoadOp | StoreOp) -> list[SSAValue]:
+        """The indices of an access that only the run knows."""
+        pairs = zip(op.indices, shape_of(op.memref.type), strict=True)
+        return [index for index, extent in pairs if self._index(index, extent) is None]
+
     def access(self, op: LoadOp | StoreOp) -> Access:
         """What an access touches."""
         shape = shape_of(op.memref.type)
-        found = [self.values(index) for index in op.indices]
+        found = [self._index(index, size) for index, size in zip(op.indices, shape, strict=True)]
         unknown = [axis for axis, each in enumerate(found) if each is None]
         full = (*self.shape, *(shape[axis] for axis in unknown))
         elements: list[Numbers] = []
@@ -134,10 +145,23 @@ class Iterations:
                 lined[place] = shape[axis]
                 each = np.arange(shape[axis], dtype=np.int64).reshape(lined)
             else:
-                each = np.asarray(each, dtype=np.int64)
+                # What a guard keeps from being touched may be anywhere.
+                each = np.clip(np.asarray(each, dtype=np.int64), 0, shape[axis] - 1)
                 each = np.broadcast_to(each, self.shape).reshape(*self.shape, *(1 for _ in unknown))
             elements.append(np.broadcast_to(each, full))
-        return Access(op, op.memref, tuple(elements), len(unknown))
+        base = base_of(op.memref)
+        places = _seen_in(tuple(elements), shape, shape_of(base.type))
+        return Access(op, base, places, len(unknown))
+
+
+def _seen_in(
+    elements: tuple[Numbers, ...], shape: tuple[int, ...], base: tuple[int, ...]
+) -> tuple[Numbers, ...]:
+    """The coordinates in a buffer of elements of a view of it."""
+    if shape == base:
+        return elements
+    number = np.ravel_multi_index(elements, shape)
+    return tuple(each.astype(np.int64) for each in np.unravel_index(number, base))
 
 
 def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[Access]:

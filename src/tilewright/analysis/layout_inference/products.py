@@ -18,14 +18,16 @@ from xdsl.dialects.builtin import (
     Float32Type,
     IntegerType,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
-from tilewright.analysis.layout_inference import feasible
+from tilewright.analysis.layout_inference import feasible, swizzles
 from tilewright.analysis.layout_inference.feasible import M_UNIT, N_UNIT
 from tilewright.analysis.layout_inference.scopes import GROUP, WARP, Threads
 from tilewright.analysis.layout_inference.table import Table
-from tilewright.dialects.tile import GemmOp, Space, space_of
-from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.wgmma import widest_wgmma
 
 _WGMMA_ROWS = 64
@@ -122,6 +124,10 @@ def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> st
         return f"{m} rows are no multiple of {_WGMMA_ROWS}"
     if threads.count % GROUP or threads.first % GROUP:
         return f"{threads.count} threads from {threads.first} on are no whole warp groups"
+    for operand in (op.a, op.b):
+        problem = _why_no_descriptor(operand)
+        if problem is not None:
+            return problem
     b_space = space_of(op.b.type)
     if b_space is None or not b_space.is_shared:
         return "operand B is not in shared memory"
@@ -131,6 +137,32 @@ def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> st
     if a != b and not (isinstance(a, _EIGHTS) and isinstance(b, _EIGHTS)):
         return f"the operands are '{a}' and '{b}'"
     return _why_not_types(op, a, k)
+
+
+def _why_no_descriptor(operand: SSAValue) -> str | None:
+    """Why the place of an operand in shared memory cannot be told to ``wgmma``."""
+    space = space_of(operand.type)
+    if space is None or not space.is_shared:
+        return None
+    owner = base_of(operand).owner
+    if isinstance(owner, AllocOp) and owner.layout is not None:
+        return "the author's layout of an operand is none that wgmma knows"
+    if isinstance(operand.owner, RegionOp) and not _is_one_of_several(operand.owner):
+        return "an operand is a part of a matrix"
+    if isinstance(operand.owner, ViewOp):
+        return "an operand is another view of a buffer"
+    rows, columns = shape_of(operand.type)[-2:]
+    bits = bit_width(element_type_of(operand.type))
+    if swizzles.for_matrix(rows, columns, bits) is None:
+        return f"no swizzle fits {rows} x {columns} elements of {bits} bits in shared memory"
+    return None
+
+
+def _is_one_of_several(op: RegionOp) -> bool:
+    """Whether a part is a whole matrix of a buffer that holds several."""
+    shape = shape_of(op.base.type)
+    whole = tuple(op.extents[-2:]) == shape[-2:] and tuple(op.offsets[-2:]) == (0, 0)
+    return whole and all(extent == 1 for extent in op.extents[:-2])
 
 
 def _why_not_types(op: GemmOp, a: Attribute, k: int) -> str | None:

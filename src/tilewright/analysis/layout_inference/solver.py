@@ -13,7 +13,7 @@ everyone who holds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +33,7 @@ from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
 from tilewright.analysis.layout_inference.vectors import width_of
-from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -54,6 +54,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.layouts.disagreement import Holders, Place, Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
+SLOWER = "TW3006"
 
 
 @dataclass
@@ -87,6 +88,8 @@ class Solver:
     )
     products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
     loops: list[Loop] = field(default_factory=list[Loop])
+    clash: tuple[ParallelOp, SSAValue] | None = None
+    """The loop and the fragment that could not agree, if that is why there is no plan."""
     is_trial: bool = False
     """Whether a failure is only a reason to try something else."""
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
@@ -126,18 +129,22 @@ class Solver:
             raise self._failure(
                 op,
                 UNRESOLVED,
-                "the extents of T.Parallel have to be constant for a GPU",
-                "loop over the whole tile, and guard the body with an if",
+                "T.Parallel runs over a size that only the run knows: for a GPU its extents are "
+                "constants, so that iterations can be dealt out to threads",
+                "loop over a tile of constant size, and guard it: for i in T.Parallel(128): if "
+                "bx * 128 + i < n: ...",
             )
         try:
             accesses = accesses_in(op, Iterations(op, shape))
         except Depends as error:
+            access = _dependent(op, shape)
+            name = _name(base_of(access.memref))
             raise self._failure(
-                op,
+                access,
                 UNREPRESENTABLE,
-                "a fragment is indexed by a number that only the run knows, so no thread can be "
-                "said to hold the element",
-                "index a buffer in shared memory instead (T.alloc_shared)",
+                f"'{name}' is a fragment, and a number that only the run knows says which element "
+                "is meant: no thread can be said to hold it",
+                f"T.copy({name}, shared) with shared = T.alloc_shared(...), and index that",
             ) from error
         return Loop(op, shape, accesses)
 
@@ -179,7 +186,7 @@ class Solver:
             raise self._failure(op, SHAPE, str(error), error.help) from error
         self.products[op] = product
         if product.reason is not None and self.arch == 90:
-            self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}")
+            self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}", SLOWER)
         m, n, k = op.mnk
         self._give(base_of(op.c), products.accumulator((m, n), product), op)
         bits = bit_width(element_type_of(op.a.type))
@@ -313,6 +320,7 @@ class Solver:
             loop.table, loop.origin = table, loop.op
             self._propagate()
             self._check_known()
+            self._check_formulas(before[0])
             if is_whole and any(
                 base_of(each.buffer) not in self.fragments for each in loop.accesses
             ):
@@ -336,6 +344,8 @@ class Solver:
             yield table
             return
         yield table
+        if table.replicas > 1:
+            yield Table(table.holders[..., :1], table.registers)
         while width >= 1:
             if loop.shape[-1] % width == 0:
                 yield Table.rows(loop.shape, threads.count, width)
@@ -352,6 +362,15 @@ class Solver:
         self.fragments, self.origins, tables = state
         for loop, table in zip(self.loops, tables, strict=True):
             loop.table = table
+
+    def _check_formulas(self, known: Mapping[SSAValue, Table]) -> None:
+        """Layouts that are new must be something that code can compute."""
+        try:
+            for buffer, table in self.fragments.items():
+                if buffer not in known:
+                    table.as_map()
+        except NotALayout:
+            raise Failed from None
 
     def _check_known(self) -> None:
         """Every access whose loop and fragment have layouts."""
@@ -405,6 +424,8 @@ class Solver:
         element = tuple(int(each[point]) for each in access.elements)
         held = self.fragments[buffer].holders[element]
         asked = loop.table.holders[point[: len(loop.shape)]]
+        if not self.is_trial:
+            self.clash = (loop.op, buffer)
         verb = "write" if access.is_write else "read"
         what = verb if len(asked) > 1 else f"{verb}s"
         message = (
@@ -504,6 +525,18 @@ def _is_update(access: Access) -> bool:
         and use.operation.parent is access.op.parent
         for use in access.buffer.uses
     )
+
+
+def _dependent(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:
+    """The first access to a fragment whose index only the run knows."""
+    iterations = Iterations(loop, shape)
+    for op in loop.walk():
+        if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT:
+            try:
+                iterations.access(op)
+            except Depends:
+                return op
+    raise AssertionError("some access had such an index")
 
 
 def _place_in(table: Table) -> Holders:

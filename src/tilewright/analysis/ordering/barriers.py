@@ -33,6 +33,11 @@ def short_task(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
+def index_of(name: str) -> str:
+    """`[1]` of `full[1]`; empty if it has none."""
+    return name[name.index("[") :] if "[" in name else ""
+
+
 @dataclass(frozen=True)
 class Signal:
     """Something that brings a phase nearer to its end."""

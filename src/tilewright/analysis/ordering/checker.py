@@ -349,6 +349,9 @@ class Checker:
         strand, barrier, place, before = self._overrun
         if not (is_certain or barrier.waiters):
             return []  # phases that nobody waits for may end as they like
+        crowded = self._crowded(strand)
+        if crowded is not None:
+            return [self._too_small(crowded, strand, place)]
         answer = self._answer_to(strand, barrier)
         fix = f"wait for whoever waits for {barrier.owner} before this"
         if answer:
@@ -363,6 +366,31 @@ class Checker:
         )
         message = f"{TITLES['wait']}: {strand.name} signals {barrier.name} again too soon"
         return [Finding(message, place, cause)]
+
+    def _crowded(self, strand: Strand) -> Generations | None:
+        """The barrier that a task waited for last, if more tasks arrive on it than it is made
+        for."""
+        waited = [
+            (record.event, i, barrier)
+            for i, barrier in enumerate(self._barriers.values())
+            for record in barrier.waits_of(strand.name)
+        ]
+        if not waited:
+            return None
+        last = max(waited, key=lambda each: each[:2])[2]
+        return last if len(last.arrivers()) > last.count else None
+
+    def _too_small(self, barrier: Generations, strand: Strand, place: int) -> Finding:
+        arrivers = barrier.arrivers()
+        cause = Cause(
+            "count",
+            f"{barrier.name} is made for {counted(barrier.count, 'arrival')}, but "
+            f"{' and '.join(arrivers)} arrive: {strand.name} goes on before all of them have",
+            Remark(f"make it with arrive_count={len(arrivers)}", barrier.place),
+            barrier.owner,
+        )
+        message = f"{TITLES['count']}: {barrier.name} lets {strand.name} pass too soon"
+        return Finding(message, place, cause)
 
     def _outrun(self) -> list[Finding]:
         """A wait that may come too late, if nothing else is wrong."""

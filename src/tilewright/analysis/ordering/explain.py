@@ -7,6 +7,7 @@ first, then what happened, in this order:
     early is a copy that reports to X, late reads what it brings:
         late's task waited for X with the other parity                          phase
         it did not wait for X                                                   wait
+        X does not wait for the bytes of the copy                               bytes
     early's task signals X after it, for which nobody waits, or only others
     who come to late's line                                                     wait
     late's task waited for X with the other parity                              phase
@@ -28,6 +29,7 @@ from tilewright.analysis.ordering.barriers import (
     Signal,
     WaitRecord,
     cta_of,
+    index_of,
     short_task,
 )
 from tilewright.analysis.ordering.clocks import covers
@@ -60,11 +62,6 @@ def _fence(clash: Clash) -> Cause:
         "bytes held before"
     )
     return Cause("fence", missing, Remark(f"{_FENCE} after this write", first.place))
-
-
-def _index(name: str) -> str:
-    """`[1]` of `a[1]`."""
-    return name[name.index("[") :] if "[" in name else ""
 
 
 class _Search:
@@ -121,9 +118,14 @@ class _Search:
         for barrier in self._gates(early, self.late):
             phase = barrier.phase_at(early.event)
             wait = self._last_wait(barrier)
-            if wait is not None and wait.parity != (phase & 1):
+            is_other = wait is not None and wait.parity != (phase & 1)
+            if wait is not None and is_other and wait.passes_at_once:
                 return replace(self._wrong_parity(barrier, wait, phase), doubt=0)
-            if wait is None or wait.sure <= phase:
+            if wait is not None and wait.passes_at_once and wait.known < phase:
+                return replace(self._too_far_ahead(barrier, wait, phase), doubt=0)
+            if wait is not None and wait.sure > phase and not self._is_delivered(barrier, phase):
+                return replace(self._unannounced(barrier, phase), doubt=0)
+            if wait is None or is_other or wait.sure <= phase:
                 return replace(self._missing_wait(barrier, phase), doubt=0)
         return None
 
@@ -141,6 +143,22 @@ class _Search:
             if not waiters or waiters & self.history.beside(other):
                 found.append(barrier)
         return found
+
+    def _is_delivered(self, barrier: Generations, phase: int) -> bool:
+        """Whether the early access, a copy, has reported to a barrier in a phase."""
+        mine = (each for each in barrier.signals if each.component == self.early.component)
+        return any(each.phase <= phase for each in mine)
+
+    def _unannounced(self, barrier: Generations, phase: int) -> Cause:
+        announced = sum(
+            each.amount for each in barrier.signals if each.phase == phase and each.kind == "expect"
+        )
+        missing = (
+            f"{counted(announced, 'byte')} are announced to {barrier.name} in phase {phase}, which "
+            f"ends before {self.early.operation} is done"
+        )
+        fix = "announce its bytes too, with tlx.barrier_expect_bytes before this"
+        return Cause("bytes", missing, Remark(fix, self.early.place), barrier.owner)
 
     def _unawaited(self) -> Cause | None:
         """The late access is an operation whose end the early one's task should have waited for:
@@ -170,11 +188,11 @@ class _Search:
                 if covers(phase.seen, self.early.component, self.early.time):
                     found.append((barrier, number))
                     break
-        same = _index(self.early.region.name)
+        same = index_of(self.early.region.name)
 
         def rank(each: tuple[Generations, int]) -> tuple[bool, bool, int]:
             barrier, phase = each
-            is_other = _index(barrier.name) != same
+            is_other = index_of(barrier.name) != same
             return self._is_for_others(barrier), is_other, barrier.ended[phase]
 
         related = [each for each in found if self._is_related(each[0])]
@@ -310,6 +328,16 @@ class _Search:
             f"the accesses has parity {phase & 1}"
         )
         fix = Remark(f"wait for parity {phase & 1} here", wait.place)
+        return Cause("phase", missing, fix, barrier.owner)
+
+    def _too_far_ahead(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
+        """The parity is right, but a phase that had the same parity may be all that has ended."""
+        missing = (
+            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, but knows of only "
+            f"{counted(wait.known, 'complete phase')}: until phase {phase - 1} has ended, the wait "
+            "passes at once"
+        )
+        fix = Remark(f"wait for phase {phase - 1} (parity {(phase - 1) & 1}) too", wait.place)
         return Cause("phase", missing, fix, barrier.owner)
 
     def _not_ended(self) -> Cause | None:
@@ -471,7 +499,7 @@ class _Search:
     def _expected(self) -> Cause | None:
         """A barrier that the early access's task signals, by the program if not in this run."""
         early, late = self.early, self.late
-        same = _index(early.region.name)
+        same = index_of(early.region.name)
         choices: list[tuple[bool, bool, bool, Generations]] = []
         for barrier in self.history.barriers:
             tasks = {each.task for each in self.history.signals(barrier.owner)}
@@ -481,7 +509,7 @@ class _Search:
                 continue
             is_unrelated = early.region.owner not in barrier.owner.split("_")
             choices.append(
-                (is_unrelated, bool(barrier.waits), _index(barrier.name) != same, barrier)
+                (is_unrelated, bool(barrier.waits), index_of(barrier.name) != same, barrier)
             )
         if not choices:
             return None

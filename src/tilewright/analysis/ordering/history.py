@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.ordering.barriers import Generations, Meeting, short_task
+from tilewright.analysis.ordering.barriers import Generations, Meeting, index_of, short_task
 from tilewright.analysis.ordering.regions import Access
 
 
@@ -81,10 +81,10 @@ def _is_before_its_value(read: Access, write: Access, history: History) -> bool:
 
 def _is_meant(copy: Access, read: Access, history: History) -> bool:
     """Whether a read may be for what a copy brought: not if its task, which waits for the barriers
-    of such copies, did not wait for this one."""
-    if history.handed_back(copy, read):
-        return False
+    of such copies, did not wait for this one, or has handed it back."""
     told = [each for each in history.barriers if each.key in copy.gates]
+    if history.handed_back(copy, read) or _is_passed_over(copy, read, told, history.barriers):
+        return False
     waiters = {task for each in told for task in history.waiters_of(each.owner)}
     if not history.beside(read) & waiters:
         return True
@@ -94,3 +94,21 @@ def _is_meant(copy: Access, read: Access, history: History) -> bool:
         for wait in barrier.waits_of(read.task)
         if wait.event < read.event
     )
+
+
+def _is_passed_over(
+    copy: Access, read: Access, told: Sequence[Generations], barriers: Sequence[Generations]
+) -> bool:
+    """Whether the task of a read had waited for a copy and handed its slot back."""
+    for gate in told:
+        phase = gate.phase_at(copy.event)
+        taken = next((each for each in gate.waits_of(read.task) if each.sure > phase), None)
+        if taken is None:
+            continue
+        for other in barriers:
+            if copy.task not in other.waiters or index_of(other.name) != index_of(gate.name):
+                continue
+            for signal in other.signals:
+                if signal.task == read.task and taken.event < signal.event < read.event:
+                    return True
+    return False

@@ -24,9 +24,11 @@ That is reported as *borrowed* if all of this holds:
     1. the task reads a copy W that reports to X[i], for which it never waits;
     2. it waits for another barrier of the array, X[j], and reads the copy into the same array of
        buffers that X[j] tells of;
-    3. no task that waits for X[i] reads what X[j] tells of: the two do not share what they load.
+    3. no task that waits for X[i] reads what X[j] tells of: the two do not share what they load;
+    4. a task that waits for X[i] reads W at the same line: they run the same code, and each line
+       of it is for one's own block.
 
-A wait for X[i] says that it is meant.
+A wait for X[i] says that it is meant, and so does a line of its own.
 """
 
 from __future__ import annotations
@@ -126,9 +128,11 @@ class Deliveries:
                     continue
                 if cta_of(told[0].maker) != cta_of(task):
                     continue  # nobody can wait for a barrier of another CTA
-                own = self._own(task, copy, told[0], barriers)
-                if own is not None:
-                    read = next(each for each in reads if each.access.task == task)
+                lines = {each.access.place for each in reads if each.access.task in told[0].waiters}
+                mine = [each for each in reads if each.access.task == task]
+                read = next((each for each in mine if each.access.place in lines), None)
+                own = self._own(task, copy, told[0], barriers) if read is not None else None
+                if read is not None and own is not None:
                     yield BorrowedRead(read, told[0], *own)
 
     def _own(

@@ -10,7 +10,10 @@ the barrier has got. In this order, over all tasks that wait:
     nothing in the program signals it                               arrive
     a task passed its own wait in a ring more often than it has
     arrived in return                                               arrive
+    a task is stuck in front of the arrival that is owed            phase (of its wait)
     a barrier of threads is short of a task in the same way         arrive
+    a phase ended for which nobody has waited, and is skipped       phase
+    a slot of a ring lags behind the next one                       arrive
     nobody has arrived yet, and all who could are stuck themselves  phase (of the first wait)
     somebody who arrives elsewhere has not                          arrive
 
@@ -23,7 +26,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.ordering.barriers import Generations, Meeting, Signal, short_task
+from tilewright.analysis.ordering.barriers import (
+    Generations,
+    Meeting,
+    Signal,
+    index_of,
+    short_task,
+)
 from tilewright.analysis.ordering.clocks import Strand
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
 from tilewright.analysis.ordering.history import PossibleSignal
@@ -86,8 +95,12 @@ def blame(
     for among, is_strict in ((circle or ordered, False), (ordered, True)):
         owing = max(among, key=lambda each: _debt(each, barriers, is_strict), default=None)
         if owing is not None and _debt(owing, barriers, is_strict) > 0:
-            return owing, _arrive(owing)
-    short = [each for each in ordered if 0 < _arrived(each) < each.barrier.count]
+            return _root(owing, waits, gates, barriers, meetings)
+    for wait in circle:
+        cause = _untaken(wait) or _uneven(wait, barriers)
+        if cause is not None:
+            return wait, cause
+    short = [each for each in circle or ordered if 0 < _arrived(each) < each.barrier.count]
     settled = [each for each in short if _debt(each, barriers) <= 0]
     if settled and is_known:
         return settled[0], _too_many(settled[0])
@@ -100,8 +113,130 @@ def blame(
     return (ordered[0], _arrive(ordered[0])) if ordered else None
 
 
-def _index(name: str) -> str:
-    return name[name.index("[") :] if "[" in name else ""
+def _root(
+    owing: StuckWait,
+    waits: Sequence[StuckWait],
+    gates: Sequence[StuckGate],
+    barriers: Sequence[Generations],
+    meetings: Sequence[Meeting],
+) -> tuple[StuckWait | StuckGate, Cause]:
+    """Why an arrival that is owed does not come, if it is known where its task is stuck."""
+    absent = _absent(owing)
+    held = [each for each in gates if short_task(each.task) in absent]
+    if held and len(held) == len(absent) and any(_absence(each, meetings) > 0 for each in held):
+        return _most_wanted(held, meetings)
+    for wait in waits:
+        ahead = _ahead(wait, owing, barriers) if wait is not owing else None
+        if ahead is not None:
+            return wait, _too_far(wait, owing, ahead)
+    return owing, _arrive(owing)
+
+
+def _absent(wait: StuckWait) -> set[str]:
+    """Tasks that arrive on a barrier by the program, and have not in the phase under way."""
+    came = {short_task(each.task) for each in _current(wait.barrier) if each.kind == "arrive"}
+    return {each.task for each in wait.possible if _arrives(each)} - came
+
+
+def _signallers(barrier: Generations) -> set[str]:
+    return {each.task for each in barrier.signals}
+
+
+def _arrives(signal: PossibleSignal) -> bool:
+    return not _DELIVERS & set(signal.op.split("_"))
+
+
+def _ahead(
+    wait: StuckWait, owing: StuckWait, barriers: Sequence[Generations]
+) -> PossibleSignal | None:
+    """The arrival that a task is stuck in front of, if it waits for what only that brings."""
+    me = short_task(wait.strand.name)
+    if me not in _absent(owing) or owing.strand.name not in _signallers(wait.barrier):
+        return None
+    is_slot = index_of(wait.barrier.name) == index_of(owing.barrier.name)
+    if not is_slot or wait.barrier.owner not in _answers(owing, barriers):
+        return None
+    made = {
+        signal.place
+        for each in _array(owing.barrier, barriers)
+        for signal in each.signals
+        if signal.task == wait.strand.name
+    }
+    left = [
+        each
+        for each in owing.possible
+        if each.task == me and _arrives(each) and each.place not in made
+    ]
+    is_on_the_way = bool(made) and _is_in_order(wait, owing, barriers)
+    return left[0] if left and (is_on_the_way or _skips(wait, barriers)) else None
+
+
+def _array(barrier: Generations, barriers: Sequence[Generations]) -> list[Generations]:
+    return [each for each in barriers if each.owner == barrier.owner]
+
+
+def _answers(owing: StuckWait, barriers: Sequence[Generations]) -> set[str]:
+    """The arrays that a task signals first after its waits for an array."""
+    mine = owing.strand.name
+    signals = sorted(
+        (signal.event, each.owner)
+        for each in barriers
+        for signal in each.signals
+        if signal.task == mine and not signal.operation
+    )
+    waits = [
+        record.event for each in _array(owing.barrier, barriers) for record in each.waits_of(mine)
+    ]
+    following = (next((o for event, o in signals if event > at), "") for at in waits)
+    return set(following) - {""}
+
+
+def _is_in_order(wait: StuckWait, owing: StuckWait, barriers: Sequence[Generations]) -> bool:
+    """Whether a task has forgotten no arrival so far: it has not come by here since its last one,
+    and what it took after the slot that it owes, it has not handed back either."""
+    mine = wait.strand.name
+    handed = {
+        index_of(each.name): signal.event
+        for each in _array(owing.barrier, barriers)
+        for signal in each.signals
+        if signal.task == mine
+    }
+    last = max(handed.values())
+    came = [each for barrier in barriers for each in barrier.waits_of(mine)]
+    if any(each.event > last and each.place == wait.place for each in came):
+        return False
+    taken = {
+        index_of(each.name): records[-1].event
+        for each in _array(wait.barrier, barriers)
+        if (records := each.waits_of(mine))
+    }
+    owed = taken.get(index_of(owing.barrier.name), 0)
+    return not any(owed < taken.get(slot, 0) < event for slot, event in handed.items())
+
+
+def _skips(wait: StuckWait, barriers: Sequence[Generations]) -> bool:
+    """Whether a task waits again for a slot while another one is full that it has not taken."""
+    mine, strand = wait.barrier, wait.strand
+    for other in barriers:
+        is_ring = other.owner == mine.owner and _signallers(other) == _signallers(mine)
+        is_shared = not other.waiters or bool(set(other.waiters) & set(mine.waiters))
+        if other is mine or not (is_ring and is_shared) or strand.name in _signallers(mine):
+            continue
+        known = other.known_to(strand)
+        if known < min(len(other.phases), mine.known_to(strand)):
+            return True
+    return False
+
+
+def _too_far(wait: StuckWait, owing: StuckWait, ahead: PossibleSignal) -> Cause:
+    me, other = wait.strand.name, owing.strand.name
+    missing = (
+        f"{me} waits for a phase of {wait.barrier.name} that {other} can only end after {me} has "
+        f"arrived on {owing.barrier.name}, which it does later"
+    )
+    fix = Remark("wait here for a phase that comes before that, or arrive first", wait.place)
+    details = (Remark(f"{me} arrives on {owing.barrier.owner} here", ahead.place),)
+    return Cause("phase", missing, fix, wait.barrier.owner, details)
 
 
 def _debt(wait: StuckWait, barriers: Sequence[Generations], is_strict: bool = False) -> int:
@@ -116,24 +251,34 @@ def _debt(wait: StuckWait, barriers: Sequence[Generations], is_strict: bool = Fa
         each
         for each in barriers
         if each is not barrier
-        and _index(each.name) == _index(barrier.name)
+        and index_of(each.name) == index_of(barrier.name)
         and me in {short_task(signal.task) for signal in each.signals}
     ]
     last: dict[str, int] = {}
     for each in barriers:
         for record in each.waits:
             last[record.task] = max(record.event, last.get(record.task, 0))
-    passed = sum(
-        1
+    passed = [
+        (each.key, record)
         for each in mine
         for record in each.waits
         if short_task(record.task) in helpers
         and not (is_strict and record.event == last[record.task])
-    )
+    ]
+    first: dict[str, int] = {}
+    for _, record in passed:
+        first[record.task] = min(record.event, first.get(record.task, record.event))
+    # Who waits for a phase again owes nothing for that; who arrives before its first wait, to let
+    # the others begin, has paid nothing back.
+    owed = len({(key, record.task, record.sure) for key, record in passed})
     came = sum(
-        1 for each in barrier.signals if each.kind == "arrive" and short_task(each.task) in helpers
+        1
+        for each in barrier.signals
+        if each.kind == "arrive"
+        and short_task(each.task) in helpers
+        and each.event > first.get(each.task, 0)
     )
-    return passed - came
+    return owed - came
 
 
 def _absence(gate: StuckGate, meetings: Sequence[Meeting]) -> int:
@@ -239,6 +384,37 @@ def _missed(wait: StuckWait, stuck: set[str]) -> Cause | None:
     return Cause("wait", missing, fix, barrier.owner)
 
 
+def _untaken(wait: StuckWait) -> Cause | None:
+    """A phase has ended that nobody has waited for, and its task waits for the one after that."""
+    barrier = wait.barrier
+    taken = max((each.sure for each in barrier.waits), default=0)
+    if len(barrier.phases) <= taken or (taken & 1) == wait.parity:
+        return None
+    missing = (
+        f"{counted(len(barrier.phases), 'phase')} of {barrier.name} ended, of which {taken} were "
+        f"waited for; {wait.strand.name} waits for parity {wait.parity}, the next one has parity "
+        f"{taken & 1}"
+    )
+    fix = Remark(f"wait for parity {taken & 1} here", wait.place)
+    return Cause("phase", missing, fix, barrier.owner)
+
+
+def _uneven(wait: StuckWait, barriers: Sequence[Generations]) -> Cause | None:
+    """Slots of a ring are signalled in turn: one that lags behind the next one lacks an arrival."""
+    barrier = wait.barrier
+    array = [each for each in _array(barrier, barriers) if _is_beside(each, barrier)]
+    mine = array.index(barrier)
+    for i, other in enumerate(array):
+        if len(other.phases) > len(barrier.phases) + (1 if i < mine else 0):
+            return _arrive(wait)
+    return None
+
+
+def _is_beside(other: Generations, barrier: Generations) -> bool:
+    """Whether the same tasks signal another barrier, as far as any did."""
+    return not barrier.signals or _signallers(other) == _signallers(barrier)
+
+
 def _arrived(wait: StuckWait) -> int:
     return _sum(_current(wait.barrier), "arrive")
 
@@ -246,8 +422,7 @@ def _arrived(wait: StuckWait) -> int:
 def _count(wait: StuckWait, stuck: set[str]) -> Cause | None:
     barrier, current = wait.barrier, _current(wait.barrier)
     tasks = {short_task(each.task) for each in current if each.kind == "arrive"}
-    arriving = [each for each in wait.possible if not _DELIVERS & set(each.op.split("_"))]
-    absent = [each for each in arriving if each.task not in tasks]
+    absent = [each for each in wait.possible if _arrives(each) and each.task not in tasks]
     if not 0 < _arrived(wait) < barrier.count or absent:
         return None
     return _too_many(wait)
@@ -293,9 +468,13 @@ def _arrive(wait: StuckWait) -> Cause:
         f"{len(barrier.phases)}"
     )
     places = {each.place for each in current}
-    absent = next((each for each in wait.possible if each.place not in places), None)
+    late = _absent(wait)
+    left = [each for each in wait.possible if each.place not in places]
+    absent = next((each for each in left if each.task in late), left[0] if left else None)
     if absent is None:
         fix = Remark(f"let somebody arrive on {barrier.owner}", wait.place)
     else:
-        fix = Remark(f"{absent.task} has not come to this, which signals it", absent.place)
+        fix = Remark(
+            f"let {absent.task} arrive on it: here it signals {barrier.owner}", absent.place
+        )
     return Cause("arrive", missing, fix, barrier.owner)

@@ -180,7 +180,10 @@ class GemmOp(TileOp):
                 raise VerifyException(f"{name} holds '{type}', which cannot be multiplied")
         both_small = bit_width(a) == bit_width(b) == 8 and is_same_family(a, b)
         if a != b and not both_small:
-            raise VerifyException(f"A and B must hold the same type, got '{a}' and '{b}'")
+            raise VerifyException(
+                f"A and B must hold the same type, got '{a}' and '{b}': T.copy converts one to the "
+                "other"
+            )
         if not is_same_family(a, c):
             raise VerifyException(f"products of '{a}' cannot be added up in '{c}'")
         if bit_width(c) < bit_width(a):

@@ -191,9 +191,10 @@ class KernelOp(BodyOp):
         if min(extents) < 1:
             raise VerifyException(f"a number of threads must be positive, got {min(extents)}")
         if prod(extents) > _MAX_THREADS:
+            product = f"{' * '.join(map(str, extents))} = " if len(extents) > 1 else ""
             raise VerifyException(
-                f"a block has at most {_MAX_THREADS} threads, got "
-                f"{' * '.join(map(str, extents))} = {prod(extents)}"
+                f"a block has at most {_MAX_THREADS} threads, got {product}{prod(extents)}: give "
+                "the kernel more blocks"
             )
 
     def _verify_cluster(self, rank: int) -> None:
@@ -205,7 +206,8 @@ class KernelOp(BodyOp):
         for blocks, extent in zip(self.grid, extents, strict=False):
             if isinstance(blocks, int) and blocks % extent:
                 raise VerifyException(
-                    f"a grid of {blocks} blocks cannot be cut into clusters of {extent}"
+                    f"a grid of {blocks} blocks cannot be cut into clusters of {extent}: "
+                    f"{-(-blocks // extent) * extent} blocks can"
                 )
         if any(extent != 1 for extent in extents[rank:]):
             raise VerifyException(

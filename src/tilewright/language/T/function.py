@@ -51,7 +51,9 @@ class TileFunction(KernelFunction):
             if len(_rewritten) >= _MOST:
                 _rewritten.pop(next(iter(_rewritten)))
             found = _rewritten[code] = rewrite(
-                read_source(self.fn), library=self.is_library, statements=self.statements
+                read_source(self.fn, self.lines),
+                library=self.is_library,
+                statements=self.statements,
             )
         return found
 

@@ -18,7 +18,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from typing_extensions import override
 
@@ -157,6 +157,8 @@ def unwrap(value: _T) -> _T:
 
 class ConstexprFunction:
     """A Python function that runs when the kernel is compiled, on values known then."""
+
+    runs_when_compiled: ClassVar[bool] = True
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -50,9 +51,12 @@ from tilewright.dialects.tile import (
     names,
     space_of,
 )
+from tilewright.dialects.tile.hints import PrintOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
 from tilewright.dialects.tile.reducers import ReducerFinalizeOp
+from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -118,6 +122,8 @@ class ExpandCopies(Pass):
                 _expand_atomic(op)
             elif isinstance(op, Im2colOp):
                 _expand_im2col(op)
+            elif isinstance(op, PrintOp):
+                _expand_print(op)
             elif isinstance(op, ScanOp):
                 expand_scan(op)
             elif isinstance(op, ReduceOp):
@@ -217,8 +223,57 @@ def _expand_transpose(op: TransposeOp) -> None:
     code.rewriter.erase(op)
 
 
+def _expand_print(op: PrintOp) -> None:
+    """A buffer is printed element by element, with its indices, by whoever has the element."""
+    code = Code(op)
+    scalars = [each for each in op.values if not is_buffer_or_region(each.type)]
+    if len(scalars) == len(op.values):
+        return
+    if scalars:
+        code.add(PrintOp(op.message.data, scalars))
+    for value in op.values:
+        if value in scalars:
+            continue
+        part = part_of(value)
+        axes = part.axes or [0]
+        extents = [part.extents[axis] for axis in axes]
+        position, body = _points(code, extents, op, private=_is_private(value))
+        loaded = body.add(LoadOp(part.buffer, part.element(body, position, axes))).results[0]
+        body.add(PrintOp(op.message.data, [*position, loaded]))
+    code.rewriter.erase(op)
+
+
+def _expand_each(op: AtomicOp) -> None:
+    """Several neighbours inside a parallel loop, one after the other."""
+    assert op.value is not None
+    source, target = part_of(op.value), part_of(op.dst)
+    code = Code(op)
+    order = op.memory_order.data if op.memory_order is not None else None
+    extents = [extent for extent in target.extents if extent != 1] or [1]
+    assert all(isinstance(extent, int) for extent in extents), "a known number of neighbours"
+    from_axes, to_axes = source.axes or [0], target.axes or [0]
+    for point in product(*(range(extent) for extent in extents if isinstance(extent, int))):
+        position = [code.index(each) for each in point]
+        at = source.element(code, position, from_axes)
+        loaded = code.add(LoadOp(source.buffer, at)).results[0]
+        value = converted(code, loaded, element_type_of(target.buffer.type))
+        indices = target.element(code, position, to_axes)
+        code.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
+    code.rewriter.erase(op)
+
+
+def _is_in_parallel(op: Operation) -> bool:
+    outer = op.parent_op()
+    while outer is not None and not isinstance(outer, ParallelOp):
+        outer = outer.parent_op()
+    return outer is not None
+
+
 def _expand_atomic(op: AtomicOp) -> None:
     assert op.value is not None
+    if _is_in_parallel(op):
+        _expand_each(op)
+        return
     source, target = part_of(op.value), part_of(op.dst)
     code = Code(op)
     axes = target.axes or [0]
@@ -300,14 +355,13 @@ def _along(
 def _expand_reduce(op: ReduceOp) -> None:
     """A reduction works on registers: what lies elsewhere is brought there, and back."""
     code = Code(op)
-    is_whole = space_of(op.src.type) is Space.FRAGMENT and not isinstance(op.src.owner, RegionOp)
-    if not is_whole:
+    if not _is_whole_fragment(op.src):
         source = _fragment(code, op.src)
         copy = CopyOp(op.src, source)
         code.add(copy)
         _expand_copy(copy)
         op.operands[0] = source
-    if space_of(op.dst.type) is Space.FRAGMENT and not isinstance(op.dst.owner, RegionOp):
+    if _is_whole_fragment(op.dst):
         return
     target, place = _fragment(code, op.dst), op.dst
     if not op.clear:
@@ -321,6 +375,11 @@ def _expand_reduce(op: ReduceOp) -> None:
     Code(following).add(copy)
     copy.location = op.location
     _expand_copy(copy)
+
+
+def _is_whole_fragment(value: SSAValue) -> bool:
+    is_part = isinstance(value.owner, (RegionOp, ViewOp))
+    return space_of(value.type) is Space.FRAGMENT and not is_part
 
 
 def _fragment(code: Code, value: SSAValue) -> SSAValue:
@@ -361,7 +420,7 @@ def expand_scan(op: ScanOp) -> None:
     if op.reverse is not None:
         along = combined(inner, "-", combined(inner, "-", length, 1), step)
     position = list(loop.body.block.args)
-    at = dict(zip(others, position, strict=False))
+    at: dict[int, SSAValue] = dict(zip(others, position, strict=False))
     at[axis] = inner.index(along)
     used = sorted(at)
     loaded = inner.add(

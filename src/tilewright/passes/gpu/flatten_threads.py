@@ -73,7 +73,7 @@ def _flatten(kernel: KernelOp, extents: Sequence[int]) -> None:
 
 def _coordinate(op: ThreadIdOp, extents: Sequence[int]) -> None:
     dimension = op.properties["dimension"]
-    axis = _AXES.index(dimension.data)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+    axis = _AXES.index(dimension.data)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     code = Code(op)
     if axis >= len(extents):
         code.rewriter.replace_op(op, [], [code.index(0)])

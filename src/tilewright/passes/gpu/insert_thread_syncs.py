@@ -5,6 +5,8 @@ that conflicts gets a barrier in front of it (`specs/passes.md` T4). A loop body
 that the end of one turn meets the beginning of the next. Code that only some threads run is taken
 as one op, and the barrier comes in front of it. In a role it is a named barrier of its threads.
 
+The same holds for tensors that threads of a kernel read and write, by plain accesses.
+
 What the copy engine writes is ordered by its own barriers and not looked at here; what threads
 wrote and an engine or a tensor core reads gets a fence, too, which each writer passes before the
 barrier (`specs/passes.md` G12).
@@ -61,6 +63,8 @@ def share_bytes(one: SSAValue, other: SSAValue) -> bool:
     """Whether two shared buffers lie, in part, in the same bytes."""
     if one is other:
         return True
+    if Space.GLOBAL in (space_of(one.type), space_of(other.type)):
+        return False  # tensors do not overlap
     first, second = _span(one), _span(other)
     return first is None or second is None or (first[0] < second[1] and second[0] < first[1])
 
@@ -138,6 +142,24 @@ def touches_of(op: Operation) -> list[Touch]:
     return found
 
 
+def tensors_in_use(function: FuncOp) -> set[SSAValue]:
+    """Tensors that threads read and write; atomics are in order by themselves."""
+    found: set[SSAValue] = set()
+    for argument in function.body.block.args:
+        if space_of(argument.type) is not Space.GLOBAL:
+            continue
+        users = [use.operation for use in argument.uses]
+        writes = [
+            is_write
+            for op in users
+            for value, is_write, _ in _operands(op)
+            if value is argument and not isinstance(op, AtomicOp)
+        ]
+        if len(set(writes)) == 2 and not any(isinstance(op, AtomicOp) for op in users):
+            found.add(argument)
+    return found
+
+
 def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
     if isinstance(op, LoadOp):
         return [(op.memref, False, False)]
@@ -181,6 +203,17 @@ class _Walk:
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its number, and its threads."""
         self.next_id = _FIRST_ID
+        self.tensors = tensors_in_use(function)
+
+    def _touches(self, op: Operation) -> list[Touch]:
+        """What an op and those in it do to memory that threads share."""
+        found: list[Touch] = []
+        for inner in op.walk():
+            found += touches_of(inner)
+            for value, is_write, _ in _operands(inner):
+                if value in self.tensors:
+                    found.append(Touch(value, is_write))
+        return found
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
@@ -207,12 +240,11 @@ class _Walk:
         elif isinstance(op, CpAsyncWaitOp):
             pending.landed()
         else:
-            self._touch(op, touches_of(op), pending)
+            self._touch(op, self._touches(op), pending)
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
-        touches = [each for inner in op.walk() for each in touches_of(inner)]
-        self._touch(op, touches, pending)
+        self._touch(op, self._touches(op), pending)
 
     def _touch(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
         self._prepare(op, touches, pending)
@@ -230,13 +262,13 @@ class _Walk:
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
         # What was done before the loop is met before it, once, not in each of its turns.
-        self._prepare(op, [each for inner in op.walk() for each in touches_of(inner)], pending)
+        self._prepare(op, self._touches(op), pending)
         self._block(body, pending)
         # What the end of a turn leaves behind meets the beginning of the next.
         self._block(body, pending)
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
-        self._prepare(op, [each for inner in op.walk() for each in touches_of(inner)], pending)
+        self._prepare(op, self._touches(op), pending)
         for _ in range(2):  # the end of a turn meets the beginning of the next
             for region in op.regions:
                 self._block(region.block, pending)

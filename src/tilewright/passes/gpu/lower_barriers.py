@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.solver import kernels
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
-from tilewright.dialects.nv import FenceBarrierInitOp, MBarrierInitOp
+from tilewright.dialects.nv import BarOp, FenceBarrierInitOp, MBarrierInitOp
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AllocOp, KernelOp
+from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
@@ -34,20 +37,37 @@ class LowerBarriers(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
+            for op in list(kernel.walk()):
+                if isinstance(op, SyncOp):
+                    _meet(op)
             barriers = [
                 op for op in kernel.walk() if isinstance(op, AllocOp) and op.space.is_barrier
             ]
             if not barriers:
                 continue
             if arch_of(kernel) < _HOPPER:
-                engine.error(
+                diagnostic = engine.error(
                     barriers[0],
                     "T.alloc_barrier() requires sm_90 (Hopper) or later, but the current target is "
                     f"sm_{arch_of(kernel)}",
                     "TW4001",
                 )
+                diagnostic.note(None, "help: T.sync_threads() lets all threads of a block meet")
                 return
             _initialise(kernel, barriers)
+
+
+def _meet(op: SyncOp) -> None:
+    """Where an author lets the threads of a block meet; other scopes stay as they are."""
+    if op.scope.data != "block":
+        return
+    code = Code(op)
+    if op.barrier_id is None:
+        code.add(BarrierOp())
+    else:
+        threads = number_of(op.arrive_count) or threads_of(op).count
+        code.add(BarOp("sync", op.barrier_id.value.data, threads))
+    code.rewriter.erase(op)
 
 
 def _initialise(kernel: KernelOp, barriers: list[AllocOp]) -> None:

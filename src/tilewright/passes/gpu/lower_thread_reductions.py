@@ -23,6 +23,7 @@ from tilewright.dialects.arith import (
     MaxsiOp,
     MinnumfOp,
     MinsiOp,
+    MinuiOp,
     OriOp,
     XoriOp,
 )
@@ -105,6 +106,10 @@ def _through_memory(
     total: SSAValue | None = None
     for number in range(threads):
         place = combined(code, "+", start, number * scale)
+        if scope.count % (threads * scale):
+            # Threads of a group that is cut short have no use for the result.
+            last = code.index(scope.count - 1)
+            place = code.add(MinuiOp(code.index(place), last)).results[0]
         loaded = code.add(LoadOp(buffer.results[0], [code.index(place)])).results[0]
         total = loaded if total is None else _both(code, op.kind.data, total, loaded)
     assert total is not None

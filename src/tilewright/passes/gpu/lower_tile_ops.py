@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.solver import kernels
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -61,8 +62,16 @@ class LowerTileOps(Pass):
                 try:
                     _lower(op, places)
                 except NotALayout as error:
-                    engine.error(
-                        op, f"this cannot be written for single threads: {error}", "TW2022"
+                    threads = threads_of(op).count
+                    diagnostic = engine.error(
+                        op,
+                        f"this cannot be written for each of {threads} threads: {error}",
+                        "TW2022",
+                    )
+                    diagnostic.note(
+                        None,
+                        "help: threads and extents that are powers of two, or multiples of each "
+                        "other, come out even",
                     )
                     return
             for op in list(kernel.walk()):

@@ -41,6 +41,7 @@ from tilewright.dialects.nv import LaunchOp, MoveOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
 from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.tile.code import Code
@@ -70,6 +71,8 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
     passed = [value for value in outside if _constant(value) is None]
     block = Block(arg_types=[value.type for value in passed])
     for value, argument in zip(passed, block.args, strict=True):
+        if value.name_hint is None and isinstance(value.owner, DimOp):
+            value.name_hint = f"{value.owner.source.name_hint or 'tensor'}_extent"
         argument.name_hint = value.name_hint
     launch = _launch(kernel, name, passed)
     body = kernel.body.block
@@ -115,17 +118,27 @@ def _constant(value: SSAValue) -> ConstantOp | None:
 
 
 def _hoist_extents(kernel: KernelOp) -> None:
-    """Extents of tensors are known before the kernel runs."""
+    """Extents of tensors are known before the kernel runs; each is passed once."""
+    known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
     for op in list(kernel.walk()):
-        if isinstance(op, DimOp) and not _is_inside(op.source.owner, kernel):
-            code = Code(kernel)
-            constant = op.index.owner
-            assert isinstance(constant, ConstantOp)
+        if not isinstance(op, DimOp) or _is_inside(op.source.owner, kernel):
+            continue
+        code = Code(kernel)
+        constant = op.index.owner
+        assert isinstance(constant, ConstantOp)
+        number = constant.properties["value"]
+        assert isinstance(number, IntegerAttr)
+        found = known.get((op.source, number))
+        if found is None and any(True for _ in op.result.uses):
             axis = code.add(constant.clone()).results[0]
-            copy = DimOp(op.source, axis)
-            code.add(copy)
-            copy.result.name_hint = op.result.name_hint or "extent"
-            code.rewriter.replace_op(op, [], [copy.result])
+            found = code.add(DimOp(op.source, axis)).results[0]
+            name = f"{op.source.name_hint or 'tensor'}_{number.value.data}"
+            found.name_hint = op.result.name_hint or name
+            known[op.source, number] = found
+        if found is None:
+            code.rewriter.erase(op)
+        else:
+            code.rewriter.replace_op(op, [], [found])
 
 
 def _is_inside(owner: Operation | Block, outer: Operation) -> bool:
@@ -171,7 +184,8 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
         found[names.TARGET] = function.attributes[names.TARGET]
     if kernel.cluster is not None:
         found[nv_names.CLUSTER] = kernel.cluster
-    if kernel.cooperative is not None:
+    meets = any(isinstance(op, SyncOp) and op.scope.data == "grid" for op in kernel.walk())
+    if kernel.cooperative is not None or meets:
         found[nv_names.COOPERATIVE] = UnitAttr()
     if kernel.prelude is not None:
         found[nv_names.PRELUDE] = kernel.prelude

@@ -37,6 +37,7 @@ from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sync_clusters import SyncClusters
+from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
@@ -119,6 +120,7 @@ class GpuPipeline(Pass):
             Canonicalize(),
             Cse(),
             UnswitchLoops(),
+            UnrollLoops(),
             MergeGuards(),
             Dce(),
             VerifyDeviceIr(),

@@ -2,7 +2,7 @@
 
 The error gives the sum, who takes how much, and the smallest change that fits: fewer stages of the
 pipeline, if its rings are what is too large; otherwise by how much the largest buffer has to
-shrink. A change is named only if the numbers say that it is enough.
+shrink. A change is named only if the sum says that it is enough.
 """
 
 from __future__ import annotations

@@ -57,13 +57,14 @@ class InferLayouts(Pass):
         """A plan; fragments that loops want in other threads go through shared memory."""
         for _ in range(_MOST_STAGED):
             # Findings of an attempt that is given up are nobody's business.
-            attempt = Solver(
-                kernel, DiagnosticEngine(sources=engine.sources), arch_of(kernel), self.wgmma
-            )
-            if attempt.solve() is not None or attempt.clash is None:
-                break
-            if not stage(*attempt.clash, engine):
-                break
+            own = DiagnosticEngine(sources=engine.sources)
+            attempt = Solver(kernel, own, arch_of(kernel), self.wgmma)
+            plan = attempt.solve()
+            if plan is None and attempt.clash is not None and stage(*attempt.clash, engine):
+                continue
+            for each in own.diagnostics:
+                engine.emit(each)
+            return plan
         return Solver(kernel, engine, arch_of(kernel), self.wgmma).solve()
 
 

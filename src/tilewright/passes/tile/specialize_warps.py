@@ -11,7 +11,8 @@ The author's threads become the consumers, 128 more issue the copies. Buffers be
 together. The kernel's declarations, and what can be computed from arguments, stay in front of the
 roles; everything else of its body belongs to the consumers.
 
-A loop that cannot be split is left to `plan_pipeline`, and a remark says why (TW4020).
+A loop that cannot be split is left to `plan_pipeline`, and a remark says why (TW4020); so does one
+about a copy that the consumers have to do themselves (TW4021).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tilewright.passes.tile.warps.roles import (
     stays_outside,
 )
 
-NOT_APPLIED = "TW4020"
+NOT_APPLIED, LEFT = "TW4020", "TW4021"
 WARP_GROUP = 128
 """Threads that share a tensor core's instruction, and the producer's number of threads."""
 
@@ -65,6 +66,12 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
         found = obstacle or candidate(loop, kernel)
         if isinstance(found, Candidate):
             chosen.append(found)
+            for copy, reason in found.left:
+                engine.remark(
+                    copy,
+                    f"the threads that compute also do this copy, not the copy engine: {reason}",
+                    LEFT,
+                )
         else:
             engine.remark(
                 loop,

@@ -2,9 +2,10 @@
 
 Every kernel of tasks is followed with its buffers, barriers and asynchronous engines, and with no
 tensor at all. Loops of unknown length run 1, 2 and twice the longest ring plus one times; numbers
-that depend on arguments get values that make it so. What two tasks, or a task and an engine, do to
-the same bytes must be ordered by barriers. That is decided by vector clocks (`analysis.ordering`),
-not by what came first in the schedules that are followed::
+that depend on arguments get values that make it so. Loops around loops run 5 times at most, so that
+they do not multiply. What two tasks, or a task and an engine, do to the same bytes must be ordered
+by barriers. That is decided by vector clocks (`analysis.ordering`), not by what came first in the
+schedules that are followed::
 
     race: write of 'p'[0] in task 2 may run before read of 'qk'[0] in task 0 completes; no barrier
     orders them

@@ -46,6 +46,21 @@ def run_length(pointers: SSAValue, mask: SSAValue | None, dim: int, facts: AxisF
     return max(1, found)
 
 
+def in_wide_rows(
+    shape: tuple[int, ...],
+    element_bits: int,
+    order: tuple[int, ...],
+    num_warps: int,
+    num_ctas: int = 1,
+) -> BlockedEncoding:
+    """The layout in which every thread takes 16 bytes along the fastest dimension at once."""
+    share = max(1, prod(shape) // (num_warps * WARP))
+    wanted = MAX_ACCESS_BYTES * 8 // max(8, element_bits)
+    per_thread = [1] * len(shape)
+    per_thread[order[0]] = min(wanted, share, shape[order[0]])
+    return blocked(shape, per_thread, order, num_warps, num_ctas)
+
+
 def coalesced(
     pointers: SSAValue,
     mask: SSAValue | None,

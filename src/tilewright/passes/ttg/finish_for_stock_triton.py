@@ -34,8 +34,15 @@ from tilewright.passes.ttg.stock.barriers import (
     free_named_barriers,
     meet_before_arrivals,
 )
-from tilewright.passes.ttg.stock.clusters import is_remote, meet_in_clusters, reaches_out
+from tilewright.passes.ttg.stock.clusters import (
+    drop_unused_views,
+    is_remote,
+    meet_in_clusters,
+    reaches_out,
+)
 from tilewright.passes.ttg.stock.pairs import pair_up
+from tilewright.passes.ttg.stock.placed_descriptors import place_descriptors
+from tilewright.passes.ttg.stock.scale_arrays import view_scale_arrays
 
 NO_WORDS = "TW6040"
 
@@ -54,6 +61,7 @@ class FinishForStockTriton(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         rewriter = Rewriter()
+        drop_unused_views(module, rewriter)
         if reaches_out(module) and not self._reach_out(module, rewriter, engine):
             return
         for name in [name for name in module.attributes if name.startswith("tlx.")]:
@@ -61,6 +69,8 @@ class FinishForStockTriton(Pass):
         barrier_rows(module, rewriter)
         free_named_barriers(module, rewriter, engine)
         count_tasks(module)
+        view_scale_arrays(module, rewriter)
+        place_descriptors(module, rewriter)
         for op in list(walk(module)):
             rewrite = REWRITES.get(op.name)
             if rewrite is not None:

@@ -10,7 +10,8 @@ memory have a layout that suits their addresses. All other tensors follow them:
    what is read from shared memory. It takes the layout that its users ask for, from the accesses
    and from what step 1 decided. Where users disagree, one wins; the others get a copy computed
    in their layout, or a conversion (see ``apply_layouts``).
-3. Whatever nobody asks for is blocked, rows first.
+3. Whatever nobody asks for is blocked, rows first; what comes from shared memory in pieces of 16
+   bytes, along the dimension that is consecutive there.
 
 Values that must agree because control flow merges them (an argument of a loop and the result it
 ends up as) are one node.
@@ -28,15 +29,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
-from tilewright.dialects.tt import CallOp, DotOp, DotScaledOp, FuncOp, ReturnOp
+from tilewright.dialects.tt import CallOp, DescriptorLoadOp, DotOp, DotScaledOp, FuncOp, ReturnOp
+from tilewright.dialects.ttg import LocalLoadOp
 from tilewright.dialects.ttg.context import num_ctas_at, num_warps_at
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
-from tilewright.dialects.type_utils import encoding_of, is_tensor, shape_of
+from tilewright.dialects.ttg.shared import (
+    NvmmaSharedEncoding,
+    SharedLinearEncoding,
+    SwizzledSharedEncoding,
+)
+from tilewright.dialects.ttng.attributes import unwrapped
+from tilewright.dialects.type_utils import bit_width, encoding_of, is_tensor, shape_of
 from tilewright.ir.interfaces import Edge
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.accesses import access_of
-from tilewright.passes.ttg.blocked import default_blocked
-from tilewright.passes.ttg.coalescing import coalesced
+from tilewright.passes.ttg.blocked import default_blocked, row_major
+from tilewright.passes.ttg.coalescing import coalesced, in_wide_rows
 from tilewright.passes.ttg.layout_links import (
     Link,
     edges_of,
@@ -44,6 +52,7 @@ from tilewright.passes.ttg.layout_links import (
     is_alike,
     links_of,
 )
+from tilewright.passes.ttg.memdesc_types import memdesc_of
 
 _GIVEN, _ACCESS, _ASKED, _DEFAULT = range(4)
 _Entry: TypeAlias = tuple[int, int, SSAValue, Attribute]
@@ -171,6 +180,10 @@ class _Planner:
         owner = value.owner
         op = owner if isinstance(owner, Operation) else owner.parent_op()
         assert op is not None
+        if isinstance(owner, LocalLoadOp | DescriptorLoadOp):
+            return in_wide_rows(
+                shape_of(value.type), bit_width(value.type), _order(owner), *_room(op)
+            )
         if isinstance(owner, Operation):
             return default_blocked(shape_of(value.type), *_room(op))
         # A block argument belongs to the op in the region, which may be a partition.
@@ -224,6 +237,14 @@ class _Planner:
             if len(found) > 1 and (is_alike(op) or op.name in ("tt.reduce", "tt.split")):
                 for value in found[1:]:
                     self._layouts[value] = self._layouts[found[0]]
+
+
+def _order(op: LocalLoadOp | DescriptorLoadOp) -> tuple[int, ...]:
+    """The dimensions of what `op` reads in shared memory, the fastest first."""
+    layout = unwrapped(memdesc_of(op.src).encoding) if isinstance(op, LocalLoadOp) else None
+    if isinstance(layout, NvmmaSharedEncoding | SharedLinearEncoding | SwizzledSharedEncoding):
+        return layout.order
+    return row_major(len(shape_of(op.results[0].type)))
 
 
 def _room(op: Operation) -> tuple[int, int]:

@@ -188,7 +188,7 @@ class Launcher:
         attributes = ctypes.addressof(self._attributes) if len(self._attributes) else 0
         hidden = {"scratch": "memory_of_kernel" if facts.scratch_bytes else "0", "profile": "0"}
         values = [
-            *(x, "y", "z", str(facts.num_warps * _WARP), "1", "1", str(facts.shared), "stream"),
+            *(x, "y", "z", str(_threads(facts)), "1", "1", str(facts.shared), "stream"),
             *(str(attributes), str(attribute_count(self._attributes))),
             *(
                 f"bf16({text})" if kind == "bf16" else text
@@ -246,7 +246,7 @@ class Launcher:
 
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
         facts, function = self.facts, self.function
-        threads = facts.num_warps * _WARP
+        threads = _threads(facts)
         if status == _INVALID_VALUE:
             blocks = (grid[0] * facts.num_ctas, *grid[1:])
             for axis, (size, part) in enumerate(zip(blocks, facts.cluster, strict=True)):
@@ -274,6 +274,11 @@ class Launcher:
         status = cuda.function("cuStreamSynchronize")(ctypes.c_void_p(stream))
         if status:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
+
+
+def _threads(facts: LaunchFacts) -> int:
+    """Threads of a block; kernels of `T` may end in the middle of a warp."""
+    return getattr(facts, "threads", facts.num_warps * _WARP)
 
 
 def _is_blocking() -> bool:

@@ -4,11 +4,11 @@
     @tw.jit
     def kernel(A, block=64): ...
 
-A configuration is a dict of keyword arguments. Times of the CPU say nothing about a GPU, so the
-first configuration that compiles, and agrees with `ref_prog` where there is one, is taken, and
-measured when its `latency` is asked for; ``TILEWRIGHT_AUTOTUNE=time`` measures them all, and takes
-the fastest. With ``TILEWRIGHT_CACHE_DIR``
-set, what was measured is remembered there.
+A configuration is a dict of keyword arguments. With a GPU in the machine, all are measured and the
+fastest is taken. Times of the CPU say nothing about a GPU, so without one the first configuration
+that compiles, and agrees with `ref_prog` where there is one, is taken, and measured when its
+`latency` is asked for; ``TILEWRIGHT_AUTOTUNE=time`` measures them all here too. With
+``TILEWRIGHT_CACHE_DIR`` set, what was measured is remembered there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
+from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.jit import TileJIT, compile_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.supply import TensorSupplyType
@@ -293,7 +294,7 @@ def choose(
     arguments: object = (),
 ) -> AutotuneResult:
     """The best of `configs`, or the first that works where times do not count."""
-    timed = os.environ.get("TILEWRIGHT_AUTOTUNE") == "time"
+    timed = os.environ.get("TILEWRIGHT_AUTOTUNE", "time" if is_available() else "") == "time"
     failures: list[tuple[Config, Exception]] = []
     best: AutotuneResult | None = None
     for config in configs:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.runtime.arrays import NumpyArray, host_array, is_array
+from tilewright.runtime.tile.tensors import on_host
 
 
 def assert_close(
@@ -46,6 +47,6 @@ def assert_close(
 
 def _comparable(value: Any) -> NumpyArray:
     """`value` as floats that hold all of its values, or nearly so for 64-bit integers."""
-    array = host_array(value).array if is_array(value) else np.asarray(value)
+    array = host_array(on_host(value)).array if is_array(value) else np.asarray(value)
     small = array.dtype.kind == "V" or (array.dtype.kind == "f" and array.itemsize <= 4)
     return array.astype(np.float32 if small else np.float64)

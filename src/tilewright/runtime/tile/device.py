@@ -1,52 +1,169 @@
-"""Running the host's side of a compiled kernel: extents, tensor maps, launches.
+"""Launching the kernels of a compiled function: the host's steps, worked out once for each shape.
 
-The function that is left on the host is a few lines of arithmetic and one launch for each kernel;
-it is read op by op.
+What the host computes depends on extents and numbers, not on addresses. So the steps are run once
+for every combination of them, with addresses left open; what comes out is a list of launches whose
+grids and numbers are known. A call looks its list up and fills the addresses in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation, SSAValue
-
-from tilewright.dialects.nv import LaunchOp, TensorMapOp
-from tilewright.ir.interfaces import constant_value
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
+from tilewright.runtime.cuda.context import current_device
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
+from tilewright.runtime.cuda.scratch import scratch
+from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import cuda_type_of, encode
-from tilewright.targets.cuda.compile import DeviceKernel, Program
+from tilewright.targets.cuda.artefact import DeviceKernel, Program
+from tilewright.targets.cuda.steps import Operand, Step
 
-_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
-    "arith.addi": lambda a, b: a + b,
-    "arith.subi": lambda a, b: a - b,
-    "arith.muli": lambda a, b: a * b,
-    "arith.divui": lambda a, b: a // b,
-    "arith.divsi": lambda a, b: int(a / b),
-    "arith.floordivsi": lambda a, b: a // b,
-    "arith.ceildivsi": lambda a, b: -(-a // b),
-    "arith.ceildivui": lambda a, b: -(-a // b),
-    "arith.remui": lambda a, b: a % b,
-    "arith.remsi": lambda a, b: a - int(a / b) * b,
-    "arith.minsi": min,
-    "arith.maxsi": max,
-    "arith.minui": min,
-    "arith.maxui": max,
+_KEPT_PLANS = 256
+
+
+def _divided(a: int, b: int) -> int:
+    """As C divides: towards zero."""
+    return a // b if (a >= 0) == (b >= 0) else -(-a // b)
+
+
+_TWO: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divided,
+    "%": lambda a, b: a - _divided(a, b) * b,
+    "floordiv": lambda a, b: a // b,
+    "ceildiv": lambda a, b: -(-a // b),
+    "min": min,
+    "max": max,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b),
 }
-_SAME = frozenset(
-    (
-        "arith.index_cast",
-        "arith.index_castui",
-        "arith.extsi",
-        "arith.trunci",
-        "memref.collapse_shape",
-        "memref.cast",
-    )
-)
-_NOTHING = frozenset(("func.return", "tile.assume"))
+
+
+WORKSPACE = -1
+_ALIGNMENT = 256
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the array of a parameter lies, and how it is seen."""
+
+    parameter: int
+    """Its number; `WORKSPACE` for memory that only the kernels of the function see."""
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Map:
+    """The tensor map of the array of a parameter."""
+
+    place: Address
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlannedLaunch:
+    """A launch of which only addresses are open."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The launches of a call, in order."""
+
+    launches: tuple[PlannedLaunch, ...]
+    workspace: int = 0
+    """Bytes that the kernels hand on to each other."""
+
+
+def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
+    """The launches for arguments: device arrays, numbers, None."""
+    workspace = 0
+    values: dict[str, Any] = {}
+    for number, argument in enumerate(arguments):
+        values[f"%{number}"] = argument
+        if isinstance(argument, DeviceArray):
+            values[f"%{number}"] = Address(number, argument.shape, argument.strides)
+        elif argument is None:
+            values[f"%{number}"] = Address(number)
+    launches: list[PlannedLaunch] = []
+
+    def value(operand: Operand) -> Any:
+        return values[operand] if isinstance(operand, str) else operand
+
+    for step in steps:
+        operands = [value(each) for each in step.operands]
+        if step.kind == "launch":
+            x, y, z, *rest = operands
+            if x and y and z:
+                launches.append(PlannedLaunch(step.facts[0], (x, y, z), tuple(rest)))
+        elif step.kind == "map":
+            values[step.result] = Map(operands[0], _map_facts(step, operands[0]))
+        elif step.kind == "alloc":
+            shape, size = step.facts
+            values[step.result] = Address(WORKSPACE, tuple(shape), _contiguous(shape), workspace)
+            workspace += -(-prod(shape) * size // _ALIGNMENT) * _ALIGNMENT
+        elif step.kind == "dim":
+            values[step.result] = operands[0].shape[operands[1]]
+        elif step.kind == "view":
+            values[step.result] = _viewed(step, operands)
+        elif step.kind == "select":
+            values[step.result] = operands[1] if operands[0] else operands[2]
+        elif step.kind == "assert":
+            if not operands[0]:
+                raise ValueError(step.facts[0])
+        else:
+            values[step.result] = _TWO[step.kind](*operands)
+    return Plan(tuple(launches), workspace)
+
+
+def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _viewed(step: Step, operands: Sequence[Any]) -> Address:
+    """An array with other extents; numbers that are open come as operands, in order."""
+    source, *given = operands
+    rest = iter(given)
+    shape, strides = step.facts
+    extents = tuple(next(rest) if size < 0 else size for size in shape)
+    if strides is not None:
+        steps = tuple(next(rest) if each is None or each < 0 else each for each in strides)
+    else:
+        steps = _contiguous(extents)
+    return Address(source.parameter, extents, steps, source.offset)
+
+
+def _map_facts(step: Step, array: Address) -> dict[str, Any]:
+    element, size, box, swizzle, fill = step.facts
+    return {
+        "cuda_type": cuda_type_of(element),
+        "element_bytes": size,
+        "shape": array.shape,
+        "strides": array.strides,
+        "box": tuple(box),
+        "swizzle_bytes": swizzle,
+        "padding": fill,
+    }
 
 
 class DeviceProgram:
@@ -54,71 +171,79 @@ class DeviceProgram:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._launchers: dict[str, Launcher] = {}
+        self._launchers: dict[tuple[str, int], Launcher] = {}
+        self._plans: dict[Any, Plan] = {}
 
     def __call__(self, arguments: Sequence[Any], stream: Any = None) -> None:
         """Run with one value for each parameter of the host function."""
-        block = self.program.host.body.block
-        values: dict[SSAValue, Any] = {}
-        for argument, value in zip(block.args, arguments, strict=True):
-            found = device_array(value) if not isinstance(value, (int, float, bool)) else None
-            values[argument] = value if found is None else found
-        for op in block.ops:
-            self._op(op, values, stream)
+        arrays = [
+            value if isinstance(value, (int, float)) else device_array(value) or value
+            for value in arguments
+        ]
+        self.launch(arrays, stream)
 
-    def _op(self, op: Operation, values: dict[SSAValue, Any], stream: Any) -> None:
-        if isinstance(op, LaunchOp):
-            self._launch(op, values, stream)
-        elif isinstance(op, TensorMapOp):
-            values[op.result] = _tensor_map(op, values[op.tensor])
-        elif op.name == "memref.dim":
-            array: DeviceArray = values[op.operands[0]]
-            values[op.results[0]] = array.shape[_value(op.operands[1], values)]
-        elif op.name in _SAME:
-            values[op.results[0]] = _value(op.operands[0], values)
-        elif op.name in _ARITHMETIC:
-            left, right = (_value(each, values) for each in op.operands)
-            values[op.results[0]] = _ARITHMETIC[op.name](left, right)
-        elif op.name not in _NOTHING and constant_value(op.results[0]) is None:
-            raise NotImplementedError(f"the host cannot run '{op.name}'")
+    def launch(self, arguments: Sequence[Any], stream: Any = None) -> None:
+        """The same with `DeviceArray`s, numbers and None."""
+        key: tuple[Any, ...] = tuple(
+            (each.shape, each.strides) if isinstance(each, DeviceArray) else (type(each), each)
+            for each in arguments
+        )
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= _KEPT_PLANS:
+                self._plans.clear()
+            found = self._plans[key] = self.planned(arguments)
+        self.run(found, arguments, stream)
 
-    def _launch(self, op: LaunchOp, values: dict[SSAValue, Any], stream: Any) -> None:
-        name = op.kernel.string_value()
-        launcher = self._launchers.get(name)
-        if launcher is None:
-            launcher = self._launchers[name] = _launcher(self.program.kernels[name])
-        grid = [_value(each, values) for each in op.grid]
-        if 0 in grid:
+    def planned(self, arguments: Sequence[Any]) -> Plan:
+        """The launches for arrays of these shapes and these numbers."""
+        return plan(self.program.steps, arguments)
+
+    def run(self, plan: Plan, arguments: Sequence[Any], stream: Any = None) -> None:
+        """Launch with the addresses of `arguments`."""
+        device = next((each.device for each in arguments if isinstance(each, DeviceArray)), None)
+        if plan.workspace == 0:
+            self._launch(plan, arguments, stream, device, 0)
             return
-        launcher(grid, [_value(each, values) for each in op.arguments], stream)
+        on = current_device() if device is None else device
+        handle = current_stream(on) if stream is None else stream_handle(stream)
+        with scratch(plan.workspace, _ALIGNMENT, on, handle) as base:
+            self._launch(plan, arguments, stream, device, base)
+
+    def _launch(
+        self, plan: Plan, arguments: Sequence[Any], stream: Any, device: int | None, base: int
+    ) -> None:
+        for each in plan.launches:
+            launcher = self._launcher(each.kernel, device)
+            raw = [_filled(value, arguments, base) for value in each.arguments]
+            on = launcher.function.device
+            handle = current_stream(on) if stream is None else stream_handle(stream)
+            launcher.launch(handle, *each.grid, *raw)
+
+    def _launcher(self, name: str, device: int | None) -> Launcher:
+        key = (name, -1 if device is None else device)
+        found = self._launchers.get(key)
+        if found is None:
+            found = self._launchers[key] = _launcher(self.program.kernels[name])
+        return found
+
+
+def _filled(value: Any, arguments: Sequence[Any], base: int) -> Any:
+    """An argument of a launch with its address."""
+    if isinstance(value, Address):
+        return _address(value, arguments, base)
+    if isinstance(value, Map):
+        return encode(_address(value.place, arguments, base), **value.facts)
+    return value
+
+
+def _address(place: Address, arguments: Sequence[Any], base: int) -> int:
+    if place.parameter == WORKSPACE:
+        return base + place.offset
+    array = arguments[place.parameter]
+    return 0 if array is None else array.address
 
 
 def _launcher(kernel: DeviceKernel) -> Launcher:
     facts = kernel.facts
     return Launcher(load(kernel.cubin, facts.name, facts.shared, cluster=facts.cluster), facts)
-
-
-def _value(value: SSAValue, values: Mapping[SSAValue, Any]) -> Any:
-    if value in values:
-        return values[value]
-    constant = constant_value(value)
-    if isinstance(constant, IntegerAttr):
-        return constant.value.data
-    assert constant is not None, "a value of the host is used before it is made"
-    return constant.value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _tensor_map(op: TensorMapOp, array: DeviceArray) -> bytes:
-    from tilewright.dialects.type_utils import bit_width, element_type_of
-
-    element = element_type_of(op.tensor.type)
-    return encode(
-        array.address,
-        cuda_type=cuda_type_of(str(element)),
-        element_bytes=bit_width(element) // 8,
-        shape=array.shape,
-        strides=array.strides,
-        box=op.extents,
-        swizzle_bytes=op.swizzle.value.data,
-        padding=op.fill.data,
-    )

@@ -15,20 +15,23 @@ import numpy as np
 
 from tilewright.frontend.callers import located
 from tilewright.language.T.symbols import Size, evaluate, solve, text
-from tilewright.runtime.arrays import HostArray, NumpyArray, host_array, is_array
+from tilewright.runtime.arrays import HostArray, NumpyArray, host_array, is_array, numpy_dtype
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.tile.tensors import device_of
 
 if TYPE_CHECKING:
     from tilewright.language.T.prim_func import Param
 
 BAD_ARGUMENT = "TW6030"
+ACCESS_BYTES = 16
+"""What one access of a thread of a GPU may move."""
 _FP8_FAMILIES = (("float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz"),
                  ("float8_e5m2", "float8_e5m2fnuz"))  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Arguments that fit: memory of this machine for tensors, numbers for scalars."""
+    """Arguments that fit: memory of this machine or of a GPU for tensors, numbers for scalars."""
 
     values: tuple[HostArray | Any, ...]
     sizes: dict[str, int]
@@ -41,6 +44,7 @@ class _Call:
 
     kernel: str
     untouched: Collection[str]
+    on_gpu: bool = False
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     device: tuple[str, str] | None = None
     """Of the first tensor, with its name."""
@@ -52,6 +56,8 @@ def check_arguments(
     arguments: Sequence[Any],
     expected: Sequence[Param],
     untouched: Collection[str] = (),
+    *,
+    on_gpu: bool = False,
 ) -> Checked:
     """`arguments` for `expected`, the parameters that the caller passes, or an error.
 
@@ -67,7 +73,7 @@ def check_arguments(
                 f"{len(arguments)} were given"
             )
         )
-    call = _Call(kernel, untouched)
+    call = _Call(kernel, untouched, on_gpu)
     values = [
         _value(call, param, argument) for param, argument in zip(expected, arguments, strict=True)
     ]
@@ -83,22 +89,53 @@ def _value(call: _Call, param: Param, argument: Any) -> Any:
     if param.kind == "scalar":
         return _number(where, param, argument)
     if param.kind == "pointer":
+        if call.on_gpu:
+            return argument
         _fail(TypeError(f"{where} is a raw address: target numpy takes tensors only"))
     if argument is None and param.name in call.untouched:
         return None
     check_is_tensor(call.kernel, param, argument)
     _check_device(call, where, argument)
+    if call.on_gpu:
+        return _on_gpu(call, where, param, argument)
     try:
         host = host_array(argument)
     except (TypeError, ValueError, RuntimeError) as error:
         _fail(TypeError(f"{where}: {error}"))
-    array = host.array
+    array = _fitting(call, where, param, host.array)
+    _check_alignment(where, array)
+    return HostArray(array, host.finish)
+
+
+def _fitting(call: _Call, where: str, param: Param, array: NumpyArray) -> NumpyArray:
     _check_rank(where, param, array)
     array = _with_dtype(where, param, array)
     _check_shape(where, param, array, call.sizes)
     _check_strides(where, param, array, call.sizes)
-    _check_alignment(where, array)
-    return HostArray(array, host.finish)
+    return array
+
+
+def _on_gpu(call: _Call, where: str, param: Param, argument: Any) -> DeviceArray:
+    """The same questions to an array in the memory of a GPU, none of which reads it."""
+    try:
+        found = device_array(argument)
+    except (TypeError, ValueError, RuntimeError) as error:
+        _fail(TypeError(f"{where}: {error}"))
+    if found is None:
+        _fail(ValueError(f"{where} is in host memory, but the kernel runs on a GPU: move it there"))
+    dtype = numpy_dtype(found.element)
+    steps = [step * dtype.itemsize for step in found.strides]
+    likeness = np.lib.stride_tricks.as_strided(np.empty(1, dtype), found.shape, steps)
+    _fitting(call, where, param, likeness)
+    offset = found.address % ACCESS_BYTES
+    if offset and likeness.size:
+        _fail(
+            ValueError(
+                f"{where} begins {offset} bytes behind a multiple of {ACCESS_BYTES}, and kernels "
+                f"on a GPU access {ACCESS_BYTES} bytes at a time: pass a copy (tensor.clone())"
+            )
+        )
+    return found
 
 
 def check_is_tensor(kernel: str, param: Param, argument: Any) -> None:

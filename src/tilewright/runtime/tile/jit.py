@@ -38,6 +38,7 @@ class TileJIT:
         out_idx: int | Sequence[int] | None = None,
         target: object = None,
         pass_configs: Mapping[Any, Any] | None = None,
+        compile_flags: object = None,
     ) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@jit takes a function written with def, not {function!r}")
@@ -45,7 +46,10 @@ class TileJIT:
         self.out_idx = out_idx
         self.target = checked_target(target)
         self.pass_configs = checked_configs(pass_configs)
+        self.compile_flags = compile_flags
         self.cache: dict[Any, CompiledTileKernel] = {}
+        self._quick: dict[Any, tuple[CompiledTileKernel, tuple[int, ...]]] = {}
+        """Kernels by the shapes of positional arguments, and which of those they take."""
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -70,6 +74,7 @@ class TileJIT:
         """Forget kernels when a name that they took from around them stands for something else."""
         if not all(kernel.is_current for kernel in self.cache.values()):
             self.cache.clear()
+            self._quick.clear()
             vars(self).pop("_eager", None)
 
     # -- calling -----------------------------------------------------------------------------
@@ -77,13 +82,21 @@ class TileJIT:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run an eager kernel, or compile the kernel that a factory makes."""
         self._forget_outdated()
+        key = None if kwargs else _shapes(args)
+        quick = self._quick.get(key) if key is not None else None
+        if quick is not None:
+            kernel, places = quick
+            return kernel(*[args[place] for place in places])
         eager = self._eager
         if eager is None:
             return self.compile(*args, **kwargs)
         arguments = eager.bind(args, kwargs)
         kernel = self._specialised(eager, arguments)
-        passed = [arguments[param.name] for param in kernel.inputs]
-        return kernel(*passed)
+        wanted = [param.name for param in kernel.inputs]
+        order = list(self.signature.parameters)
+        if key is not None and all(name in order[: len(args)] for name in wanted):
+            self._quick[key] = kernel, tuple(order.index(name) for name in wanted)
+        return kernel(*[arguments[name] for name in wanted])
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
         """The kernel for these arguments, not run.
@@ -148,7 +161,7 @@ class TileJIT:
         kernel = self.cache.get(key)
         if kernel is None:
             made = eager.specialise(arguments, known)
-            kernel = self.cache[key] = CompiledTileKernel(made, self.out_idx, target=self.target)
+            kernel = self.cache[key] = self._kernel(made)
         return kernel
 
     def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
@@ -170,7 +183,16 @@ class TileJIT:
                 f"{self.function.__name__} returned {result!r}, but a factory under @jit returns "
                 "the function that it decorated with @T.prim_func"
             )
-        return CompiledTileKernel(result, self.out_idx, target=self.target)
+        return self._kernel(result)
+
+    def _kernel(self, made: PrimFunc) -> CompiledTileKernel:
+        return CompiledTileKernel(
+            made,
+            self.out_idx,
+            target=self.target,
+            pass_configs=self.pass_configs,
+            compile_flags=self.compile_flags,
+        )
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -216,12 +238,18 @@ def tile_jit(
 ) -> Any:
     """Make a `T` kernel of a function, or of what the function returns.
 
-    `target_host`, `execution_backend`, `verbose`, `debug_root_path` and `compile_flags` are
-    accepted for TileLang's sake; they have no meaning for target numpy.
+    `compile_flags` are for the CUDA compiler. `target_host`, `execution_backend`, `verbose` and
+    `debug_root_path` are accepted for TileLang's sake and change nothing.
     """
 
     def decorate(function: Callable[..., Any]) -> TileJIT:
-        return TileJIT(function, out_idx=out_idx, target=target, pass_configs=pass_configs)
+        return TileJIT(
+            function,
+            out_idx=out_idx,
+            target=target,
+            pass_configs=pass_configs,
+            compile_flags=compile_flags,
+        )
 
     return decorate if function is None else decorate(function)
 
@@ -239,8 +267,13 @@ def compile_tile(
     """Compile one traced function."""
     if not isinstance(func, PrimFunc):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
-    checked_configs(pass_configs)
-    return CompiledTileKernel(func, out_idx, target=checked_target(target))
+    return CompiledTileKernel(
+        func,
+        out_idx,
+        target=checked_target(target),
+        pass_configs=checked_configs(pass_configs),
+        compile_flags=compile_flags,
+    )
 
 
 class _Absent:
@@ -248,6 +281,19 @@ class _Absent:
 
     shape = ()
     dtype = None
+
+
+def _shapes(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What of positional arguments decides which kernel is meant; None if that is not so easy."""
+    found: list[Any] = []
+    for each in args:
+        shape = getattr(each, "shape", None)
+        found.append((type(each), each) if shape is None else (tuple(shape), each.dtype))
+    try:
+        hash(key := tuple(found))
+    except TypeError:
+        return None
+    return key
 
 
 def _frozen(value: Any) -> Any:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -26,15 +26,21 @@ from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.progress import progress_bar
+from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.observers import tell
 from tilewright.runtime.tile.options import current_tile_options
+from tilewright.runtime.tile.pass_configs import gpu_settings
 from tilewright.runtime.tile.profiler import Profiler
 from tilewright.runtime.tile.supply import TensorSupplyType
+from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu
 from tilewright.runtime.tile.tensors import example_of, new_tensor
 from tilewright.targets.numpy.api import Buffer, NumpyFault
 from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
 from tilewright.targets.numpy.tile import TileOptions, TileReport, compile_tile_module
+
+if TYPE_CHECKING:
+    from tilewright.targets.cuda.export import Parameter as CParameter
 
 
 class CompiledTileKernel:
@@ -45,10 +51,18 @@ class CompiledTileKernel:
         prim_func: PrimFunc,
         out_idx: int | Sequence[int] | None = None,
         *,
-        target: str = "numpy",
+        target: str = NUMPY,
+        pass_configs: Mapping[str, Any] | None = None,
+        compile_flags: object = None,
     ) -> None:
         self.prim_func = prim_func
-        self.target = target
+        self._target = target
+        self.gpu: GpuKernel | None = None
+        """How the kernel runs on a GPU, if its target is one."""
+        if is_gpu(target):
+            self.gpu = GpuKernel(
+                self, lambda: gpu_settings(pass_configs or {}, arch_of(target), compile_flags)
+            )
         self.out_idx = _positions(prim_func, out_idx)
         self.report: TileReport | None = None
         """What happened in the last run."""
@@ -56,6 +70,11 @@ class CompiledTileKernel:
         """The configuration that a tuner chose."""
         self._times: dict[str, float | None] = {"kernel": None, "reference": None}
         self._measure: Callable[[], None] | None = None
+
+    @cached_property
+    def target(self) -> str:
+        """What it is compiled for: ``numpy``, ``cuda:sm_90a``."""
+        return f"{CUDA}:{arch_of(self._target)}" if is_gpu(self._target) else self._target
 
     @property
     def name(self) -> str:
@@ -126,6 +145,8 @@ class CompiledTileKernel:
     # -- running -----------------------------------------------------------------------------
 
     def __call__(self, *arguments: Any) -> Any:
+        if self.gpu is not None and (given := self.gpu.given(arguments)) is not None:
+            return self._returned(*self.gpu(arguments, given))
         checked = check_arguments(self.name, self.params, arguments, self.inputs, self.untouched)
         like = example_of(arguments)
         given = iter(checked.values)
@@ -138,10 +159,14 @@ class CompiledTileKernel:
             output = self._output(param, checked.sizes, like)
             outputs.append(output)
             values.append(host_array(output))
-        self._launch(values)
+        self.launch(values)
         return self._returned(outputs, arguments)
 
     def _output(self, param: Param, sizes: dict[str, int], like: Any) -> Any:
+        return new_tensor(self.output_shape(param, sizes), param.dtype, like)
+
+    def output_shape(self, param: Param, sizes: dict[str, int]) -> tuple[int, ...]:
+        """The shape of a tensor that the call makes."""
         shape = [evaluate(size, sizes) for size in param.shape]
         numbers = [size for size in shape if size is not None]
         if len(numbers) < len(shape):
@@ -150,9 +175,10 @@ class CompiledTileKernel:
                 "arguments. Pass it, and take it out of out_idx"
             )
             raise located(ValueError(message), BAD_ARGUMENT) from None
-        return new_tensor(numbers, param.dtype, like)
+        return tuple(numbers)
 
-    def _launch(self, values: Sequence[Any]) -> None:
+    def launch(self, values: Sequence[Any]) -> None:
+        """Run on this machine, with one value for each parameter; arrays are `HostArray`s."""
         arguments = [
             Buffer(param.name, value.array, initialised=number not in self.out_idx)
             if isinstance(value, HostArray)
@@ -187,11 +213,15 @@ class CompiledTileKernel:
     # -- looking -----------------------------------------------------------------------------
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The program that runs."""
-        return self.program.source
+        """The program that runs: CUDA for a GPU, Python otherwise."""
+        return self.program.source if self.gpu is None else self.gpu.program.source
 
     def get_host_source(self) -> str:
-        """What calls the program; on this target the wrapper is Python, there is no source."""
+        """What calls the program: C for a GPU; for this machine, the wrapper is Python."""
+        if self.gpu is not None:
+            from tilewright.targets.cuda.export import header_text
+
+            return header_text(self.gpu.program, self.name, self._c_parameters(), code=False)
         names = ", ".join(param.name for param in self.inputs)
         return f"# target {self.target}: the wrapper of {self.name}({names}) is Tilewright itself\n"
 
@@ -209,19 +239,43 @@ class CompiledTileKernel:
             if path is not None:
                 Path(path).write_text(text, encoding="utf-8")
 
-    def export_library(self, path: str) -> None:
-        raise NotImplementedError(
-            f"target {self.target} makes no library: compile {self.name} for a GPU to export one"
-        )
+    def export(self, folder: str | Path) -> Path:
+        """Write source, machine code and a C header to a folder; a program in C needs no more."""
+        if self.gpu is None:
+            raise NotImplementedError(
+                f"target {self.target} makes no library: compile {self.name} for a GPU "
+                "(target='cuda') to export one"
+            )
+        from tilewright.targets.cuda.export import export
+
+        return export(self.gpu.program, self.name, self._c_parameters(), Path(folder))
+
+    def _c_parameters(self) -> list[CParameter]:
+        from tilewright.targets.cuda.export import Parameter
+
+        return [
+            Parameter(param.name, param.kind, str(param.dtype), len(param.shape))
+            for param in self.params
+        ]
+
+    def export_library(self, path: str | Path) -> None:
+        """The same, by TileLang's name for it."""
+        self.export(path)
 
     @property
     def n_regs(self) -> int | None:
         """Registers a thread; None where the target has none."""
-        return None
+        return None if self.gpu is None else self.gpu.program.registers
 
     @property
     def n_spills(self) -> int | None:
-        return None
+        """Bytes of registers that a thread has to keep in memory."""
+        return None if self.gpu is None else self.gpu.program.spill_bytes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the compiler for GPUs said about the kernel."""
+        return () if self.gpu is None else self.gpu.program.remarks
 
     def get_profiler(
         self, tensor_supply_type: TensorSupplyType = TensorSupplyType.Auto

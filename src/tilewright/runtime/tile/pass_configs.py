@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from typing import Any
 
+from tilewright.targets.cuda.settings import Settings
+
 
 class PassConfigKey(StrEnum):
     """Settings of the compiler that authors write in ``pass_configs``."""
@@ -54,3 +56,30 @@ def checked_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
             _noticed.add(name)
             warnings.warn(f"pass_configs: {name!r} is not known and has no effect", stacklevel=5)
     return found
+
+
+def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) -> Settings:
+    """What checked settings, and flags for the CUDA compiler, mean for a GPU."""
+    key = PassConfigKey
+    has_roles = not (
+        configs.get(key.TL_DISABLE_WARP_SPECIALIZED) or configs.get(key.TL_DISABLE_TMA_LOWER)
+    )
+    level = configs.get(key.TL_PTXAS_REGISTER_USAGE_LEVEL)
+    is_fast = configs.get(key.TL_ENABLE_FAST_MATH) or configs.get(key.TL_DISABLE_FAST_MATH) is False
+    return Settings(
+        arch,
+        wgmma=not configs.get(key.TL_DISABLE_WGMMA),
+        roles=has_roles,
+        fast_math=bool(is_fast),
+        register_level=None if level is None else int(level),
+        index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
+        flags=_flags(flags),
+    )
+
+
+def _flags(given: object) -> tuple[str, ...]:
+    """Options as NVRTC takes them; it always optimises, and knows no ``-O3``."""
+    if given is None:
+        return ()
+    listed = given.split() if isinstance(given, str) else [str(each) for each in given]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]
+    return tuple(each for each in listed if not each.startswith("-O"))

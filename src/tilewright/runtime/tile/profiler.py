@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.runtime.arrays import host_array, is_array
+from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.bench import do_bench
 from tilewright.runtime.tile.closeness import assert_close
 from tilewright.runtime.tile.options import tile_running
 from tilewright.runtime.tile.supply import TensorSupplyType, get_tensor_supply
-from tilewright.runtime.tile.tensors import copied
+from tilewright.runtime.tile.tensors import copied, on_host
 
 if TYPE_CHECKING:
     from tilewright.language.T.prim_func import Param
@@ -47,8 +48,14 @@ class Profiler:
 
     def inputs(self, sizes: Mapping[str, int] | None = None) -> list[Any]:
         """A value for every parameter that the caller passes."""
-        supply = get_tensor_supply(self.supply_type, sizes)
+        supply = get_tensor_supply(self.supply_type, sizes, self._device)
         return [supply(param) for param in self.kernel.inputs]
+
+    @property
+    def _device(self) -> str | None:
+        """Where inputs are made: on the GPU if the kernel is compiled for one that is there."""
+        on_gpu = getattr(self.kernel, "gpu", None) is not None and is_available()
+        return "cuda" if on_gpu else None
 
     def run_once(self, func: Program | None = None) -> Any:
         """What the kernel, or `func`, returns for made-up inputs."""
@@ -126,7 +133,7 @@ class Profiler:
             (param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)
         ]
         named += [(f"result {number}", value) for number, value in enumerate(results)]
-        return [(name, host_array(value).array.tobytes()) for name, value in named]
+        return [(name, host_array(on_host(value)).array.tobytes()) for name, value in named]
 
     # -- timing ------------------------------------------------------------------------------
 

@@ -41,8 +41,12 @@ class TensorSupplyType(Enum):
 def get_tensor_supply(
     supply_type: TensorSupplyType = TensorSupplyType.Integer,
     sizes: Mapping[str, int] | None = None,
+    device: str | None = None,
 ) -> Supply:
-    """A function that makes a tensor, or a number, for a parameter; `sizes` are its open sizes."""
+    """A function that makes a tensor for a parameter; `sizes` are its open sizes.
+
+    `device` is where tensors of torch are made, if not where the author's program has them.
+    """
     if not isinstance(supply_type, TensorSupplyType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a tensor supply is a TensorSupplyType, not {supply_type!r}")
     rng = np.random.default_rng(0)
@@ -53,7 +57,7 @@ def get_tensor_supply(
                 f"{param.name} is a {param.kind}: only tensors can be made up; pass input_tensors"
             )
         values = _VALUES[supply_type](rng, _shape(param, sizes or {}), param.dtype)
-        return in_framework(_converted(values, param.dtype), param.dtype)
+        return in_framework(_converted(values, param.dtype), param.dtype, device)
 
     return supply
 

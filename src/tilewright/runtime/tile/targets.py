@@ -1,30 +1,69 @@
-"""Where a `T` kernel runs: ``"auto"`` is this machine's processor until there is a GPU target."""
+"""Where a `T` kernel runs.
+
+``auto`` (or nothing) follows the arguments: arrays on a GPU run there, others on this machine's
+processor. ``cuda``, ``cuda:sm_80`` or ``cuda -arch=sm_80`` say what is compiled; NumPy arrays still
+run on the processor, so that one program can check its own results.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, cast
 
-_GPU_KINDS = ("cuda", "hip", "tenstorrent")
+from tilewright.runtime.cuda.context import current_device, device_facts
+from tilewright.runtime.cuda.driver import is_available
+from tilewright.targets.cuda.settings import DEFAULT_ARCH
+
+NUMPY, CUDA = "numpy", "cuda"
+_OTHER_KINDS = ("hip", "tenstorrent")
+_ARCH = re.compile(r"sm_\d+[af]?")
+_SPECIFIC = 90
+"""From this generation on, the instructions of tensor cores need the letter: ``sm_90a``."""
 _noticed: set[str] = set()
 
 
 def checked_target(target: object) -> str:
-    """The target that will run the kernel; a GPU's name runs on the CPU here, and is told once."""
+    """``numpy``, ``cuda`` (for the GPU that is there) or ``cuda:sm_90a``."""
     if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_90a"}
-        target = cast("Mapping[str, Any]", target).get("kind")
+        given = cast("Mapping[str, Any]", target)
+        target = f"{given.get('kind')}:{given.get('arch', '')}"
     text = "auto" if target is None else str(target)
-    kind = text.partition(":")[0].partition(" ")[0]
-    if kind in ("auto", "numpy", "c", "llvm", "cpu"):
-        return "numpy"
-    if kind not in _GPU_KINDS:
+    kind = re.split(r"[: ]", text, maxsplit=1)[0]
+    if kind == "auto":
+        return CUDA if is_available() else NUMPY
+    if kind in (NUMPY, "c", "llvm", "cpu"):
+        return NUMPY
+    if kind == CUDA:
+        arch = _ARCH.search(text)
+        return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
+    if kind not in _OTHER_KINDS:
         raise ValueError(
-            f"unknown target {text!r}: it is auto, numpy, or one of {', '.join(_GPU_KINDS)}"
+            f"unknown target {text!r}: it is auto, numpy, cuda, or one of {', '.join(_OTHER_KINDS)}"
         )
     if text not in _noticed:
         _noticed.add(text)
         warnings.warn(
             f"target {text!r}: T kernels run on the CPU (target numpy) for now", stacklevel=4
         )
-    return "numpy"
+    return NUMPY
+
+
+def is_gpu(target: str) -> bool:
+    return target.startswith(CUDA)
+
+
+def arch_of(target: str) -> str:
+    """What a target compiles for: what it says, what is in the machine, or Hopper."""
+    _, _, arch = target.partition(":")
+    if arch:
+        return arch
+    if not is_available():
+        return DEFAULT_ARCH
+    return _complete(f"sm_{device_facts(current_device()).capability}")
+
+
+def _complete(arch: str) -> str:
+    is_plain = arch[-1].isdigit()
+    return f"{arch}a" if is_plain and int(arch.removeprefix("sm_")) >= _SPECIFIC else arch

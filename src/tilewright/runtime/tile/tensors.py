@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -39,6 +40,8 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
     """A tensor for a kernel to fill."""
     if is_torch(like):
         return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=like.device)
+    if type(like).__module__.partition(".")[0] == "cupy":
+        return import_module("cupy").empty(tuple(shape), dtype.as_numpy())
     array = np.empty(tuple(shape), dtype.as_numpy())
     array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
     return array
@@ -49,14 +52,24 @@ def copied(tensor: Any) -> Any:
     return tensor.clone() if is_torch(tensor) else np.array(host_array(tensor).array)
 
 
-def in_framework(array: NumpyArray, dtype: Dtype) -> Any:
+def on_host(tensor: Any) -> Any:
+    """The same values in memory of this machine."""
+    return tensor.cpu() if is_torch(tensor) and torch_memory.device == "cpu" else tensor
+
+
+def in_framework(array: NumpyArray, dtype: Dtype, device: str | None = None) -> Any:
     """`array` as the author's program has its tensors: of torch if it uses torch."""
     if "torch" not in sys.modules:
         return array
     plain = array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array
     bits = _torch().from_numpy(plain)
     tensor = bits if plain is array else bits.view(dtype.as_torch())
-    return tensor.to(torch_memory.device)
+    return tensor.to(device or torch_memory.device)
+
+
+def torch_if_loaded() -> Any | None:
+    """torch, if the author's program uses it."""
+    return sys.modules.get("torch")
 
 
 def _torch() -> Any:

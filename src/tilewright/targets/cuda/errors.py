@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine
+from xdsl.ir import Operation
+
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity
 
 
 class CannotEmit(CompileError):
@@ -12,6 +14,11 @@ class CannotEmit(CompileError):
         engine = DiagnosticEngine()
         engine.emit(diagnostic)
         super().__init__(engine)
+
+
+def cannot_emit(op: Operation, message: str) -> CannotEmit:
+    """The error for an op that there is no text for."""
+    return CannotEmit(Diagnostic(Severity.ERROR, message, op.location, "TW9050"))
 
 
 class CudaCompilerError(Exception):

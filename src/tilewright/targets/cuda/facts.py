@@ -40,6 +40,8 @@ class LaunchFacts:
     num_ctas: int = 1
     scratch_bytes: int = 0
     scratch_align: int = 1
+    index_bits: int = 32
+    """How wide the numbers are that address elements."""
 
     @property
     def num_warps(self) -> int:

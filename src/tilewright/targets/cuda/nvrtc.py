@@ -19,7 +19,7 @@ class Compiled:
     """What the compiler made of one source."""
 
     cubin: bytes
-    ptx: str | None
+    ptx: str
     log: str
 
 
@@ -43,7 +43,8 @@ def compile_source(
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CudaCompilerError(f"the CUDA compiler refused the source for {arch}", log, source)
         cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-        return Compiled(cubin, None, log)
+        ptx = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        return Compiled(cubin, ptx, log)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

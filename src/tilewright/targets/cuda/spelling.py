@@ -45,6 +45,7 @@ class CType:
 
 FLOAT = CType("float", 32, is_float=True)
 INT = CType("int", 32)
+LONG = CType("long long", 64)
 
 _FLOATS: Mapping[type[Attribute], CType] = {
     Float16Type: CType("__half", 16, "cuda_fp16.h", is_float=True),

@@ -117,7 +117,12 @@ def _triton() -> _Triton:
 
 def build(text: str, way: Way, options: BuildOptions, place: Path) -> Built:
     """Machine code of `text`, which is written to `place` for Triton to read."""
-    return _Build(way, options, place).run(text)
+    _triton()
+    try:
+        job = _Build(way, options, place)
+    except (AssertionError, TypeError, ValueError) as error:
+        raise TritonRefused("options", str(error)) from error
+    return job.run(text)
 
 
 class _Build:

@@ -1,12 +1,15 @@
 """A compiled kernel as a value, and its way to disk and back.
 
 Loads nothing of the compiler: a process that finds its kernel in the cache needs no more than this.
+A launch needs the cubin and the facts; the texts of the stages, megabytes of LLVM IR among them,
+lie in a file of their own, compressed, and are read when somebody asks for one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +18,13 @@ from tilewright.targets.triton import cache
 from tilewright.targets.triton.facts import LaunchFacts
 
 _FOLDER = "artefacts"
-_BYTES_STAGES = ("cubin",)
+_TEXTS = "stages"
+_CUBIN = "cubin"
 _FACTS = "facts"
 _REMARKS = "remarks"
+_NAMES = "names"
+_QUICK = 1
+"""How hard to compress: IR shrinks to a tenth at once, and little more with patience."""
 
 
 @dataclass(frozen=True)
@@ -48,34 +55,70 @@ class Artefact:
         return found
 
 
+class StoredStages(Mapping[str, str | bytes]):
+    """The stages of an artefact that came from disk: the cubin at once, texts when asked for."""
+
+    def __init__(self, key: str, names: Sequence[str], cubin: bytes) -> None:
+        self._key = key
+        self._names = tuple(names)
+        self._cubin = cubin
+        self._texts: dict[str, str] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, name: str) -> str | bytes:
+        if name == _CUBIN:
+            return self._cubin
+        if name not in self._names:
+            raise KeyError(name)
+        if self._texts is None:
+            self._texts = self._loaded()
+        return self._texts[name]
+
+    def _loaded(self) -> dict[str, str]:
+        sections = cache.load(_TEXTS, self._key)
+        if sections is None:
+            raise RuntimeError(
+                "the texts of this kernel are no longer in the disk cache; a new process compiles "
+                "it again"
+            )
+        return {name: zlib.decompress(data).decode() for name, data in sections.items()}
+
+
 def write_artefact(artefact: Artefact) -> None:
     """Keep it for other processes."""
-    sections = {
-        _FACTS: artefact.metadata.to_json().encode(),
-        _REMARKS: json.dumps([_plain(each) for each in artefact.remarks]).encode(),
+    texts = {
+        stage: zlib.compress(content.encode(), _QUICK)
+        for stage, content in artefact.asm.items()
+        if isinstance(content, str)
     }
-    for stage, content in artefact.asm.items():
-        sections[stage] = content.encode() if isinstance(content, str) else content
-    cache.store(_FOLDER, artefact.key, sections)
+    # The texts first: whoever finds the machine code finds them too.
+    if cache.store(_TEXTS, artefact.key, texts):
+        sections = {
+            _FACTS: artefact.metadata.to_json().encode(),
+            _REMARKS: json.dumps([_plain(each) for each in artefact.remarks]).encode(),
+            _NAMES: json.dumps(list(artefact.asm)).encode(),
+            _CUBIN: artefact.cubin,
+        }
+        cache.store(_FOLDER, artefact.key, sections)
 
 
 def read_artefact(key: str) -> Artefact | None:
     """The artefact that was stored under `key`."""
     sections = cache.load(_FOLDER, key)
-    if sections is None:
+    if sections is None or not cache.touch(_TEXTS, key):
         return None
     try:
-        facts = LaunchFacts.from_json(sections.pop(_FACTS).decode())
-        remarks = tuple(_diagnostic(*each) for each in json.loads(sections.pop(_REMARKS)))
-        asm = {
-            stage: data if stage in _BYTES_STAGES else data.decode()
-            for stage, data in sections.items()
-        }
+        facts = LaunchFacts.from_json(sections[_FACTS].decode())
+        remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
+        stages = StoredStages(key, json.loads(sections[_NAMES]), sections[_CUBIN])
     except (KeyError, TypeError, ValueError):
         return None
-    if "cubin" not in asm:
-        return None
-    return Artefact(facts.name, facts.capability, asm, facts, key, remarks)
+    return Artefact(facts.name, facts.capability, stages, facts, key, remarks)
 
 
 def settled(said: Diagnostic) -> Diagnostic:

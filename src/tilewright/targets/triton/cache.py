@@ -1,7 +1,8 @@
 """Artefacts on disk: what was compiled once is not compiled again, by any process.
 
     $TILEWRIGHT_CACHE_DIR, else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright
-      artefacts/<key>     one file: every stage's text, the cubin, the launch facts, a checksum
+      artefacts/<key>     one file: the cubin, the launch facts, what was remarked; a checksum
+      stages/<key>        the texts of its stages, compressed
       kernels/<key>       which artefact a kernel function has, so that it need not be traced
       texts/<key>.mlir    what Triton read; line information of generated code points here
 
@@ -24,6 +25,19 @@ from pathlib import Path
 
 _MAGIC = "tilewright-1"
 _DEFAULT_MB = 2048
+# Where kernels are traced and lowered. What runs them, or compiles others, changes no machine code.
+_ROOMS = (
+    "analysis",
+    "dialects",
+    "frontend",
+    "ir",
+    "language",
+    "layouts",
+    "memory",
+    "passes",
+    "runtime",
+    "targets/triton",
+)
 _KEEP = 0.75
 """What part of the bound is left after a clearing, so that not every write clears."""
 
@@ -34,7 +48,12 @@ def cache_dir() -> Path:
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilewright"
+    if base:
+        return Path(base) / "tilewright"
+    try:
+        return Path.home() / ".cache" / "tilewright"
+    except RuntimeError:  # a user without a home
+        return Path(tempfile.gettempdir()) / f"tilewright-{os.getuid()}" / "cache"
 
 
 def digest(*parts: str | bytes) -> str:
@@ -49,7 +68,7 @@ def digest(*parts: str | bytes) -> str:
 
 @cache
 def our_version() -> str:
-    """Which Tilewright this is: the state of its files.
+    """Which Tilewright this is: the state of the files that decide over machine code.
 
     A checkout changes without a new version, and a kernel compiled by the code of yesterday must
     not hide what the code of today does. Asking for the size and age of every file takes a few
@@ -57,7 +76,7 @@ def our_version() -> str:
     """
     root = Path(__file__).parents[2]
     state: list[str] = []
-    folders = [str(root)]
+    folders = [str(root / room) for room in _ROOMS]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
@@ -81,9 +100,17 @@ def load(kind: str, key: str) -> dict[str, bytes] | None:
         with contextlib.suppress(OSError):
             path.unlink()
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # used now: cleared last
+    touch(kind, key)
     return found
+
+
+def touch(kind: str, key: str) -> bool:
+    """Whether there is something under `key`; it was used now, and is cleared last."""
+    try:
+        os.utime(cache_dir() / kind / key)
+    except OSError:
+        return False
+    return True
 
 
 def store(kind: str, key: str, sections: Mapping[str, bytes]) -> bool:

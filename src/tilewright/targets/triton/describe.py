@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 from tilewright.dialects.tt import FuncOp
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
+from tilewright.memory.targets import Memory, target_named
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
 from tilewright.targets.triton.facts import HIDDEN, POINTER, TENSOR_MAP, LaunchFacts
@@ -19,9 +20,11 @@ from tilewright.targets.triton.lowering import CompileOptions
 SPILLS = "TW6205"
 RESOURCES = "TW6206"
 ASSEMBLER_REMARK = "TW6209"
+TOO_LARGE = "TW6210"
 WRONG_PARAMETERS = "TW9070"
 
 _HOPPER = 90
+_MOST_THREADS = 1024
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\(([^)]*)\)")
 
 
@@ -99,6 +102,14 @@ def entry_parameters(ptx: str) -> int:
     return 0 if entry is None else entry[1].count(".param")
 
 
+def _shared_memory_of(capability: int) -> int | None:
+    """How much a CTA can have on this chip, where it is known."""
+    try:
+        return target_named(f"sm_{capability}").capacity(Memory.SMEM)
+    except LookupError:
+        return None
+
+
 def remarks_on(
     built: Built, facts: LaunchFacts, kernel: FuncOp, engine: DiagnosticEngine
 ) -> Iterator[Diagnostic]:
@@ -110,6 +121,22 @@ def remarks_on(
         f"{facts.threads} threads{memory}",
         RESOURCES,
     )
+    room = _shared_memory_of(facts.capability)
+    if room is not None and facts.shared > room:
+        yield engine.warning(
+            kernel,
+            f"{facts.name}: {facts.shared} B of shared memory needed, {room} available on "
+            f"sm_{facts.capability}: it cannot be launched; fewer stages, smaller tiles or shared "
+            "storage (tilewright memory) make it fit",
+            TOO_LARGE,
+        )
+    if facts.threads > _MOST_THREADS:
+        yield engine.warning(
+            kernel,
+            f"{facts.name}: {facts.threads} threads, and a block has {_MOST_THREADS} at most: it "
+            "cannot be launched; take fewer warps",
+            TOO_LARGE,
+        )
     if facts.spill_bytes:
         yield engine.remark(
             kernel,

@@ -21,9 +21,11 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.fixup import TARGET
+from tilewright.passes.ttg.stock.keep_buffers import keep_buffers
 from tilewright.passes.ttg.stock.whole_views import make_views_whole
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import BuildOptions
+from tilewright.targets.triton.instructions import refuse_missing_instructions
 
 WRONG_TARGET = "TW6208"
 
@@ -97,7 +99,9 @@ def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: Diagnos
     else:
         _assign_layouts(module, options, engine)
     engine.raise_if_errors()
+    refuse_missing_instructions(module, options.capability, engine)
     make_views_whole(module)
+    keep_buffers(module)
     verify(module, engine)
     engine.raise_if_errors()
 

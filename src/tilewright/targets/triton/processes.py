@@ -12,6 +12,7 @@ that started it at the latest. ``TILEWRIGHT_COMPILE=inline`` does without, for a
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -98,6 +99,15 @@ def _ending(code: int) -> str:
 _idle: list[_Helper] = []
 _owner = os.getpid()
 _lock = threading.Lock()
+
+
+@atexit.register
+def _end_idle() -> None:
+    """They would end by themselves; this leaves nothing to be swept up."""
+    while _owner == os.getpid() and _idle:
+        helper = _idle.pop()
+        helper.process.kill()
+        helper.close()
 
 
 @contextmanager

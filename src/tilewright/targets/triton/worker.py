@@ -52,6 +52,8 @@ def answer(request: tuple[Any, ...]) -> tuple[object, ...]:
         return "ptxas", str(failed)
     except TritonMissing as missing:
         return "missing", str(missing)
+    except Exception as error:  # of a release that is not as its row says
+        return "refused", "driver", f"{type(error).__name__}: {error}"
 
 
 def serve() -> None:

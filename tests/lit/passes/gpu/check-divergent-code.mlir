@@ -125,3 +125,33 @@ func.func @by_data(%v: f32, %A: memref<64xi32, #g>) {
   }
   func.return
 }
+
+// -----
+
+#s = #tile.space<shared>
+
+// A tile operation is everybody's; one that all threads skip together is not.
+
+func.func @shares_are_lost(%v: f32, %n: index) {
+  tile.kernel (%x) in (1) threads(64) {
+    %S = tile.alloc "S" : memref<64xf32, #s>
+    %tx = gpu.thread_id x
+    %few = arith.constant 32 : index
+    %together = arith.cmpi slt, %n, %few : index
+    scf.if %together {
+      tile.parallel (%i) in (64) {
+        memref.store %v, %S[%i] : memref<64xf32, #s>
+      }
+    }
+    %some = arith.cmpi slt, %tx, %few : index
+    // expected-note @+1 {{only some threads come in here}}
+    scf.if %some {
+      // expected-error @+2 {{T.Parallel is shared among all threads, but not all of them run this: the others' share would not be done}}
+      // expected-note @+1 {{help: take it out of the if}}
+      tile.parallel (%i) in (64) {
+        memref.store %v, %S[%i] : memref<64xf32, #s>
+      }
+    }
+  }
+  func.return
+}

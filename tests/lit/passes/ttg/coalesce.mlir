@@ -81,3 +81,25 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// From shared memory, where columns are consecutive here: 16 bytes at once along them.
+
+#turned = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+// CHECK-DAG: [[$DOWN:#.+]] = #ttg.blocked<{sizePerThread = [8, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+// CHECK-DAG: [[$ACROSS:#.+]] = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: tt.func @from_shared
+module {
+  tt.func @from_shared(%b: !ttg.memdesc<64x64xf16, #turned, #smem, mutable>, %d: !tt.tensordesc<64x64xf16>) {
+    %c0 = arith.constant 0 : i32
+    // CHECK: ttg.local_load {{.*}} -> tensor<64x64xf16, [[$DOWN]]>
+    %0 = ttg.local_load %b : !ttg.memdesc<64x64xf16, #turned, #smem, mutable> -> tensor<64x64xf16>
+    ttg.local_store %0, %b : tensor<64x64xf16> -> !ttg.memdesc<64x64xf16, #turned, #smem, mutable>
+    // CHECK: tt.descriptor_load {{.*}} -> tensor<64x64xf16, [[$ACROSS]]>
+    %1 = tt.descriptor_load %d[%c0, %c0] : !tt.tensordesc<64x64xf16> -> tensor<64x64xf16>
+    tt.descriptor_store %d[%c0, %c0], %1 : !tt.tensordesc<64x64xf16>, tensor<64x64xf16>
+    tt.return
+  }
+}

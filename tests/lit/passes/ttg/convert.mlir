@@ -122,3 +122,27 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// Both operands of a join are spelled alike, whatever they come from. Halves of an accumulator stay
+// in the threads that have them: nothing is converted.
+
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+// CHECK-LABEL: tt.func @halves
+module attributes {"ttg.num-warps" = 4 : i32} {
+  tt.func @halves(%x: tensor<64x64xf32, #mma>) -> tensor<64x32x2xf32> {
+    %f = tlx.release_layout %x : tensor<64x64xf32, #mma> -> tensor<64x64xf32>
+    // CHECK-NEXT: %[[R:.*]] = tt.reshape %{{.*}} : tensor<64x64xf32, #mma> -> tensor<64x2x32xf32, #linear
+    %r = tt.reshape %f : tensor<64x64xf32> -> tensor<64x2x32xf32>
+    // CHECK-NEXT: %[[T:.*]] = tt.trans %[[R]]
+    %t = tt.trans %r {order = array<i32: 0, 2, 1>} : tensor<64x2x32xf32> -> tensor<64x32x2xf32>
+    // CHECK-NEXT: %[[LEFT:.*]], %[[RIGHT:.*]] = tt.split %[[T]] : tensor<64x32x2xf32, {{.*}}> -> tensor<64x32xf32, [[HALF:#.*]]>
+    %l, %h = tt.split %t : tensor<64x32x2xf32> -> tensor<64x32xf32>
+    // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64x32xf32, [[HALF]]>
+    %zero = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
+    // CHECK-NEXT: tt.join %[[LEFT]], %[[ZERO]] : tensor<64x32xf32, [[HALF]]> -> tensor<64x32x2xf32
+    %j = tt.join %l, %zero : tensor<64x32xf32> -> tensor<64x32x2xf32>
+    tt.return %j : tensor<64x32x2xf32>
+  }
+}

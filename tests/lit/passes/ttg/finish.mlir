@@ -87,3 +87,28 @@ module attributes {"ttg.num-warps" = 4 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// Two tasks of four warps arrive at a barrier with all their threads, and nobody else does: it
+// counts tasks. The other barrier also hears of copies, and keeps counting threads.
+
+#bars = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+// CHECK-LABEL: tt.func @tasks
+module attributes {"ttg.num-warps" = 4 : i32} {
+  tt.func @tasks(%yes: i1) {
+    %own = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    %mixed = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    // CHECK: ttng.init_barrier %{{.*}}, 2 :
+    ttng.init_barrier %own, 256 : !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    // CHECK: ttng.init_barrier %{{.*}}, 129 :
+    ttng.init_barrier %mixed, 129 : !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    ttng.barrier_expect %mixed, 64, %yes : !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    // CHECK: ttng.arrive_barrier %{{.*}}, 1 :
+    ttng.arrive_barrier %own, 1 {perThread} : !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    // CHECK: ttng.arrive_barrier %{{.*}}, 128 :
+    ttng.arrive_barrier %mixed, 1 {perThread} : !ttg.memdesc<1xi64, #bars, #smem, mutable>
+    tt.return
+  }
+}

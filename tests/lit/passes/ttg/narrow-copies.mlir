@@ -31,7 +31,7 @@ module {
     %e = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
     %s = tt.splat %p : !tt.ptr<f16> -> tensor<1x32x!tt.ptr<f16>>
     %a = tt.addptr %s, %e : tensor<1x32x!tt.ptr<f16>>, tensor<1x32xi32>
-    // CHECK: ttg.async_copy_global_to_local
+    // CHECK: ttg.async_copy_global_to_local %{{.*}}, %{{.*}} {contiguity = 8 : i32}
     %t = ttg.async_copy_global_to_local %a, %b : tensor<1x32x!tt.ptr<f16>> -> <1x32xf16, #tile, #smem, mutable>
     tt.return
   }

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import MemRefType, NoneAttr, i16
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.dialects.arith import AddiOp, CmpiOp
+from tilewright.dialects.arith import AddiOp, CmpiOp, ConstantOp
+from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.dialects.tile import AsyncCopyOp, names
+from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.expand_copies import Part, part_of
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.tile.code import Code
 
 _MAX_BOX = 256
 _MOVE_BITS = 128
+_LEAST_BITS = 32
+"""What one asynchronous copy of a thread moves at least."""
 
 
 def lower_async_copy(op: AsyncCopyOp, places: Places) -> None:
@@ -60,10 +69,17 @@ def _tma_load(op: AsyncCopyOp, places: Places) -> None:
                 coordinates,
                 (part.buffer, code.index(place)),
                 (op.barrier, op.barrier_index),
+                multicast=_receivers(code, op),
                 eviction_policy=op.eviction_policy.data if op.eviction_policy else None,
             )
         )
     Code(op).rewriter.erase(op)
+
+
+def _receivers(code: Code, op: AsyncCopyOp) -> SSAValue | None:
+    """The blocks of the cluster that get the tile, if they are several."""
+    mask = number_of(op.cluster_mask)
+    return None if mask is None else code.add(ConstantOp.of(mask, i16)).results[0]
 
 
 def _starts(part: Part) -> list[Mixed]:
@@ -113,22 +129,99 @@ def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int
 
 
 def _cp_async(op: AsyncCopyOp, places: Places) -> None:
-    """Every thread starts the copies of its 16-byte units."""
+    """Every thread starts the copies of its units: 16 bytes each where that is known to be aligned.
+
+    What only the run knows is asked there: rows of a tensor whose width is a multiple of a unit are
+    copied so, others in smaller units, or element by element.
+    """
     source, target = part_of(op.src), part_of(op.dst)
-    bits = bit_width(element_type_of(op.src.type))
-    lanes = _MOVE_BITS // bits
-    extents = [_known(target.extents[axis]) for axis in target.axes]
-    threads = threads_of(op)
     code = Code(op)
-    tid = places.thread(code, threads)
-    while lanes > 1 and extents[-1] % lanes:
+    widest = _contiguous_lanes(op, target, places)
+    known = _known_lanes(op, source, widest, places)
+    if known < widest and _may_be_wide(op, source, widest, places):
+        wide, narrow = _either(code, _is_multiple(code, source, widest))
+        _units(wide, op, places, widest)
+        _units(narrow, op, places, known)
+    else:
+        _units(code, op, places, known)
+    code.rewriter.erase(op)
+
+
+def _contiguous_lanes(op: AsyncCopyOp, target: Part, places: Places) -> int:
+    """How many neighbours lie next to each other in shared memory, and fill an access at most."""
+    lanes = _MOVE_BITS // bit_width(element_type_of(op.src.type))
+    extents = [_known(target.extents[axis]) for axis in _axes(target)]
+    run = places.shared_part(Code(op), target.buffer).map.run
+    while lanes > 1 and (extents[-1] % lanes or run % lanes):
         lanes //= 2
+    return lanes
+
+
+def _axes(part: Part) -> list[int]:
+    """The dimensions that are walked along; the last one for a single element."""
+    return part.axes or [len(part.extents) - 1]
+
+
+def _known_lanes(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> int:
+    """The widest unit that is aligned in every row, whatever the run brings."""
+    while lanes > 1 and not _is_aligned(op, source, lanes, places):
+        lanes //= 2
+    return lanes
+
+
+def _is_aligned(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+    extent = shape_of(source.buffer.type)[-1]
+    strides = row_strides(source.buffer)
+    return (
+        extent >= 0
+        and extent % lanes == 0
+        and strides[-1] == 1
+        and all(each is not None and each % lanes == 0 for each in strides[:-1])
+        and _begins_at_multiple(op, source, lanes, places)
+    )
+
+
+def _begins_at_multiple(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+    ranges = places.ranges()
+    return ranges.context(op).is_multiple(ranges.poly(source.offsets[-1]), lanes)
+
+
+def _may_be_wide(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+    """Whether only the width of the tensor, which the run knows, is missing."""
+    type = source.buffer.type
+    assert isinstance(type, MemRefType)
+    return (
+        shape_of(type)[-1] < 0
+        and isinstance(type.layout, NoneAttr)
+        and _begins_at_multiple(op, source, lanes, places)
+    )
+
+
+def _is_multiple(code: Code, source: Part, lanes: int) -> SSAValue:
+    last = code.index(len(source.offsets) - 1)
+    width = code.add(DimOp(source.buffer, last)).results[0]
+    rest = code.index(combined(code, "mod", width, lanes))
+    return code.add(CmpiOp("eq", rest, code.index(0))).results[0]
+
+
+def _either(code: Code, condition: SSAValue) -> tuple[Code, Code]:
+    """Code for both cases of a condition."""
+    then, otherwise = Block([YieldOp()]), Block([YieldOp()])
+    code.add(IfOp(condition, [], Region(then), Region(otherwise)))
+    return code.inside(then), code.inside(otherwise)
+
+
+def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
+    """The units of the running thread."""
+    source, target = part_of(op.src), part_of(op.dst)
+    extents = [_known(target.extents[axis]) for axis in _axes(target)]
+    threads = threads_of(op)
+    tid = places.thread(code, threads)
     units = [*extents[:-1], extents[-1] // lanes]
-    total = 1
-    for extent in units:
-        total *= extent
-    turns = -(-total // threads.count)
-    body, turn = counted(code, turns, names.UNROLL)
+    total = prod(units)
+    # Turns touch different elements.
+    marks = (names.UNROLL, nv_names.SHARE)
+    body, turn = counted(code, -(-total // threads.count), *marks)
     number = combined(body, "+", combined(body, "*", turn, threads.count), tid)
     if total % threads.count:
         inside = body.add(CmpiOp("ult", body.index(number), body.index(total))).results[0]
@@ -142,7 +235,10 @@ def _cp_async(op: AsyncCopyOp, places: Places) -> None:
     position.reverse()
     position[-1] = body.index(combined(body, "*", position[-1], lanes))
     part = places.shared_part(body, target.buffer)
-    place = part.place(body, target.element(body, position, target.axes))
-    indices = source.element(body, position, source.axes)
-    body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [body.index(place)], lanes))
-    code.rewriter.erase(op)
+    place = body.index(part.place(body, target.element(body, position, _axes(target))))
+    indices = source.element(body, position, _axes(source))
+    if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS:
+        body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [place], lanes))
+        return
+    loaded = body.add(LoadOp(source.buffer, indices)).results[0]
+    body.add(StoreOp(loaded, part.buffer, [place]))

@@ -376,7 +376,7 @@ class _Writer:
         origin = (slice(None),) * rank + (0,) * (numbers.ndim - rank)
         total = self._of_turn_and_lane(code, self._by_share(numbers[origin]))
         rebuilt = numbers[origin].reshape(*self.iterations.shape, *(1,) * (numbers.ndim - rank))
-        unknown = [each for each in op.indices if self.iterations.values(each) is None]
+        unknown = self.iterations.unknown(op)
         for number, index in enumerate(unknown):
             axis = rank + number
             line = numbers[(0,) * axis + (slice(None),) + (0,) * (numbers.ndim - axis - 1)]

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, i64
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.index_range import IndexRanges
 from tilewright.analysis.layout_inference.scopes import Threads, threads_of
-from tilewright.analysis.layout_inference.table import Table
+from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, AssumeOp, KernelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr
-from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
+from tilewright.dialects.tile.expressions import Constant, Coordinate, LayoutExpr, as_expr
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.reducers import ReducerAllocOp
@@ -31,7 +35,8 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.tile.code import Code
 
-ACCESS_BYTES = 16
+ENGINE_BYTES = 128
+"""The multiple of bytes at which a tile begins that the copy engine writes."""
 SWIZZLED_BYTES = 1024
 
 
@@ -62,6 +67,23 @@ class SharedMap:
         """Whether elements lie row after row."""
         return self.results == tuple(Coordinate(axis) for axis in range(len(self.shape)))
 
+    @cached_property
+    def run(self) -> int:
+        """How many neighbours along the last dimension lie next to each other everywhere."""
+        if self.is_plain:
+            return self.shape[-1]
+        place: Any = 0
+        for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):
+            place = place * size + found
+        columns = place.reshape(-1, self.shape[-1])
+        run = 1
+        while run * 2 <= self.shape[-1] and self.shape[-1] % (run * 2) == 0:
+            pieces = columns.reshape(-1, run * 2)
+            if (np.diff(pieces, axis=1) != 1).any() or (pieces[:, 0] % (run * 2)).any():
+                break
+            run *= 2
+        return run
+
     def offset(self, code: Code, indices: Sequence[Mixed]) -> Mixed:
         """The place of an element."""
         place: Mixed = 0
@@ -76,9 +98,12 @@ class SharedMap:
         return SharedMap(self.shape[1:], lowered, self.physical[1:], self.swizzle)
 
 
-def _shifted(expression: LayoutExpr) -> LayoutExpr:
-    from tilewright.dialects.tile.expressions import as_expr
+def _evaluated(results: Sequence[LayoutExpr], shape: Sequence[int]) -> list[Any]:
+    points = list(np.indices(tuple(shape)))
+    return [np.broadcast_to(np.asarray(each.evaluate(points)), tuple(shape)) for each in results]
 
+
+def _shifted(expression: LayoutExpr) -> LayoutExpr:
     count = 8
     return as_expr(expression.evaluate([Coordinate(axis - 1) for axis in range(count)]))
 
@@ -91,8 +116,16 @@ class SharedPart:
     start: Mixed
     """The place of its first element."""
     map: SharedMap
+    offsets: tuple[Mixed, ...] = ()
+    """Where a part of the buffer begins, for each of the buffer's dimensions."""
+    lost: int = 0
+    """Leading dimensions of the buffer that the part does not have."""
 
     def place(self, code: Code, indices: Sequence[Mixed]) -> Mixed:
+        if self.offsets:
+            full = [0] * self.lost + list(indices)
+            pairs = zip(self.offsets, full, strict=True)
+            indices = [combined(code, "+", offset, index) for offset, index in pairs]
         return combined(code, "+", self.start, self.map.offset(code, indices))
 
 
@@ -104,6 +137,17 @@ class Places:
     registers: dict[SSAValue, Registers] = field(default_factory=dict[SSAValue, Registers])
     shared: dict[SSAValue, SharedPart] = field(default_factory=dict[SSAValue, SharedPart])
     _thread: SSAValue | None = None
+    _ranges: IndexRanges | None = None
+
+    def ranges(self) -> IndexRanges:
+        """What is known of the numbers of the kernel before it is lowered."""
+        if self._ranges is None:
+            function = self.kernel.parent_op()
+            while not isinstance(function, FuncOp):
+                assert function is not None
+                function = function.parent_op()
+            self._ranges = IndexRanges(function)
+        return self._ranges
 
     def prepare(self) -> None:
         """Make the thread-level buffers."""
@@ -123,9 +167,13 @@ class Places:
             self._registers(op, op.result, op.buffer_name, op.layout)
         elif op.space.is_shared:
             map = _shared_map(op)
-            new = AllocOp(_flat_type(element, map.size, op.space), name=op.buffer_name)
+            size = map.size
+            if _is_ring(op):
+                versions = shape_of(op.result.type)[0]
+                size = versions * slot_size(map.version().size, bit_width(element))
+            new = AllocOp(_flat_type(element, size, op.space), name=op.buffer_name)
             Code(op).add(new)
-            align = ACCESS_BYTES if map.is_plain else SWIZZLED_BYTES
+            align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)
             if any(isinstance(use.operation, SlotOp) for use in op.result.uses):
                 versions = shape_of(op.result.type)[0]
@@ -173,27 +221,87 @@ class Places:
         if isinstance(owner, SlotOp):
             ring = self.shared_part(code, owner.ring)
             inside = ring.map.version()
-            start = combined(code, "*", owner.index, inside.size)
+            size = inside.size
+            if isinstance(owner.ring.owner, AllocOp) and _is_ring(owner.ring.owner):
+                size = slot_size(size, bit_width(element_type_of(owner.ring.type)))
+            start = combined(code, "*", owner.index, size)
             return SharedPart(ring.buffer, combined(code, "+", ring.start, start), inside)
         if isinstance(owner, ViewOp):
             return self._view(code, owner)
         if isinstance(owner, RegionOp):
-            raise AssertionError("regions are looked through by who uses them")
+            return self._part(code, owner)
         raise AssertionError(f"no shared memory: {buffer.type}")
+
+    def _part(self, code: Code, op: RegionOp) -> SharedPart:
+        """A part of a buffer: one matrix of several, or some rows and columns of one."""
+        whole = self.shared_part(code, op.base)
+        lost = len(op.offsets) - len(shape_of(op.result.type))
+        if all(extent == 1 for extent in op.extents[:-2]) and _keeps_matrix(op):
+            inside = whole.map
+            start = whole.start
+            for offset in op.offsets[:-2]:
+                inside = inside.version()
+                start = combined(code, "+", start, combined(code, "*", offset, inside.size))
+            return SharedPart(whole.buffer, start, inside)
+        return SharedPart(whole.buffer, whole.start, whole.map, tuple(op.offsets), lost)
 
     def _view(self, code: Code, op: ViewOp) -> SharedPart:
         part = self.shared_part(code, op.source)
         shape = shape_of(op.result.type)
         same = element_type_of(op.source.type) == element_type_of(op.result.type)
-        if not part.map.is_plain or not same:
-            raise NotImplementedError("a view of a swizzled buffer")
-        return SharedPart(part.buffer, part.start, plain(shape))
+        if same:
+            return SharedPart(part.buffer, part.start, _seen_as(part.map, shape), part.offsets)
+        if not part.map.is_plain or part.offsets:
+            raise NotALayout(
+                "a swizzled buffer is viewed as elements of another type; T.annotate_layout it "
+                "with a plain layout, or copy it"
+            )
+        size = prod(shape)
+        type = _flat_type(element_type_of(op.result.type), size, Space.SHARED)
+        bits = bit_width(element_type_of(op.source.type))
+        start = combined(code, "*", part.start, bits)
+        start = combined(code, "floordiv", start, bit_width(element_type_of(op.result.type)))
+        seen = code.add(ViewOp(part.buffer, type)).results[0]
+        return SharedPart(seen, start, plain(shape))
+
+
+def _keeps_matrix(op: RegionOp) -> bool:
+    shape = shape_of(op.base.type)
+    return tuple(op.extents[-2:]) == shape[-2:] and tuple(op.offsets[-2:]) == (0, 0)
+
+
+def _is_ring(op: AllocOp) -> bool:
+    """Whether a buffer is only used version by version."""
+    uses = [use.operation for use in op.result.uses]
+    return bool(uses) and all(isinstance(each, SlotOp) for each in uses)
+
+
+def slot_size(elements: int, bits: int) -> int:
+    """The elements from one version of a buffer to the next, so that each begins well."""
+    unit = max(1, ENGINE_BYTES * 8 // bits)
+    return -(-elements // unit) * unit
 
 
 def plain(shape: Sequence[int]) -> SharedMap:
     """Elements row after row."""
     sizes = tuple(shape)
     return SharedMap(sizes, tuple(Coordinate(axis) for axis in range(len(sizes))), sizes)
+
+
+def _seen_as(map: SharedMap, shape: tuple[int, ...]) -> SharedMap:
+    """The same places, for elements that are counted along other dimensions."""
+    if map.is_plain:
+        return plain(shape)
+    number: LayoutExpr = Constant(0)
+    for axis, size in enumerate(shape):
+        number = number * size + Coordinate(axis)
+    found: list[LayoutExpr] = []
+    for size in reversed(map.shape[1:]):
+        found.append(number % size)
+        number = number // size
+    coordinates = [number, *reversed(found)]
+    results = tuple(as_expr(each.evaluate(coordinates)) for each in map.results)
+    return SharedMap(shape, results, map.physical)
 
 
 def _shared_map(op: AllocOp) -> SharedMap:

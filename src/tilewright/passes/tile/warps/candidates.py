@@ -65,6 +65,8 @@ class Candidate:
 
     loop: PipelineOp
     groups: tuple[Group, ...]
+    left: tuple[tuple[Operation, str], ...] = ()
+    """Copies that the consumers have to do themselves, and why."""
 
     @property
     def is_entered_again(self) -> bool:
@@ -108,18 +110,24 @@ def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
         return "how often the loop runs depends on values that only the consumers know"
     dependences = Dependences(loop)
     found: list[Issue] = []
+    left: list[tuple[Operation, str]] = []
     problem = "nothing in the loop copies global memory to shared memory"
     for number, statement in enumerate(dependences.ops):
         issue = _issue(statement)
         if isinstance(issue, str):
             problem = issue or problem
+            if issue:
+                left.append((statement, issue))
             continue
         why = _obstacle(issue, number, dependences, kernel)
         if why is None:
             found.append(issue)
         else:
             problem = why
-    return Candidate(loop, tuple(_groups(found, dependences))) if found else problem
+            left.append((statement, why))
+    if not found:
+        return problem
+    return Candidate(loop, tuple(_groups(found, dependences)), tuple(left))
 
 
 def _issue(statement: Operation) -> Issue | str:

@@ -19,7 +19,7 @@ from tilewright.analysis.alias_sync.machine import (
 from tilewright.analysis.alias_sync.numbers import Assumptions, Root
 from tilewright.analysis.ordering import TITLES, Access, Finding, FindingKind
 from tilewright.ir.diagnostics import Diagnostic, Severity
-from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed
+from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed, task_of
 from tilewright.passes.tlx.alias_sync.rules import RULES
 from tilewright.passes.tlx.alias_sync.walk import Run, plan, start
 
@@ -74,8 +74,13 @@ def check_kernel(
     """Follow a kernel with short loops first, until two accesses or a deadlock are shown."""
     verdict = Verdict()
     reached: set[Operation] = set()
+    followed: list[dict[Root, int]] = []
+    """Choices that leave nothing to the trip count: no need to follow them twice."""
     for trips in trip_counts:
         chosen = plan(kernel, trips, RULES, given)
+        if chosen.known in followed:
+            continue
+        asked_for_trips = False
         found: list[list[Witness]] = []
         for schedule in schedules:
             numbers = Assumptions(dict(chosen.known))
@@ -86,6 +91,9 @@ def check_kernel(
             verdict.unknown.update(run.unknown)
             verdict.unread = run.machine.checker.unread_copies()
             reached |= run.reached
+            asked_for_trips |= run.asked_for_trips
+        if not asked_for_trips:
+            followed.append(chosen.known)
         shown = min((each for each in found if each), key=_plainness, default=list[Witness]())
         if shown:
             verdict.witnesses = shown
@@ -142,7 +150,8 @@ def _never_reached(
     for op in kernel.ops:
         if op in reached or op.name not in RULES or op.parent in map(_block, found):
             continue
-        found[op] = f"never reached with loops of {counts} iterations"
+        who = f" by {spoken(task_of(op))}" if kernel.function.is_ancestor(op) else ""
+        found[op] = f"never reached{who} with loops of {counts} iterations"
     return found
 
 

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from tilewright.analysis.alias_sync.machine import Machine, Steps, Task
 from tilewright.analysis.alias_sync.machine import Operation as Issued
 from tilewright.analysis.alias_sync.numbers import Assumptions, Number, Root
+from tilewright.analysis.alias_sync.search import Bounds, search, trips_of
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
@@ -106,6 +107,10 @@ class Run:
     """Numbers of allocations that the checker knows of."""
     met: dict[int, int] = field(default_factory=dict[int, int])
     """By CTA, the generation of the cluster's barrier that it last came to."""
+    asked_for_trips: bool = False
+    """Whether `trips` decided anything that the choice of arguments had left open."""
+    unmet: list[Bounds] = field(default_factory=list[Bounds])
+    """Of a plan: loops that could not run as often as wanted."""
 
 
 def is_number(type: Attribute) -> bool:
@@ -309,19 +314,46 @@ def _for(walk: Walk, op: Operation) -> Steps:
         return
     level = min(walk.run.kernel.levels(op), len(_MOST_TRIPS)) - 1
     wanted = min(walk.run.trips, _MOST_TRIPS[level])
-    trips = numbers.trip_count(low, high, step, wanted)
+    trips = 1  # of a plan: each loop is asked once
+    if numbers.is_plan:
+        _choose(walk.run, (low, high, step), wanted)
+    else:
+        walk.run.asked_for_trips |= any(numbers.value(each) is None for each in (low, high, step))
+        trips = numbers.trip_count(low, high, step, wanted)
     if trips is None:
         raise NotAnalysed(op, "a loop with a step that is not positive")
     carried = walk.values(op.init_args)
     end = op.body_block.last_op
     assert end is not None
-    for turn in range(1 if numbers.is_plan else trips):
+    for turn in range(trips):
         offset = numbers.make("mul", step, turn)
         first = None if offset is None else numbers.make("add", low, offset)
         walk.carry(op.body_block.args, [first, *carried])
         yield from walk.block(op.body_block)
         carried = walk.values(end.operands)
     walk.carry(op.results, carried)
+
+
+def _choose(run: Run, bounds: Bounds, wanted: int) -> None:
+    """Choose arguments for a loop: solved for if that works, otherwise by trying some.
+
+    A loop that cannot run as often as wanted is left to those that come later.
+    """
+    numbers = run.numbers
+    solved = Assumptions(dict(numbers.known), is_persistent=numbers.is_persistent)
+    trips = solved.trip_count(*bounds, wanted)
+    numbers.is_persistent |= solved.is_persistent
+    is_solved = trips == wanted and trips_of(solved, bounds) in (None, wanted)
+    if is_solved and all(trips_of(solved, each) for each in run.unmet):
+        numbers.trip_count(*bounds, wanted)
+        return
+    found = search(numbers, bounds, wanted, run.unmet)
+    if found is not None:
+        numbers.known.update(found)
+    elif is_solved:
+        numbers.trip_count(*bounds, wanted)
+    else:
+        run.unmet.append(bounds)
 
 
 def _while(walk: Walk, op: Operation) -> Steps:

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
-from tilewright.dialects.tt import MakeTensorDescOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -61,6 +60,4 @@ def why_unsaid(op: Operation) -> str | None:
         return "a copy to several CTAs has no counterpart where each is a program of its own"
     if isinstance(op, AsyncCopyGlobalToLocalOp) and op.barrier is not None:
         return "a bulk copy that reports to a barrier has no counterpart"
-    if isinstance(op, MakeTensorDescOp) and op.desc_ptr is not None:
-        return "its descriptors are in memory of their own; leave out the address"
     return UNKNOWN_OPS.get(op.name)

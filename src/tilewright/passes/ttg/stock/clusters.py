@@ -54,6 +54,13 @@ def is_remote(op: Operation) -> bool:
     return isinstance(op, MapToRemoteBufferOp) or op.properties.get("two_ctas") is not None
 
 
+def drop_unused_views(module: ModuleOp, rewriter: Rewriter) -> None:
+    """Take out views of other CTAs' buffers that nobody uses: they reach for nothing."""
+    for op in [op for op in walk(module) if isinstance(op, MapToRemoteBufferOp)]:
+        if op.result.first_use is None:
+            rewriter.erase(op)
+
+
 # -- arrivals ------------------------------------------------------------------------------------
 
 

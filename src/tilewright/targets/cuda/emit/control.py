@@ -139,7 +139,10 @@ def _end(emitter: Emitter, op: Operation) -> None:
 def _identity(prefix: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         dimension = cast(Any, op.properties["dimension"]).data
-        emitter.pure(op.results[0], Text(f"int({prefix}.{dimension})", ATOM))
+        # Products of two of them are as wide as they are.
+        name = emitter.scalar(op.results[0].type).name
+        cast_to = name if name.isidentifier() else f"({name})"
+        emitter.pure(op.results[0], Text(f"{cast_to}({prefix}.{dimension})", ATOM))
 
     return rule
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from tilewright.dialects.nv.tma import TensorMapType
@@ -21,7 +21,7 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import Diagnostic, Severity, resolve
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.cuda.errors import CannotEmit
-from tilewright.targets.cuda.spelling import CType, Names, c_type, literal
+from tilewright.targets.cuda.spelling import INT, LONG, CType, Names, c_type, literal
 
 Rule: TypeAlias = Callable[["Emitter", Operation], None]
 
@@ -57,13 +57,18 @@ class Uses:
     """Names of device functions of ours, in the order of their first use."""
     generated: dict[str, str] = field(default_factory=dict[str, str])
     """Text of functions made for the shapes that are used, by name."""
+    sources: dict[str, None] = field(default_factory=dict[str, None])
+    """Source that the author brought."""
 
 
 class Emitter:
     """Writes statements; `lines` is the body of the kernel."""
 
-    def __init__(self, rules: Mapping[str, Rule], *, comments: bool = True) -> None:
+    def __init__(
+        self, rules: Mapping[str, Rule], *, comments: bool = True, index_bits: int = 32
+    ) -> None:
         self.rules = rules
+        self.index_bits = index_bits
         self.uses = Uses()
         self.names = Names()
         self.lines: list[str] = []
@@ -83,6 +88,8 @@ class Emitter:
         constant = constant_value(value)
         if constant is not None:
             spelled = literal(constant)
+            if self.index_bits > INT.bits and isinstance(value.type, IndexType):
+                spelled += "LL"
             return Text(spelled, UNARY if spelled.startswith("-") else ATOM)
         raise AssertionError(f"a value of type {value.type} is used before it is written")
 
@@ -121,9 +128,15 @@ class Emitter:
         type = self.scalar(value.type)
         self.statement(f"const {type.name} {self.name(value)} = {text.text};")
 
+    def pure_pointer(self, value: SSAValue, text: Text) -> None:
+        """An address: written where it is used."""
+        self.define(value, text)
+
     def scalar(self, type: Attribute) -> CType:
         """The C++ type of a scalar, with what declares it."""
         found = c_type(type)
+        if isinstance(type, IndexType) and self.index_bits > INT.bits:
+            found = LONG
         if found is None:
             raise self.refusal(f"CUDA has no type like '{type}'")
         if found.header is not None:

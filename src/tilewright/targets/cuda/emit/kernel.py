@@ -10,11 +10,26 @@ from xdsl.ir import BlockArgument
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import names
-from tilewright.targets.cuda.emit import control, machine, memory, scalars
+from tilewright.targets.cuda.emit import control, machine, memory, outside, scalars
 from tilewright.targets.cuda.emit.emitter import Emitter, is_buffer, is_tensor_map
 from tilewright.targets.cuda.header import definitions, headers
 
-RULES = {**scalars.RULES, **control.RULES, **memory.RULES, **machine.RULES}
+RULES = {**scalars.RULES, **control.RULES, **memory.RULES, **machine.RULES, **outside.RULES}
+
+
+_NAMES = """using uint = unsigned int;
+using uchar = unsigned char;
+using ushort = unsigned short;
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int16_t = short;
+using uint16_t = unsigned short;
+using int32_t = int;
+using uint32_t = unsigned int;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+"""
+"""Names that authors' source takes for granted, and the run-time compiler does not have."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +44,8 @@ class Source:
 
 def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
     """The source of a kernel that `outline-kernels` has made."""
-    emitter = Emitter(RULES, comments=comments)
+    bits = _number(function, nv_names.INDEX_BITS, 32)
+    emitter = Emitter(RULES, comments=comments, index_bits=bits)
     parameters = [_parameter(emitter, each) for each in function.body.block.args]
     threads = _number(function, nv_names.THREADS, 128)
     shared = _number(function, nv_names.SHARED_BYTES, 0)
@@ -51,6 +67,7 @@ def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
     parts = [
         "\n".join(f"#include <{header}>" for header in included),
         prelude.data if isinstance(prelude, StringAttr) else "",
+        "\n".join([_NAMES, *uses.sources]) if uses.sources else "",
         definitions(uses.functions, uses.generated),
         body,
     ]

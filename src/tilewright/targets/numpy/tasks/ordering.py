@@ -160,6 +160,8 @@ def _unread_copy(place: Place, access: Access, severity: Severity) -> Diagnostic
     made = Diagnostic(severity, message, place.location, ORDERING_CODES["unread"])
     text = f"is another buffer read in its place? {access.region.owner} is read elsewhere"
     made.notes.append(Diagnostic(Severity.NOTE, text))
+    text = "if it was fetched in advance and in vain, take it out, or check with --allow-unread"
+    made.notes.append(Diagnostic(Severity.NOTE, text))
     return made
 
 

@@ -222,6 +222,7 @@ def _query_cancel(walk: Walk, op: Operation) -> Steps:
     touch(walk, op, view, writes=False)
     looked = walk.looked = walk.looked + 1
     has_work = looked < walk.run.trips
+    walk.run.asked_for_trips = True
     for axis, result in enumerate(op.results):
         walk.env[result] = -1 if not has_work else looked if axis == 0 else 0
 

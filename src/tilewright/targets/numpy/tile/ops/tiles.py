@@ -36,6 +36,8 @@ def _copy(base: Emitter, op: Operation) -> None:
 def _async_copy(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, AsyncCopyOp)
+    if op.cluster_mask is not None:
+        raise emitter.unsupported("copies to other blocks of a cluster are not run on a CPU yet")
     source, target = whole(emitter, op.src), whole(emitter, op.dst)
     text = f"rt.async_copy({{0}}, {{1}}, {emitter.place()}"
     if op.barrier is None or op.barrier_index is None:

@@ -1,0 +1,295 @@
+"""``tilewright layout``: which thread holds what, how shared memory is swizzled, as a picture.
+
+A Python file is run as a script: the `T` kernels it calls are traced with the arguments they get,
+and not run. They go through the passes for a GPU up to `infer-layouts`; what that decided is drawn.
+IR text with `tile` kernels goes the same way. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects import make_context
+from tilewright.dialects.tile import KernelOp
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
+from tilewright.ir.passes import closest
+from tilewright.ir.text import parse_source, print_module
+from tilewright.ir.traversal import walk
+from tilewright.ir.verify import verify
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.passes.tile.infer_layouts import InferLayouts
+from tilewright.report import layout_html, layout_svg, layout_text
+from tilewright.report.layout_document import KernelLayouts, Limits, layouts_of, selected
+
+_USAGE = """\
+usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
+       {program} [flags] FILE.mlir[:KERNEL]       ('-' is standard input)
+
+Draws the layouts of `T` kernels: for fragments which thread holds an element in which register, for
+shared memory the bytes and banks under a swizzle, for parallel loops who runs which iteration. A
+Python file is run like a script; its kernels are traced for the arguments it calls them with, and
+not run; what it prints is not shown. No GPU is needed.
+
+  --buffer NAME         only this buffer
+  --line N              only what is written in this line: a buffer, a loop, a tile operation
+  --target TARGET       cuda:sm_90a (the default), cuda:sm_80, ...
+  --svg, --html         a drawing, or a page of one file, instead of text
+  -o FILE               write there instead of standard output; .svg and .html say the format
+  --rows N, --columns N draw so much of each tile (text: 16 and 12; drawings: 32 and 32)
+  --full                draw all of it
+  --remarks             say what else was decided, for instance why there is no wgmma
+
+examples:
+  {program} examples/tile/gemm_relu.py --buffer C_local
+  {program} examples/tile/attention.py:main -o layouts.html
+
+Exit code: 0, or 1 if something is wrong: the command, the file, or the layouts.
+"""
+
+_WITH_VALUE = ("buffer", "line", "target", "o", "rows", "columns")
+_SWITCHES = ("svg", "html", "full", "remarks")
+_EVERYTHING = 1 << 30
+_DEFAULT_TARGET = "cuda:sm_90a"
+
+Renderer = Callable[[Sequence[KernelLayouts]], str]
+_FORMATS: dict[str, tuple[Renderer, Limits]] = {
+    "text": (layout_text.render, Limits(16, 12)),
+    "svg": (layout_svg.render, Limits(32, 32)),
+    "html": (layout_html.render, Limits(32, 32)),
+}
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood or followed."""
+
+
+@dataclass
+class _CommandLine:
+    file: str = ""
+    kernel: str | None = None
+    script_arguments: list[str] = field(default_factory=list[str])
+    switches: set[str] = field(default_factory=set[str])
+    values: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_script(self) -> bool:
+        return self.file.endswith(".py")
+
+    @property
+    def target(self) -> str:
+        return self.values.get("target", _DEFAULT_TARGET)
+
+    @property
+    def format(self) -> str:
+        for name in ("svg", "html"):
+            if name in self.switches or self.values.get("o", "").endswith(f".{name}"):
+                return name
+        return "text"
+
+    @property
+    def limits(self) -> Limits:
+        usual = _FORMATS[self.format][1]
+        if "full" in self.switches:
+            usual = Limits(_EVERYTHING, _EVERYTHING)
+        rows, columns = self.values.get("rows"), self.values.get("columns")
+        return Limits(int(rows or usual.rows), int(columns or usual.columns))
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+def _parse(arguments: Sequence[str]) -> _CommandLine:
+    """Flags stand anywhere before the arguments of a script."""
+    line = _CommandLine()
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            if line.is_script:
+                line.script_arguments = [argument, *pending]
+                break
+            if line.file:
+                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
+            line.file, line.kernel = _file_and_kernel(argument)
+            continue
+        name, separator, value = argument.lstrip("-").partition("=")
+        if name in _WITH_VALUE and not separator:
+            if not pending:
+                raise UsageError(f"'{argument}' needs a value")
+            value = pending.pop(0)
+        _apply(line, argument, name, value)
+    _check(line)
+    return line
+
+
+def _file_and_kernel(argument: str) -> tuple[str, str | None]:
+    """``FILE:KERNEL``, unless a file has that very name."""
+    file, separator, kernel = argument.rpartition(":")
+    if not separator or Path(argument).exists() or not kernel.isidentifier():
+        return argument, None
+    return file, kernel
+
+
+def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
+    if name in _WITH_VALUE:
+        line.values[name] = value
+    elif name in _SWITCHES and not value:
+        line.switches.add(name)
+    else:
+        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
+        hint = f"did you mean '--{close}'?" if close else "try --help"
+        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+
+def _check(line: _CommandLine) -> None:
+    if not line.file:
+        raise UsageError("no FILE; try --help")
+    for name in ("line", "rows", "columns"):
+        text = line.values.get(name, "1")
+        if not text.isdigit() or not int(text):
+            raise UsageError(f"--{name}: '{text}' is no positive integer")
+    if {"svg", "html"} <= line.switches:
+        raise UsageError("--svg and --html: one picture has one format")
+    if not line.target.startswith("cuda"):
+        raise UsageError(f"--target: '{line.target}' has no layouts; take one like cuda:sm_90a")
+
+
+def run(arguments: Sequence[str], program: str) -> int:
+    """Do what `arguments` say; returns the exit code."""
+    if any(argument in ("-h", "--help", "-help") for argument in arguments):
+        sys.stdout.write(_USAGE.format(program=program))
+        return 0
+    engine = DiagnosticEngine()
+    try:
+        line = _parse(arguments)
+        modules = _script_modules(line, program) if line.is_script else _text_modules(line, engine)
+        layouts = [each for module in modules for each in _layouts(module, line, engine)]
+        if engine.has_errors:
+            _say(engine.diagnostics, engine)
+            return 1
+        wanted = line.values.get("line")
+        kept = selected(layouts, line.values.get("buffer"), int(wanted) if wanted else None)
+        _write(line, _printable(_FORMATS[line.format][0](kept)))
+    except (UsageError, LookupError) as error:
+        sys.stderr.write(f"{program}: {error.args[0]}\n")
+        return 1
+    except CompileError as error:
+        _say(error.diagnostics, DiagnosticEngine())
+        return 1
+    if "remarks" in line.switches:
+        sys.stdout.flush()
+        _say(engine.diagnostics, engine)
+    return 0
+
+
+# -- kernels -------------------------------------------------------------------------------------
+
+
+def _text_modules(line: _CommandLine, engine: DiagnosticEngine) -> list[ModuleOp]:
+    name = "<stdin>" if line.file == "-" else line.file
+    try:
+        data = sys.stdin.buffer.read() if line.file == "-" else Path(line.file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{line.file}': {error.strerror}") from None
+    text = data.decode("utf-8", errors="surrogateescape")
+    source = parse_source(make_context(), text, name, engine, keep_names=True)
+    if source is None or not verify(source.module, engine):
+        return []
+    if not any(isinstance(op, KernelOp) for op in walk(source.module)):
+        raise UsageError(f"{name} has no tile.kernel: layouts are those of T kernels")
+    return [source.module]
+
+
+def _script_modules(line: _CommandLine, program: str) -> list[ModuleOp]:
+    """What the script calls, each kernel once for every set of sizes."""
+    # IR text needs neither the JIT nor what runs scripts.
+    from tilewright.compat.script import run_file
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.runtime.tile.trace_only import tracing_only
+
+    if not Path(line.file).is_file():
+        raise UsageError(f"cannot read '{line.file}': no such file")
+    found: dict[str, ModuleOp] = {}
+    called: set[str] = set()
+
+    def tell(kernel: CompiledTileKernel) -> None:
+        called.add(kernel.name)
+        if line.kernel in (None, kernel.name):
+            module = kernel.prim_func.module
+            found.setdefault(print_module(module), module.clone())
+
+    with tracing_only(tell), redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        # Results that were not computed give NumPy much to warn about.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            run_file(line.file, line.script_arguments)
+        except CompileError:
+            raise
+        except SystemExit:
+            pass
+        except Exception as error:
+            if not found:
+                raise
+            sys.stderr.write(
+                f"{program}: the script ended with {type(error).__name__}: its kernels were "
+                "traced, not run\n"
+            )
+    if found:
+        return list(found.values())
+    if line.kernel and called:
+        names = ", ".join(sorted(called))
+        raise UsageError(f"{line.file} called no kernel '{line.kernel}'; it called {names}")
+    raise UsageError(f"{line.file} called no T kernel, so there is no layout to draw")
+
+
+def _layouts(module: ModuleOp, line: _CommandLine, engine: DiagnosticEngine) -> list[KernelLayouts]:
+    """The module's kernels after the passes that decide layouts; none if something is wrong."""
+    for each in GpuPipeline(target=line.target).passes():
+        each.run(module, engine)
+        if engine.has_errors:
+            return []
+        if isinstance(each, InferLayouts):
+            break
+    kernels = [op for op in walk(module) if isinstance(op, KernelOp)]
+    drawn = [layouts_of(kernel, line.target, line.limits) for kernel in kernels]
+    return [each for each in drawn if line.is_script or line.kernel in (None, each.kernel)]
+
+
+# -- output --------------------------------------------------------------------------------------
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def _printable(picture: str) -> str:
+    """`picture` without what names may contain but XML, UTF-8 and terminals cannot."""
+    return _UNPRINTABLE.sub("\ufffd", picture)
+
+
+def _write(line: _CommandLine, picture: str) -> None:
+    output = line.values.get("o", "-")
+    if output == "-":
+        sys.stdout.write(picture)
+        sys.stdout.flush()
+        return
+    if line.file != "-" and Path(line.file).resolve() == Path(output).resolve():
+        raise UsageError(f"the picture would overwrite its input '{line.file}'")
+    try:
+        Path(output).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write '{output}': {error.strerror}") from None
+
+
+def _say(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
+    if diagnostics:
+        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        sys.stderr.write(pretty_all(diagnostics, engine.sources, colour=colour) + "\n")

@@ -1,0 +1,364 @@
+"""`check-divergent-code`: what only some threads run cannot make threads meet.
+
+    if tx < 48:
+        S[tx] = X[tx]
+        y = S[47 - tx]          # written by another thread: all of them have to be done
+
+Between the two lines threads have to meet, and a barrier of the block inside the `if` would wait
+for threads that never come. So this is an error, found by looking at every thread: which elements
+of a shared buffer it writes and reads under the condition. If the data decide who comes in, it is a
+warning, as it may be one thread alone. Code with a barrier of the author's own is the author's; an
+index that only the run knows is left alone.
+
+A tile operation is shared among all threads that run the kernel, or the role. In code that some of
+them do not run, their share would not be done: that is an error, too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.gpu import ThreadIdOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp, IfOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    FillOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    ReduceOp,
+    ScanOp,
+    space_of,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine, resolve
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.passes import Pass
+
+CANNOT_MEET, INCOMPLETE = "TW4072", "TW4073"
+_MAX_TURNS = 256
+"""Turns of loops inside the code that are looked at one by one."""
+_MEETINGS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
+
+_SHARED_WORK = (CopyOp, FillOp, GemmOp, ParallelOp, ReduceOp, ScanOp)
+_WORDS = {
+    "tile.copy": "T.copy",
+    "tile.fill": "T.fill",
+    "tile.gemm": "T.gemm",
+    "tile.parallel": "T.Parallel",
+    "tile.reduce": "a reduction",
+    "tile.scan": "a scan",
+}
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.divsi": lambda a, b: np.trunc(a / b).astype(np.int64),
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.remui": lambda a, b: a % b,
+    "arith.remsi": lambda a, b: np.fmod(a, b),
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.xori": lambda a, b: a ^ b,
+    "arith.shli": lambda a, b: a << b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.shrsi": lambda a, b: a >> b,
+    "arith.minsi": np.minimum,
+    "arith.maxsi": np.maximum,
+}
+_SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
+_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
+    operator.eq,
+    operator.ne,
+    *(operator.lt, operator.le, operator.gt, operator.ge) * 2,
+)
+"""By the number of the predicate; signed, then unsigned."""
+
+
+class Unknown(Exception):
+    """A number that only the run knows."""
+
+
+@dataclass(frozen=True)
+class CheckDivergentCode(Pass):
+    """Report where threads would have to meet, and cannot."""
+
+    name = "check-divergent-code"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            for op in _divergent(kernel):
+                if not _shares_are_lost(op, engine):
+                    _check(op, kernel, engine)
+
+
+def _divergent(kernel: KernelOp) -> Iterator[IfOp]:
+    """The outermost choices that threads take differently."""
+    stack: list[Operation] = list(kernel.body.block.ops)
+    while stack:
+        op = stack.pop(0)
+        if isinstance(op, IfOp) and _is_by_thread(op.condition):
+            yield op
+            continue
+        stack += [inner for region in op.regions for block in region.blocks for inner in block.ops]
+
+
+def _is_by_thread(value: SSAValue) -> bool:
+    """Whether a value is computed from the number of the thread, or read where that says.
+
+    What cells hold is not looked into: most are the same for all threads.
+    """
+    seen: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        owner = current.owner
+        if current in seen or not isinstance(owner, Operation) or owner.regions:
+            continue
+        seen.add(current)
+        if isinstance(owner, ThreadIdOp):
+            return True
+        stack += owner.operands
+    return False
+
+
+def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
+    """Report a tile operation that only some threads would do their share of."""
+    found = next((op for op in choice.walk() if isinstance(op, _SHARED_WORK)), None)
+    if found is None:
+        return False
+    diagnostic = engine.error(
+        found,
+        f"{_WORDS.get(found.name, 'a tile operation')} is shared among all threads, but not all of "
+        "them run this: the others' share would not be done",
+        INCOMPLETE,
+    )
+    diagnostic.note(choice, "only some threads come in here")
+    diagnostic.note(
+        None, "help: take it out of the if, or give the threads roles (with T.ws(0): ...)"
+    )
+    return True
+
+
+@dataclass(frozen=True)
+class Access:
+    """What each thread touches of a buffer: a row of element numbers for each."""
+
+    op: LoadOp | StoreOp
+    elements: Numbers
+    is_run: NDArray[np.bool_]
+    """Which threads come here, or may."""
+    is_certain: bool
+    """Whether the data have no say in it."""
+
+    @property
+    def is_write(self) -> bool:
+        return isinstance(self.op, StoreOp)
+
+
+def _check(choice: IfOp, kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    if any(op.name in _MEETINGS for op in choice.walk()):
+        return
+    by_buffer: dict[SSAValue, list[Access]] = {}
+    for op in choice.walk():
+        if isinstance(op, (LoadOp, StoreOp)):
+            space = space_of(op.memref.type)
+            if space is not None and space.is_shared:
+                try:
+                    access = _access(op, choice, kernel)
+                except Unknown:
+                    continue
+                by_buffer.setdefault(base_of(op.memref), []).append(access)
+    for buffer, accesses in by_buffer.items():
+        if _report_first(buffer, accesses, choice, engine):
+            return
+
+
+def _report_first(
+    buffer: SSAValue, accesses: list[Access], choice: IfOp, engine: DiagnosticEngine
+) -> bool:
+    for write in (each for each in accesses if each.is_write):
+        for other in accesses:
+            found = _clash(write, other)
+            if found is not None:
+                _report(buffer, write, other, found, choice, engine)
+                return True
+    return False
+
+
+def _clash(write: Access, other: Access) -> tuple[int, int, int] | None:
+    """Two threads and the element that the first writes and the second touches."""
+    owner: dict[int, int] = {}
+    for thread in np.flatnonzero(write.is_run):
+        for element in np.unique(write.elements[thread]):
+            owner.setdefault(int(element), int(thread))
+    for thread in np.flatnonzero(other.is_run):
+        for element in np.unique(other.elements[thread]):
+            writer = owner.get(int(element))
+            if writer is None:
+                continue
+            if writer != int(thread) and not (other.is_write and other.op is write.op):
+                return writer, int(thread), int(element)
+    return None
+
+
+def _report(
+    buffer: SSAValue,
+    write: Access,
+    other: Access,
+    found: tuple[int, int, int],
+    choice: IfOp,
+    engine: DiagnosticEngine,
+) -> None:
+    writer, thread, element = found
+    name = buffer.owner.buffer_name if isinstance(buffer.owner, AllocOp) else "a shared buffer"
+    point = ", ".join(map(str, np.unravel_index(element, shape_of(write.op.memref.type))))
+    what = "writes" if other.is_write else "reads"
+    count = int(np.sum(write.is_run))
+    is_certain = write.is_certain and other.is_certain
+    say = engine.error if is_certain else engine.warning
+    who = f"only {count} of {len(write.is_run)} run this" if is_certain else "not all run this"
+    diagnostic = say(
+        other.op,
+        f"thread {thread} {what} {name}[{point}], which thread {writer} writes: threads have to "
+        f"meet in between, but {who}",
+        CANNOT_MEET,
+    )
+    diagnostic.note(write.op, f"'{name}' is written here")
+    diagnostic.note(choice, "the others do not come in here")
+    diagnostic.note(None, f"help: {_way_out(write, other, choice)}")
+
+
+def _way_out(write: Access, other: Access, choice: IfOp) -> str:
+    position = resolve(choice.location).primary
+    where = f" of line {position.line}" if position is not None else ""
+    loop = _loop_around(other.op, choice) or _loop_around(write.op, choice)
+    if loop is not None:
+        return (
+            f"put the loop outside of the if{where}, and in it one if for the write and a second "
+            "one for the read: all threads meet between them"
+        )
+    return (
+        f"end the if{where} after the write, and begin a second one with the same condition: all "
+        "threads meet between them"
+    )
+
+
+def _loop_around(op: Operation, end: Operation) -> ForOp | None:
+    current = op.parent_op()
+    while current is not None and current is not end:
+        if isinstance(current, ForOp):
+            return current
+        current = current.parent_op()
+    return None
+
+
+# -- numbers of all threads ----------------------------------------------------------------------
+
+
+def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> Access:
+    threads = kernel.num_threads or 0
+    loops = _loops_between(op, choice)
+    numbers = _Numbers(threads, loops)
+    shape = shape_of(op.memref.type)
+    flat = np.zeros(numbers.shape, dtype=np.int64)
+    for size, index in zip(shape, op.indices, strict=True):
+        flat = flat * size + np.broadcast_to(numbers.of(index), numbers.shape)
+    return Access(op, flat.reshape(threads, -1), *numbers.where(op, choice))
+
+
+def _loops_between(op: Operation, choice: IfOp) -> list[tuple[ForOp, range]]:
+    found: list[tuple[ForOp, range]] = []
+    total = 1
+    current = op.parent_op()
+    while current is not None and current is not choice:
+        if isinstance(current, ForOp):
+            bounds = (current.lower_bound, current.upper_bound, current.step)
+            known = [constant_value(each) for each in bounds]
+            values = [each.value.data for each in known if isinstance(each, IntegerAttr)]
+            if len(values) < len(bounds):
+                raise Unknown
+            turns = range(*values)
+            total *= max(len(turns), 1)
+            if total > _MAX_TURNS:
+                raise Unknown
+            found.append((current, turns))
+        current = current.parent_op()
+    return found
+
+
+class _Numbers:
+    """Values for all threads (axis 0) and all turns of the loops around."""
+
+    def __init__(self, threads: int, loops: list[tuple[ForOp, range]]) -> None:
+        self.shape = (threads, *(len(turns) for _, turns in loops))
+        self._threads = np.arange(threads, dtype=np.int64).reshape(-1, *(1 for _ in loops))
+        self._known: dict[SSAValue, Any] = {}
+        for number, (loop, turns) in enumerate(loops):
+            line = [1] * len(self.shape)
+            line[number + 1] = len(turns)
+            values = np.asarray(turns, dtype=np.int64).reshape(line)
+            self._known[loop.body.block.args[0]] = values
+
+    def of(self, value: SSAValue) -> Any:
+        """Raises `Unknown` for what only the run knows."""
+        if value in self._known:
+            return self._known[value]
+        found = self._known[value] = self._computed(value)
+        return found
+
+    def _computed(self, value: SSAValue) -> Any:
+        constant = constant_value(value)
+        if isinstance(constant, IntegerAttr):
+            return constant.value.data
+        owner = value.owner
+        if isinstance(owner, ThreadIdOp):
+            return self._threads
+        if not isinstance(owner, Operation):
+            raise Unknown
+        if owner.name in _SAME:
+            return self.of(owner.operands[0])
+        if isinstance(owner, CmpiOp):
+            first, second = (self.of(each) for each in owner.operands)
+            return _COMPARISONS[owner.predicate.value.data](first, second)
+        if owner.name not in _ARITHMETIC:
+            raise Unknown
+        return _ARITHMETIC[owner.name](*(self.of(each) for each in owner.operands))
+
+    def where(self, op: Operation, choice: IfOp) -> tuple[NDArray[np.bool_], bool]:
+        """Which threads come to `op`, or may, and whether that is certain."""
+        result = np.ones(self.shape[0], dtype=np.bool_)
+        is_certain = True
+        inner, current = op, op.parent_op()
+        while current is not None:
+            if isinstance(current, IfOp):
+                try:
+                    holds = np.broadcast_to(self.of(current.condition), self.shape)
+                except Unknown:
+                    holds = np.ones(self.shape, dtype=np.bool_)
+                    is_certain = False
+                else:
+                    if inner.parent_region() is current.else_region:
+                        holds = ~holds
+                result &= holds.reshape(self.shape[0], -1).any(axis=1)
+            if current is choice:
+                break
+            inner, current = current, current.parent_op()
+        return result, is_certain

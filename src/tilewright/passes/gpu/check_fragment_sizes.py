@@ -1,0 +1,79 @@
+"""`check-fragment-sizes`: a fragment that cannot be in registers, however they are used.
+
+A thread has at most 255 registers of 32 bits, and a block 65536. What a fragment takes of each
+thread is known once layouts are; a fragment that takes more goes to memory, with every use. The
+kernel stays right, so this is a warning, with a change after which it fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.layout_inference.scopes import threads_of
+from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.dialects.tile import AllocOp, KernelOp
+from tilewright.dialects.tile.attributes import FragmentAttr
+from tilewright.dialects.tile.maps import FragmentMap
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+
+TOO_MANY = "TW5011"
+REGISTERS, REGISTER_FILE = 255, 65536
+"""Of a thread, and of a multiprocessor, which runs a whole block; on all GPUs known here."""
+_WORD = 32
+_MAX_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class CheckFragmentSizes(Pass):
+    """Warn of fragments that take more registers than a thread has."""
+
+    name = "check-fragment-sizes"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            for op in kernel.walk():
+                if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
+                    _check(op, op.layout.data, kernel, engine)
+
+
+def _check(op: AllocOp, map: FragmentMap, kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    user = next((use.operation for use in op.result.uses), None)
+    if user is None:
+        return
+    threads = threads_of(user).count
+    size = prod(shape_of(op.result.type)) * map.replicate
+    words = -(-size * bit_width(element_type_of(op.result.type)) // _WORD)
+    block = kernel.num_threads or threads
+    each = -(-words // threads)
+    if each <= _registers(block):
+        return
+    diagnostic = engine.warning(
+        op,
+        f"'{op.buffer_name}' takes {each} registers of each of {threads} threads, and a thread has "
+        f"{_registers(block)}: it lies in memory, and every use of it goes there",
+        TOO_MANY,
+    )
+    diagnostic.note(None, f"help: {_way_out(words, threads, block - threads)}")
+
+
+def _registers(block: int) -> int:
+    """What each thread of a block can have."""
+    return min(REGISTERS, REGISTER_FILE // block)
+
+
+def _way_out(words: int, threads: int, others: int) -> str:
+    """More threads if they have enough together, else a smaller tile."""
+    for part in (1, 2, 4, 8):
+        count = threads
+        while count + others <= _MAX_THREADS:
+            # A quarter is for everything else.
+            if words // part <= _registers(count + others) * 3 // 4 * count:
+                more = f"threads={count}"
+                return more if part == 1 else f"a tile of 1/{part} of its size with {more}"
+            count *= 2
+    return "a smaller tile"

@@ -1,0 +1,80 @@
+"""`check-launch`: whether the grid and the clusters of a kernel are what its target can launch.
+
+What every target asks for (at most 1024 threads, a grid that clusters divide) is checked where
+kernels are built; here is what depends on the GPU, and what is surely not meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.dialects.tile import KernelOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+
+NO_CLUSTERS, LARGE_CLUSTER, EMPTY_GRID = "TW6002", "TW6003", "TW6004"
+FIRST_WITH_CLUSTERS = 90
+MAX_CLUSTER = 8
+"""Blocks of a cluster that every GPU with clusters takes."""
+_AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class CheckLaunch(Pass):
+    """Report grids and clusters that cannot be launched."""
+
+    name = "check-launch"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            _check_grid(kernel, engine)
+            _check_cluster(kernel, engine)
+
+
+def _check_grid(kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    for axis, extent in zip(_AXES, kernel.grid, strict=False):
+        if extent == 0:
+            diagnostic = engine.warning(
+                kernel,
+                f"the grid has 0 blocks along {axis}: nothing runs, and the kernel's outputs are "
+                "not written",
+                EMPTY_GRID,
+            )
+            diagnostic.note(None, "help: T.ceildiv(size, block) rounds up, size // block down")
+
+
+def _check_cluster(kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    extents = kernel.cluster_extents
+    if extents is None or prod(extents) == 1:
+        return
+    arch = arch_of(kernel)
+    shape = " x ".join(map(str, extents))
+    if arch < FIRST_WITH_CLUSTERS:
+        diagnostic = engine.error(
+            kernel,
+            f"clusters of {shape} blocks: sm_{arch} has none, they come with "
+            f"sm_{FIRST_WITH_CLUSTERS}",
+            NO_CLUSTERS,
+        )
+        diagnostic.note(None, "help: T.Kernel instead of T.ClusterKernel")
+    elif prod(extents) > MAX_CLUSTER:
+        diagnostic = engine.error(
+            kernel,
+            f"a cluster of {shape} = {prod(extents)} blocks: GPUs take at most {MAX_CLUSTER}",
+            LARGE_CLUSTER,
+        )
+        diagnostic.note(None, f"help: cluster_dims={_smaller(extents)}")
+
+
+def _smaller(extents: tuple[int, ...]) -> tuple[int, ...]:
+    """Half of the largest extent, as often as it takes."""
+    found = list(extents)
+    while prod(found) > MAX_CLUSTER:
+        largest = found.index(max(found))
+        found[largest] = max(1, found[largest] // 2)
+    return tuple(found)

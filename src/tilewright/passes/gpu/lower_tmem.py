@@ -1,0 +1,47 @@
+"""`lower-tmem`: tensor memory is a part of Blackwell's tensor cores, and of no other chip.
+
+The front end refuses it at once (`T.alloc_tmem`). IR text can still ask for it; without this pass a
+buffer would reach the printer that no line of CUDA can declare (`specs/passes.md` G2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.tile import AllocOp, Space
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.arch import arch_of
+
+NO_TENSOR_MEMORY = "TW4003"
+_BLACKWELL = 100
+
+
+@dataclass(frozen=True)
+class LowerTmem(Pass):
+    """Refuse buffers in tensor memory."""
+
+    name = "lower-tmem"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in module.walk():
+            if isinstance(op, AllocOp) and op.space is Space.TMEM:
+                engine.error(op, _problem(op), NO_TENSOR_MEMORY).note(None, _way_out(op))
+
+
+def _problem(op: AllocOp) -> str:
+    arch = arch_of(op)
+    if arch < _BLACKWELL:
+        return f"tensor memory needs sm_100, but the current target is sm_{arch}"
+    return f"'{op.buffer_name}' is in tensor memory, for which no code is generated"
+
+
+def _way_out(op: AllocOp) -> str:
+    shape = ", ".join(map(str, shape_of(op.result.type)))
+    return (
+        f"help: keep the accumulator in registers: T.alloc_fragment(({shape}), "
+        f"'{element_type_of(op.result.type)}')"
+    )

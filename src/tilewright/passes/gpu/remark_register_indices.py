@@ -1,0 +1,91 @@
+"""`remark-register-indices`: an array of registers that the run indexes is no array of registers.
+
+    L = T.alloc_local((8,), "float32")
+    C[tx] = L[I[tx]]            # TW5010: registers have no addresses
+
+The hardware names registers in the instruction. An index that is a constant once loops are unrolled
+costs nothing; one that only the run knows puts the array into memory, or behind a chain of
+comparisons. The kernel is right either way, so this is a remark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp
+from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.passes import Pass
+
+INDEXED_AT_RUN_TIME = "TW5010"
+
+
+@dataclass(frozen=True)
+class RemarkRegisterIndices(Pass):
+    """Say which arrays of registers are indexed by numbers that only the run knows."""
+
+    name = "remark-register-indices"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.body.ops:
+            if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
+                _look_at(function, engine)
+
+
+def _look_at(function: FuncOp, engine: DiagnosticEngine) -> None:
+    seen: set[SSAValue] = set()
+    for op in function.walk():
+        if not isinstance(op, (LoadOp, StoreOp)) or space_of(op.memref.type) is not Space.LOCAL:
+            continue
+        buffer = base_of(op.memref)
+        if buffer in seen or num_elements(op.memref.type) == 1:
+            continue
+        if all(_is_fixed(index) for index in op.indices):
+            continue
+        seen.add(buffer)
+        _remark(op, buffer, engine)
+
+
+def _remark(op: LoadOp | StoreOp, buffer: SSAValue, engine: DiagnosticEngine) -> None:
+    owner = buffer.owner
+    name = owner.buffer_name if isinstance(owner, AllocOp) else "an array"
+    count = num_elements(op.memref.type)
+    size = count * bit_width(element_type_of(op.memref.type)) // 8
+    diagnostic = engine.remark(
+        op,
+        f"'{name}' is indexed by a number that only the run knows: registers have no addresses, so "
+        f"its {count} elements ({size} bytes of each thread) go to memory or through comparisons",
+        INDEXED_AT_RUN_TIME,
+    )
+    diagnostic.note(
+        None,
+        "help: an index that is constant after unrolling (for j in T.unroll(...)), or a buffer in "
+        "shared memory (T.alloc_shared)",
+    )
+
+
+def _is_fixed(value: SSAValue) -> bool:
+    """Whether a number is constant once all loops with constant bounds are unrolled."""
+    if constant_value(value) is not None:
+        return True
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        return isinstance(loop, ForOp) and value.index == 0 and _is_counted(loop)
+    owner = value.owner
+    if not isinstance(owner, Operation) or not owner.name.startswith("arith."):
+        return False
+    return all(_is_fixed(each) for each in owner.operands)
+
+
+def _is_counted(loop: ForOp) -> bool:
+    bounds = (loop.lower_bound, loop.upper_bound, loop.step)
+    return all(isinstance(constant_value(each), IntegerAttr) for each in bounds)

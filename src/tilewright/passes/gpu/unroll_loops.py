@@ -1,0 +1,128 @@
+"""`unroll-loops`: loops over registers are written out, and no loop is written out without end.
+
+    for i in T.serial(8): L[i] = 0      ->    #pragma unroll, so that L stays in registers
+    for i in T.unroll(100_000): ...     ->    #pragma unroll 4096, and a remark
+
+Registers have no addresses: an array of them needs indices that are constant once loops are
+unrolled, so a loop with known bounds that counts such an index is marked for it, if the author said
+nothing else. A mark asks the CUDA compiler to write out every turn; for a loop of very many ops
+that would take minutes, so there the mark becomes a factor, unless registers are at stake
+(`specs/passes.md` C6). Loops that the author wants unrolled explicitly were expanded before tiles
+were scheduled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp
+from tilewright.dialects.tile import Space, names, space_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.passes import Pass
+
+LIMITED = "TW3020"
+_MOST_OPS = 1 << 13
+"""Ops that one loop, and what is in it, may become."""
+
+
+@dataclass(frozen=True)
+class UnrollLoops(Pass):
+    """Mark loops over registers for unrolling, and bound what is unrolled."""
+
+    name = "unroll-loops"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in module.walk():
+            if not isinstance(op, ForOp):
+                continue
+            turns = turns_of(op)
+            if turns is None or names.UNROLL_FACTOR in op.attributes:
+                continue
+            if names.UNROLL in op.attributes:
+                _bound(op, turns, engine)
+            elif turns * _size(op) <= _MOST_OPS and _counts_registers(op):
+                op.attributes[names.UNROLL] = UnitAttr()
+
+
+def turns_of(loop: ForOp) -> int | None:
+    """How often a loop runs, if that is known."""
+    bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
+    numbers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
+    if len(numbers) < len(bounds) or numbers[2] <= 0:
+        return None
+    return len(range(*numbers))
+
+
+def _size(loop: ForOp) -> int:
+    """The ops of one turn, inner loops unrolled where they are marked."""
+    total = 0
+    for op in loop.body.block.ops:
+        total += _written_out(op)
+    return max(total, 1)
+
+
+def _written_out(op: Operation) -> int:
+    bodies = [region.block.ops for region in op.regions if region.blocks]
+    inner = 1 + sum(_written_out(each) for body in bodies for each in body)
+    if not isinstance(op, ForOp) or names.UNROLL not in op.attributes:
+        return inner
+    return inner * max(turns_of(op) or 1, 1)
+
+
+def _bound(loop: ForOp, turns: int, engine: DiagnosticEngine) -> None:
+    size = _size(loop)
+    if turns * size <= _MOST_OPS or _touches_registers(loop):
+        return
+    factor = 1
+    while factor * 2 * size <= _MOST_OPS and factor * 2 < turns:
+        factor *= 2
+    del loop.attributes[names.UNROLL]
+    loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(factor, i64)
+    engine.remark(
+        loop,
+        f"a loop of {turns} turns is unrolled {factor} at a time: all of them would be "
+        f"{turns * size} operations",
+        LIMITED,
+    )
+
+
+def _counts_registers(loop: ForOp) -> bool:
+    """Whether the variable of a loop is part of an index of an array of registers."""
+    variables = _derived(loop.body.block.args[0])
+    for op in loop.body.walk():
+        if not isinstance(op, LoadOp | StoreOp) or space_of(op.memref.type) is not Space.LOCAL:
+            continue
+        if any(index in variables for index in op.indices):
+            return True
+    return False
+
+
+def _touches_registers(loop: ForOp) -> bool:
+    return any(
+        space_of(operand.type) is Space.LOCAL for op in loop.body.walk() for operand in op.operands
+    )
+
+
+def _derived(value: SSAValue) -> set[SSAValue]:
+    """`value`, and the numbers that are computed from it."""
+    found: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current in found:
+            continue
+        found.add(current)
+        stack += _results(current)
+    return found
+
+
+def _results(value: SSAValue) -> Iterator[SSAValue]:
+    for use in value.uses:
+        if use.operation.name.startswith("arith."):
+            yield from use.operation.results

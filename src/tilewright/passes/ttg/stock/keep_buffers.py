@@ -1,0 +1,131 @@
+"""Buffers that an engine still uses stay allocated until it is waited for.
+
+Triton gives the bytes of a buffer to others behind its last use. A product or a copy that has been
+issued uses its buffers on, until somebody waits for it, and that wait does not mention them::
+
+    %acc = warp_group_dot %a, %b                 last use of %a and %b
+    %sum = tt.reduce %other                      its scratch memory may lie in the bytes of %a
+    %out = warp_group_dot_wait %acc {pendings = 0}
+
+Where tensors are computed with between the two, the buffer is kept to the end of the function by a
+``ttg.local_dealloc`` there. Everywhere else its bytes stay free to be used again: an epilogue
+behind the last wait goes on to take those of the ring.
+
+Buffers from outside that a loop uses live as long as the loop, those that several tasks use as long
+as all tasks; what follows in the same body or task need not be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation
+
+from tilewright.dialects.tt import FuncOp, ReturnOp
+from tilewright.dialects.ttg import LocalAllocOp
+from tilewright.dialects.ttg.context import PARTITIONS_OP
+from tilewright.dialects.ttg.memory import LocalDeallocOp
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttg.warps import WarpSpecializeOp
+from tilewright.dialects.type_utils import is_tensor
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
+from tilewright.passes.ttg.memdesc_types import root_buffer
+
+_LOOPS = ("scf.for", "scf.while")
+_PRODUCTS = ("ttng.warp_group_dot", "ttng.warp_group_dot_wait")
+# What engines do to shared memory, by op, and the op that waits for all of it.
+_WAITS = {
+    "ttng.warp_group_dot": "ttng.warp_group_dot_wait",
+    "ttng.async_tma_copy_local_to_global": "ttng.async_tma_store_wait",
+    "ttng.async_tma_reduce": "ttng.async_tma_store_wait",
+    "ttng.async_tma_scatter": "ttng.async_tma_store_wait",
+    "ttng.async_tma_copy_global_to_local": "ttng.wait_barrier",
+    "ttg.async_copy_global_to_local": "ttg.async_wait",
+}
+_COUNTS = ("pendings", "num")
+
+
+def keep_buffers(module: ModuleOp) -> None:
+    """Lengthen the lives of buffers in `module`, in place."""
+    rewriter = Rewriter()
+    kept: dict[LocalAllocOp, None] = {}
+    for op in walk(module):
+        if op.name in _WAITS:
+            kept |= {each: None for each in _buffers(op) if _is_open_when_tensors_follow(op, each)}
+    for alloc in kept:
+        if not any(isinstance(use.operation, LocalDeallocOp) for use in alloc.result.uses):
+            for end in _ends(alloc):
+                rewriter.insert_before(end, LocalDeallocOp(alloc.result))
+
+
+def _buffers(op: Operation) -> Iterator[LocalAllocOp]:
+    for operand in op.operands:
+        if isinstance(operand.type, MemDescType):
+            owner = root_buffer(operand).owner
+            if isinstance(owner, LocalAllocOp):
+                yield owner
+
+
+def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
+    """Whether tensors are computed with behind the life of `buffer`, before `op` is waited for."""
+    wait = _WAITS[op.name]
+    keeper = next((each for each in reversed(_around(op)) if _keeps(each, buffer)), None)
+    at, follow = op, False
+    while True:
+        after = at.next_op
+        while after is not None:
+            if after.name == wait and _waits_for_all(after):
+                return follow
+            follow = follow or (keeper is None and _computes(after))
+            after = after.next_op
+        parent = at.parent_op()
+        if parent is None or isinstance(parent, FuncOp):
+            return follow
+        at, keeper = parent, None if parent is keeper else keeper
+
+
+def _around(op: Operation) -> list[Operation]:
+    """The ops that `op` is inside of, innermost first."""
+    found: list[Operation] = []
+    parent = op.parent_op()
+    while parent is not None:
+        found.append(parent)
+        parent = parent.parent_op()
+    return found
+
+
+def _keeps(op: Operation, buffer: LocalAllocOp) -> bool:
+    """Whether a buffer that is used inside of `op` lives to its end."""
+    if op.name in _LOOPS:
+        return not op.is_ancestor(buffer)
+    if not isinstance(op, WarpSpecializeOp):
+        return False
+    captured = (
+        value for inner in walk(op) if inner.name == PARTITIONS_OP for value in inner.operands
+    )
+    return any(root_buffer(value) is buffer.result for value in (*op.operands, *captured))
+
+
+def _waits_for_all(op: Operation) -> bool:
+    counts = [op.properties.get(name, op.attributes.get(name)) for name in _COUNTS]
+    return all(count.value.data == 0 for count in counts if isinstance(count, IntegerAttr))
+
+
+def _computes(op: Operation) -> bool:
+    if op.name in _PRODUCTS:
+        return False
+    values = (*op.operands, *op.results)
+    return bool(op.regions) or any(is_tensor(value.type) for value in values)
+
+
+def _ends(alloc: LocalAllocOp) -> list[Operation]:
+    """The ops before which the life of a buffer ends."""
+    block = alloc.parent
+    assert isinstance(block, Block)
+    function = block.parent_op()
+    if isinstance(function, FuncOp):
+        return [op for op in walk(function) if isinstance(op, ReturnOp)]
+    assert block.last_op is not None
+    return [block.last_op]

@@ -1,0 +1,31 @@
+"""``TILEWRIGHT_CHECK_ALIAS_SYNC=1``: what is traced is checked for accesses that nothing orders.
+
+The pass is `tlx-check-alias-sync`. What it says goes to standard error as warnings and remarks; no
+kernel is kept from being compiled or run by it. It sees what is traced: machine code that is found
+on disk needs no tracing, and is not checked again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from xdsl.dialects.builtin import ModuleOp
+
+VARIABLE = "TILEWRIGHT_CHECK_ALIAS_SYNC"
+
+
+def is_wanted() -> bool:
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+def tell_alias_sync(module: ModuleOp) -> None:
+    """Check a module, which stays as it is, and write down what is found."""
+    # Who does not ask for it need not load the model of engines and barriers.
+    from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
+    from tilewright.passes.tlx.check_alias_sync import CheckAliasSync
+
+    engine = DiagnosticEngine()
+    CheckAliasSync().run(module, engine)
+    if engine.diagnostics:
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources) + "\n")

@@ -1,0 +1,59 @@
+"""Run a program whose `T` kernels are traced for a GPU that need not be there, and not run.
+
+The kernels get the target that is asked for, whatever the machine has and the program says; their
+own settings (``pass_configs``, ``compile_flags``) stay. How long each took to trace is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.language.T.prim_func import TracedFunction, trace_into_module
+from tilewright.runtime.tile import jit
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.targets import checked_target
+from tilewright.runtime.tile.trace_only import tracing_only
+
+Tell = Callable[[CompiledTileKernel, float], None]
+
+# By name: the package has a function that is called like the first one.
+_TRACERS = [import_module(f"tilewright.language.T.{name}") for name in ("prim_func", "eager")]
+
+
+@contextmanager
+def compiling_for(target: str, tell: Tell) -> Generator[None]:
+    """Inside the ``with``, a call of a `T` kernel tells of it and of the seconds it took to trace.
+
+    A function that was traced before the ``with`` took none.
+    """
+    wanted = checked_target(target)
+    seconds: dict[ModuleOp, float] = {}
+
+    def timed(*args: Any, **kwargs: Any) -> TracedFunction:
+        start = perf_counter()
+        traced = trace_into_module(*args, **kwargs)
+        seconds[traced.module] = perf_counter() - start
+        return traced
+
+    def told(kernel: CompiledTileKernel) -> None:
+        tell(kernel, seconds.get(kernel.prim_func.module, 0.0))
+
+    def same_target(_: object) -> str:
+        return wanted
+
+    for each in _TRACERS:
+        vars(each)["trace_into_module"] = timed
+    jit.checked_target = same_target
+    try:
+        with tracing_only(told):
+            yield
+    finally:
+        for each in _TRACERS:
+            vars(each)["trace_into_module"] = trace_into_module
+        jit.checked_target = checked_target

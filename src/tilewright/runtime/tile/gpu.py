@@ -1,0 +1,159 @@
+"""A `T` kernel on a GPU: compiled when it is first wanted, called with arrays that lie there.
+
+The first call for some shapes checks the arguments and works out the launches; calls for the same
+shapes go straight to the driver. Compiling needs no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.runtime.arrays import is_array
+from tilewright.runtime.cuda.arrays import DeviceArray, device_array
+from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.tile.device import DeviceProgram, Plan
+from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
+from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
+
+if TYPE_CHECKING:
+    from tilewright.language.T.dtypes import dtype as Dtype
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.targets.cuda.artefact import Program
+    from tilewright.targets.cuda.settings import Settings
+
+_KEPT_CALLS = 256
+_NARROW = (1 << 31) - 1
+"""Elements of a tensor that numbers of 32 bits can address."""
+_WIDE = 64
+_NUMBERS = (int, float, np.generic, type(None))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is known of a call from the shapes of its arguments."""
+
+    outputs: tuple[tuple[int, tuple[int, ...], Dtype], ...]
+    """Position, shape and dtype of the tensors that the call makes."""
+    plan: Plan
+
+
+class GpuKernel:
+    """The GPU's side of a kernel."""
+
+    def __init__(self, kernel: CompiledTileKernel, settings: Callable[[], Settings]) -> None:
+        self._kernel = kernel
+        self._settings = settings
+        self._calls: dict[Any, _Call] = {}
+
+    @cached_property
+    def settings(self) -> Settings:
+        return self._settings()
+
+    @cached_property
+    def program(self) -> Program:
+        """Machine code; from the disk cache where it is there."""
+        from tilewright.targets.cuda.compile import compiled
+
+        return compiled(self._kernel.prim_func.module, self.settings, DiagnosticEngine())
+
+    @cached_property
+    def device(self) -> DeviceProgram:
+        return DeviceProgram(self.program)
+
+    def given(self, arguments: Sequence[Any]) -> list[Any] | None:
+        """The arguments with their arrays as memory of a GPU; None if the call is not for one."""
+        found: list[Any] = []
+        on_gpu = in_memory = False
+        for each in arguments:
+            array = None if isinstance(each, _NUMBERS) else device_array(each)
+            on_gpu = on_gpu or array is not None
+            in_memory = in_memory or (array is None and _is_host_array(each))
+            found.append(each if array is None else array)
+        if on_gpu:
+            return found  # an array in host memory among them is refused when it is checked
+        is_free = not in_memory and is_available() and torch_if_loaded() is not None
+        return found if is_free else None
+
+    def __call__(
+        self, arguments: Sequence[Any], given: list[Any]
+    ) -> tuple[list[Any], Sequence[Any]]:
+        """Run; the tensors that the call made, and what was passed."""
+        key = tuple(_identity(each) for each in given)
+        call = self._calls.get(key)
+        if call is not None:
+            outputs, values = self._with_outputs(call, arguments, given)
+        else:
+            call, outputs, values = self._new_call(arguments, given)
+            if len(self._calls) >= _KEPT_CALLS:
+                self._calls.clear()
+            self._calls[key] = call
+        self.device.run(call.plan, values)
+        return outputs, arguments
+
+    def _new_call(
+        self, arguments: Sequence[Any], given: list[Any]
+    ) -> tuple[_Call, list[Any], list[Any]]:
+        kernel = self._kernel
+        checked = check_arguments(
+            kernel.name, kernel.params, arguments, kernel.inputs, kernel.untouched, on_gpu=True
+        )
+        made = tuple(
+            (number, kernel.output_shape(kernel.params[number], checked.sizes), param.dtype)
+            for number, param in enumerate(kernel.params)
+            if number in kernel.out_idx
+        )
+        shapes = [each.shape for each in given if isinstance(each, DeviceArray)]
+        if any(prod(shape) > _NARROW for shape in (*shapes, *(each[1] for each in made))):
+            self._widen()
+        outputs, values = self._with_outputs(_Call(made, Plan(())), arguments, given)
+        return _Call(made, self.device.planned(values)), outputs, values
+
+    def _widen(self) -> None:
+        """Compile again for tensors that 32 bits cannot address, unless that was done."""
+        if self.program.index_bits >= _WIDE:
+            return
+        self.settings = replace(self.settings, index_bits=_WIDE)
+        self._calls.clear()
+        for name in ("program", "device"):
+            self.__dict__.pop(name, None)
+
+    def _with_outputs(
+        self, call: _Call, arguments: Sequence[Any], given: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The outputs, and one value for each parameter."""
+        if not call.outputs:
+            return [], given
+        like = example_of(arguments)
+        outputs: list[Any] = []
+        values = list(given)
+        for position, shape, dtype in call.outputs:
+            tensor = new_tensor(shape, dtype, like) if like is not None else _torch(shape, dtype)
+            outputs.append(tensor)
+            values.insert(position, device_array(tensor))
+        return outputs, values
+
+
+def _torch(shape: Sequence[int], dtype: Dtype) -> Any:
+    """A tensor for a kernel without arguments to make it like."""
+    torch = torch_if_loaded()
+    assert torch is not None, "calls without tensors come here only if torch is loaded"
+    return torch.empty(tuple(shape), dtype=dtype.as_torch(), device="cuda")
+
+
+def _is_host_array(value: Any) -> bool:
+    return not isinstance(value, _NUMBERS) and is_array(value)
+
+
+def _identity(value: Any) -> Any:
+    """What of an argument a call depends on."""
+    if isinstance(value, DeviceArray):
+        offset = value.address % ACCESS_BYTES
+        return value.shape, value.strides, value.element, value.device, offset
+    return type(value), value

@@ -1,0 +1,39 @@
+"""Run a program whose `T` kernels are traced and checked against their arguments, and not run.
+
+A script decides about its kernels as it goes: which sizes they get, which options. So tools that
+look at kernels run the script; each call stops where it would launch. Results are arrays that hold
+nothing in particular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+Tell = Callable[[CompiledTileKernel], None]
+
+
+@contextmanager
+def tracing_only(tell: Tell) -> Generator[None]:
+    """Inside the ``with``, a call of a `T` kernel tells of it instead of launching it."""
+    # The two places where a call leaves for a device; a tool may stand in for both.
+    launch = CompiledTileKernel.launch
+    given = GpuKernel.given
+
+    def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
+        tell(self)
+
+    def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
+        return None
+
+    CompiledTileKernel.launch = told
+    GpuKernel.given = never
+    try:
+        yield
+    finally:
+        CompiledTileKernel.launch = launch
+        GpuKernel.given = given

@@ -1,0 +1,150 @@
+"""The host's side of a kernel, read out of the IR into plain steps (`steps`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StridedLayoutAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import LaunchOp, TensorMapOp
+from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.interfaces import constant_value
+from tilewright.targets.cuda.errors import cannot_emit
+from tilewright.targets.cuda.steps import Operand, Step
+
+SAME = frozenset(
+    (
+        "arith.index_cast",
+        "arith.index_castui",
+        "arith.extsi",
+        "arith.extui",
+        "arith.trunci",
+        "memref.collapse_shape",
+        "memref.cast",
+    )
+)
+_NOTHING = frozenset(("func.return", "tile.assume", "arith.constant"))
+_TWO: Mapping[str, str] = {
+    "arith.addi": "+",
+    "arith.subi": "-",
+    "arith.muli": "*",
+    "arith.divui": "/",
+    "arith.divsi": "/",
+    "arith.floordivsi": "floordiv",
+    "arith.ceildivsi": "ceildiv",
+    "arith.ceildivui": "ceildiv",
+    "arith.remui": "%",
+    "arith.remsi": "%",
+    "arith.minsi": "min",
+    "arith.maxsi": "max",
+    "arith.minui": "min",
+    "arith.maxui": "max",
+    "arith.andi": "&",
+    "arith.ori": "|",
+    "arith.xori": "^",
+    "arith.shli": "<<",
+    "arith.shrsi": ">>",
+    "arith.shrui": ">>",
+}
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+def host_steps(function: FuncOp) -> tuple[Step, ...]:
+    """The steps of a function that launches kernels."""
+    reader = _Reader(function)
+    for op in function.body.block.ops:
+        reader.read(op)
+    return tuple(reader.steps)
+
+
+class _Reader:
+    """Reads one function."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self.names: dict[SSAValue, Operand] = {
+            argument: f"%{number}" for number, argument in enumerate(function.body.block.args)
+        }
+        self.steps: list[Step] = []
+
+    def read(self, op: Operation) -> None:
+        if op.name in _NOTHING:
+            return
+        if op.name in SAME:
+            self.names[op.results[0]] = self._operand(op.operands[0])
+        elif isinstance(op, LaunchOp):
+            grid = [self._operand(each) for each in op.grid]
+            arguments = [self._operand(each) for each in op.arguments]
+            self.steps.append(Step("launch", "", (*grid, *arguments), (op.kernel.string_value(),)))
+        elif isinstance(op, TensorMapOp):
+            element = element_type_of(op.tensor.type)
+            facts = (
+                str(element),
+                bit_width(element) // 8,
+                tuple(op.extents),
+                op.swizzle.value.data,
+                op.fill.data,
+            )
+            self._add("map", op.results[0], (self._operand(op.tensor),), facts)
+        elif isinstance(op, ViewOp):
+            self._view(op)
+        elif isinstance(op, AllocOp):
+            shape = shape_of(op.result.type)
+            if any(size < 0 for size in shape):
+                raise cannot_emit(op, "memory between kernels needs extents that are known")
+            size = bit_width(element_type_of(op.result.type)) // 8 or 1
+            self._add("alloc", op.result, (), (tuple(shape), size))
+        elif op.name == "memref.dim":
+            axis = self._operand(op.operands[1])
+            self._add("dim", op.results[0], (self._operand(op.operands[0]), axis))
+        elif op.name in _TWO:
+            self._add(_TWO[op.name], op.results[0], self._operands(op))
+        elif op.name == "arith.cmpi":
+            predicate = op.properties["predicate"]
+            assert isinstance(predicate, IntegerAttr)
+            self._add(_COMPARISONS[predicate.value.data], op.results[0], self._operands(op))
+        elif op.name == "arith.select":
+            self._add("select", op.results[0], self._operands(op))
+        elif op.name == "tile.assert":
+            message = op.properties.get("message")
+            said = message.data if isinstance(message, StringAttr) else "assertion failed"
+            self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (said,)))
+        else:
+            raise cannot_emit(op, f"the host's side of a kernel cannot do '{op.name}'")
+
+    def _view(self, op: ViewOp) -> None:
+        """The same memory with other extents; those that are not known are operands."""
+        type = op.result.type
+        assert isinstance(type, MemRefType)
+        layout = type.layout
+        strides = layout.get_strides() if isinstance(layout, StridedLayoutAttr) else None
+        facts = (tuple(shape_of(type)), None if strides is None else tuple(strides))
+        sizes = [self._operand(each) for each in op.sizes]
+        steps = [self._operand(each) for each in op.strides]
+        self._add("view", op.result, (self._operand(op.source), *sizes, *steps), facts)
+
+    def _add(
+        self,
+        kind: str,
+        result: SSAValue,
+        operands: tuple[Operand, ...],
+        facts: tuple[Any, ...] = (),
+    ) -> None:
+        name = f"%{len(self.names) + len(self.steps)}_{kind if kind.isalpha() else 'v'}"
+        self.steps.append(Step(kind, name, operands, facts))
+        self.names[result] = name
+
+    def _operands(self, op: Operation) -> tuple[Operand, ...]:
+        return tuple(self._operand(each) for each in op.operands)
+
+    def _operand(self, value: SSAValue) -> Operand:
+        found = self.names.get(value)
+        if found is not None:
+            return found
+        constant = constant_value(value)
+        assert constant is not None, "a value of the host is used before it is made"
+        return constant.value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]

@@ -1,0 +1,106 @@
+"""What callers of the thread level's NumPy target give and get.
+
+    program = compile_simt(module)                   # device functions and their host function
+    program.launch([Buffer("A", a), Buffer("C", c), np.int32(n)], SimtOptions(schedules=3))
+
+All threads of a block run in step, and roles as tasks of their own; each schedule is one order of
+events among them and the asynchronous engines. What is wrong with a kernel mostly shows in any
+order, since accesses are checked against what barriers order and not against what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tilewright.ir.diagnostics import Diagnostic, SourceManager
+from tilewright.targets.numpy.api import Grid, NumpyFault
+
+FaultKind: TypeAlias = Literal[
+    "out of bounds",
+    "uninitialised",
+    "race",
+    "deadlock",
+    "barrier",
+    "assertion",
+    "shape",
+    "endless",
+    "fence",
+    "in flight",
+    "misaligned",
+    "divergent",
+]
+
+CODES: dict[FaultKind, str] = {
+    "out of bounds": "TW6101",
+    "uninitialised": "TW6107",
+    "race": "TW6108",
+    "deadlock": "TW6121",
+    "barrier": "TW6122",
+    "assertion": "TW6124",
+    "shape": "TW6125",
+    "endless": "TW6126",
+    "fence": "TW6133",
+    "in flight": "TW6145",
+    "misaligned": "TW6146",
+    "divergent": "TW6147",
+}
+
+
+@dataclass(frozen=True)
+class SimtOptions:
+    """How to run."""
+
+    checked: bool = True
+    """Report races, missing fences, reads of memory nobody wrote and of products under way.
+
+    Bounds, alignment and deadlocks are always reported.
+    """
+    guarded: bool = True
+    """False before `guard-memory-accesses`: what is outside of a tensor reads as zero, and is not
+    written."""
+    schedules: int = 1
+    """How many orders of events to try."""
+    seed: int = 0
+    """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
+    blocks: int | None = None
+    """How many blocks of a grid to run, spread from the first to the last; None for all."""
+    unit: int | None = None
+    """Threads that run in step: all of a role if None, else so many, each a task of its own.
+
+    Checks do not need it; it shows what races do to results.
+    """
+    output: Callable[[str], None] | None = None
+    """Takes the lines of `T.print`; None drops them."""
+    sources: SourceManager | None = None
+    """Text behind the locations, for messages; None reads the files."""
+    max_steps: int = 20_000_000
+    """Ops of one block after which it is taken to run for ever."""
+
+
+@dataclass
+class SimtReport:
+    """What happened in a launch."""
+
+    blocks: int = 0
+    """Of all kernels, once for each schedule."""
+    schedules: int = 0
+    seconds: float = 0.0
+
+
+class SimtFault(NumpyFault):
+    """The kernel did something it should not."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        diagnostic: Diagnostic,
+        program: Grid | None,
+        sources: SourceManager | None,
+        seed: int,
+    ) -> None:
+        self.kind: FaultKind = kind
+        self.seed = seed
+        """Of the schedule it happened in."""
+        super().__init__(diagnostic, program, sources)

@@ -1,0 +1,336 @@
+"""Memory as ops see it: global tensors, the shared arena, registers.
+
+All are runs of elements addressed by one number. `read` and `write` take one index per thread (or
+one for all) and move `lanes` neighbouring elements of each; indices must lie in the buffer, and
+wide accesses must be aligned, as the hardware demands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilewright.targets.numpy.simt.shadow import Shadow
+from tilewright.targets.numpy.simt.state import BlockRun, Frame
+from tilewright.targets.numpy.support.select import where
+
+_MOST_WATCHED = 1 << 16
+"""Elements of a tensor that is read and written, beyond which threads are not told apart."""
+_BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def bits_of(values: Any) -> Any:
+    """The same elements as integers, to compare them by their bits."""
+    return values.view(_BITS[values.dtype.itemsize])
+
+
+def runs_from(index: Any, lanes: int) -> Any:
+    """The `lanes` elements from each index on."""
+    steps: Any = np.arange(lanes)
+    return index[:, None] + steps
+
+
+def checked(frame: Frame, name: str, size: int, index: Any, lanes: int) -> None:
+    """All elements that active threads touch lie in the buffer."""
+    if index.ndim == 0:
+        low = high = int(index)
+    else:
+        mine = index if frame.mask is None else index[frame.mask]
+        if not mine.size:
+            return
+        low, high = int(mine.min()), int(mine.max())
+    if low >= 0 and high + lanes <= size:
+        return
+    wrong = low if low < 0 else high + lanes - 1
+    where = np.flatnonzero((frame.wide(index) == (low if low < 0 else high)) & frame.active)
+    raise frame.problem(
+        "out of bounds",
+        f"thread {int(frame.tids[where[0]])} touches {name}[{wrong}], "
+        f"but '{name}' has {size} elements",
+    )
+
+
+def aligned(frame: Frame, name: str, index: Any, lanes: int, base: int, size: int) -> None:
+    """A wide access begins at a multiple of its bytes."""
+    if lanes == 1:
+        return
+    wide = lanes * size
+    mine = frame.wide(index)[frame.active]
+    off = (base + mine * size) % wide != 0
+    if off.any():
+        where = int(np.argmax(off))
+        raise frame.problem(
+            "misaligned",
+            f"thread {int(frame.active_tids[where])} moves {wide} bytes at {name}[{mine[where]}], "
+            f"whose address is no multiple of {wide}",
+        )
+
+
+class Memory:
+    """Base of buffers."""
+
+    name: str
+    size: int
+
+    def read(self, frame: Frame, index: Any, lanes: int) -> Any:
+        """[threads, lanes]; what inactive threads get means nothing."""
+        raise NotImplementedError
+
+    def write(self, frame: Frame, index: Any, values: Any) -> None:
+        """`values` is [threads, lanes]."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class Registers(Memory):
+    """An array that each thread has for itself: [threads of the block, elements]."""
+
+    name: str
+    data: Any
+    flight: Any = None
+    """How many products under way write each register; None if no product ever does."""
+    unsettled: Any = None
+    """Which were written by products and not settled yet."""
+    taken: Any = None
+    """How many products under way read each register."""
+    changed: Any = None
+    """When each was last written by its thread."""
+
+    def __post_init__(self) -> None:
+        self.size = self.data.shape[1]
+
+    def track(self) -> None:
+        """Products take these registers."""
+        self.flight = np.zeros(self.data.shape, np.int16)
+        self.unsettled = np.zeros(self.data.shape, np.bool_)
+        self.taken = np.zeros(self.data.shape, np.int16)
+        self.changed = np.zeros(self.data.shape, np.int32)
+
+    def load(self, frame: Frame, index: Any) -> Any:
+        """One element of each thread."""
+        checked(frame, self.name, self.size, index, 1)
+        if self.flight is not None:
+            self._check_free(frame, index, 1)
+        if index.ndim == 0:
+            return self.data[frame.rows, index].copy()
+        return self.data[frame.tids, self._inside(frame, index)]
+
+    def store(self, frame: Frame, index: Any, value: Any) -> None:
+        checked(frame, self.name, self.size, index, 1)
+        if self.flight is not None:
+            self._check_free(frame, index, 1, writes=True)
+        if index.ndim == 0 and isinstance(frame.rows, slice):
+            target = self.data[frame.rows, index]
+            np.copyto(target, value, where=frame.active)
+            return
+        rows, mask = frame.active_tids, frame.active
+        self.data[rows, frame.wide(index)[mask]] = frame.wide(value)[mask]
+
+    def read(self, frame: Frame, index: Any, lanes: int) -> Any:
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        if self.flight is not None:
+            self._check_free(frame, index, lanes)
+        if index.ndim == 0:
+            return self.data[frame.rows, index : index + lanes].copy()
+        columns = runs_from(self._inside(frame, index), lanes)
+        return self.data[frame.tids[:, None], np.minimum(columns, self.size - 1)]
+
+    def write(self, frame: Frame, index: Any, values: Any) -> None:
+        lanes = values.shape[1]
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        if self.flight is not None:
+            self._check_free(frame, index, lanes, writes=True)
+        mask = frame.active
+        columns = runs_from(frame.wide(index)[mask], lanes)
+        self.data[frame.active_tids[:, None], columns] = values[mask]
+
+    def _inside(self, frame: Frame, index: Any) -> Any:
+        """Indices that can be looked up for threads that take no part, too."""
+        return index if frame.mask is None else where(frame.mask, index, 0)
+
+    def _check_free(self, frame: Frame, index: Any, lanes: int, *, writes: bool = False) -> None:
+        """Registers that a product uses are not touched."""
+        rows = frame.active_tids[:, None]
+        columns = frame.wide(index)[frame.active][:, None] + np.arange(lanes)
+        if frame.block.options.checked:
+            if self.unsettled[rows, columns].any():
+                self._complain(frame, rows, columns)
+            if writes and self.taken[rows, columns].any():
+                raise frame.problem(
+                    "in flight",
+                    f"writes '{self.name}' while a product that is under way reads it; "
+                    "nv.wgmma.wait has to come first",
+                )
+        if writes:
+            self.changed[rows, columns] = frame.tick()
+
+    def _complain(self, frame: Frame, rows: Any, columns: Any) -> None:
+        flying = self.flight[rows, columns]
+        wrong = flying > 0 if flying.any() else self.unsettled[rows, columns]
+        element = f"{self.name}[{int(columns[wrong][0])}]"
+        if flying.any():
+            text = f"touches {element} while a product that is under way writes it"
+            raise frame.problem("in flight", f"{text}; nv.wgmma.wait has to come first")
+        raise frame.problem(
+            "in flight", f"touches {element} after a wait, but before nv.wgmma.settle"
+        )
+
+    # -- whole fragments -----------------------------------------------------------------------
+
+    def fragment(self, frame: Frame, index: Any, count: int, *, writes: bool = False) -> Any:
+        """Rows and columns of `count` registers of the active threads, to be read or written."""
+        checked(frame, self.name, self.size, index, count)
+        if self.flight is not None:
+            self._check_free(frame, index, count, writes=writes)
+        columns = frame.wide(index)[frame.active][:, None] + np.arange(count)
+        return frame.active_tids[:, None], columns
+
+
+@dataclass(eq=False)
+class SharedBuffer(Memory):
+    """Elements of the shared arena."""
+
+    name: str
+    block: BlockRun
+    base: int
+    """First byte."""
+    size: int
+    dtype: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        behind = self.base + self.size * self.dtype.itemsize
+        self.data = self.block.arena[self.base : behind].view(self.dtype)
+        span = self.base, behind, self.name, self.dtype.itemsize
+        if span not in self.block.spans:
+            self.block.spans.append(span)
+
+    def address(self, index: Any) -> Any:
+        """The byte in the arena."""
+        return self.base + index * self.dtype.itemsize
+
+    def read(self, frame: Frame, index: Any, lanes: int) -> Any:
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, self.base, self.dtype.itemsize)
+        index = frame.wide(index)
+        if frame.block.options.checked and frame.op is not None:
+            shadow = self.block.shadow
+            start = self.address(index[frame.active])
+            touch = shadow.touch(start, lanes * self.dtype.itemsize, frame.active_tids)
+            shadow.read_by_threads(frame.op, touch)
+        inside = index if frame.mask is None else np.where(frame.mask, index, 0)
+        return self.data[inside[:, None] + np.arange(lanes)]
+
+    def write(self, frame: Frame, index: Any, values: Any) -> None:
+        lanes = values.shape[1]
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, self.base, self.dtype.itemsize)
+        mine = frame.wide(index)[frame.active]
+        if frame.block.options.checked and frame.op is not None:
+            shadow = self.block.shadow
+            start = self.address(mine)
+            touch = shadow.touch(start, lanes * self.dtype.itemsize, frame.active_tids)
+            shadow.write_by_threads(frame.op, touch)
+        scatter(frame, self.name, self.data, mine, values[frame.active])
+
+
+@dataclass(eq=False)
+class GlobalBuffer(Memory):
+    """A tensor of the caller, as a run of elements."""
+
+    name: str
+    data: Any
+    tensor: Any = None
+    """The same memory with the tensor's own shape."""
+    is_watched: bool = False
+    """Whether threads of a block may get in each other's way: they read and write it."""
+
+    def __post_init__(self) -> None:
+        self.size = self.data.shape[0]
+
+    def watched(self) -> GlobalBuffer:
+        """The same tensor for a kernel that reads and writes it."""
+        return GlobalBuffer(self.name, self.data, self.tensor, self.size <= _MOST_WATCHED)
+
+    def read(self, frame: Frame, index: Any, lanes: int) -> Any:
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        index = frame.wide(index)
+        if self.is_watched:
+            self._watch(frame, index[frame.active], lanes, writes=False)
+        inside = index if frame.mask is None else where(frame.mask, index, 0)
+        return self.data[runs_from(inside, lanes)]
+
+    def write(self, frame: Frame, index: Any, values: Any) -> None:
+        lanes = values.shape[1]
+        checked(frame, self.name, self.size, index, lanes)
+        aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
+        mine = frame.wide(index)[frame.active]
+        if self.is_watched:
+            self._watch(frame, mine, lanes, writes=True)
+        scatter(frame, self.name, self.data, mine, values[frame.active])
+
+    def _element(self, place: int) -> str:
+        return f"{self.name}[{place}]"
+
+    def _watch(self, frame: Frame, index: Any, lanes: int, *, writes: bool) -> None:
+        if not frame.block.options.checked or frame.op is None:
+            return
+        block = frame.block
+        shadow = block.tensors.get(id(self))
+        if shadow is None:
+            shadow = Shadow(block.clocks, self.size, 1, self._element, is_filled=True)
+            block.tensors[id(self)] = shadow
+        touch = shadow.touch(index, lanes, frame.active_tids)
+        (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, touch)
+
+
+def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None:
+    """Write runs of elements; threads that write the same place must write the same."""
+    places = runs_from(index, values.shape[1])
+    data[places] = values
+    if not frame.block.options.checked:
+        return
+    differ = bits_of(data[places]) != bits_of(values)
+    if differ.any():
+        place = int(places[differ][0])
+        raise frame.problem(
+            "race", f"several threads write different values to {name}[{place}] at once"
+        )
+
+
+@dataclass(eq=False)
+class BarrierBuffer(Memory):
+    """A row of barriers in shared memory."""
+
+    name: str
+    base: int
+    size: int
+    key: object = None
+    """What makes it: the buffer of another block of the cluster has the same."""
+    barriers: list[Any] = field(default_factory=list[Any])
+
+    def __post_init__(self) -> None:
+        self.barriers = [None] * self.size
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """How a tile lies in a tensor, and how it is swizzled in shared memory."""
+
+    name: str
+    tensor: Any
+    box: tuple[int, ...]
+    swizzle: int
+    fill: str
+
+    @property
+    def itemsize(self) -> int:
+        return self.tensor.dtype.itemsize
+
+    @property
+    def bytes(self) -> int:
+        return int(np.prod(self.box)) * self.itemsize

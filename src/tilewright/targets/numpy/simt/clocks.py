@@ -1,0 +1,124 @@
+"""What each warp knows of the others: vector clocks, joined where threads meet.
+
+An *agent* is whatever touches shared memory by itself. Each has a clock, a number that grows where
+it tells others how far it has come. `known[w, a]` is the latest time of agent `a` that warp `w` has
+heard of: what `a` did up to then happened before what `w` does now. There are five kinds:
+
+    0 … W        warps; within a warp, lanes are told apart by `met`, see below
+    W … 2W       the tensor core of the group of warps that starts with this one (wgmma)
+    2W … 3W      bulk stores of a warp, in the order they were issued
+    3W … 4W      cp.async of a warp, in order too
+    4W …         loads of the copy engine, which finish in any order: slots, used in turn
+
+`fenced[w, a]` is the same for the asynchronous proxy: what threads wrote up to then is seen by
+engines that `w` starts. A proxy fence takes over all that the warp knows.
+
+(Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", 1978; the form used
+here is that of Flanagan and Freund, "FastTrack", 2009.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+WARP = 32
+_SLOTS = 64
+
+
+@dataclass(eq=False)
+class Signal:
+    """What comes with an arrival: everything that happened before it."""
+
+    known: Any
+    fenced: Any
+
+    def join(self, other: Signal) -> None:
+        np.maximum(self.known, other.known, out=self.known)
+        np.maximum(self.fenced, other.fenced, out=self.fenced)
+
+    def copy(self) -> Signal:
+        return Signal(self.known.copy(), self.fenced.copy())
+
+
+@dataclass(eq=False)
+class Clocks:
+    """The clocks of one block."""
+
+    threads: int
+    known: Any = field(init=False)
+    fenced: Any = field(init=False)
+    met: Any = field(init=False)
+    """The time at which all lanes of a warp last met: what one did before, the others know."""
+    ticks: Any = field(init=False)
+    """How often each asynchronous agent did something."""
+
+    def __post_init__(self) -> None:
+        self.warps = -(-self.threads // WARP)
+        self.first_load = 4 * self.warps
+        self.agents = self.first_load + _SLOTS
+        self.known = np.zeros((self.warps, self.agents), np.int32)
+        own = np.arange(self.warps)
+        self.known[own, own] = 1
+        self.fenced = np.zeros_like(self.known)
+        self.met = np.ones(self.warps, np.int32)
+        self.ticks = np.zeros(self.agents, np.int32)
+        self._loads = 0
+
+    def nothing(self) -> Signal:
+        return Signal(np.zeros(self.agents, np.int32), np.zeros(self.agents, np.int32))
+
+    # -- agents ------------------------------------------------------------------------------
+
+    def product_agent(self, warp: int) -> int:
+        return self.warps + warp
+
+    def store_agent(self, warp: int) -> int:
+        return 2 * self.warps + warp
+
+    def copy_agents(self, warps: Any) -> Any:
+        return 3 * self.warps + warps
+
+    def load_agent(self) -> int:
+        """The slot of the next load."""
+        self._loads += 1
+        return self.first_load + self._loads % _SLOTS
+
+    def tick(self, agents: Any) -> Any:
+        """The next time of asynchronous agents."""
+        self.ticks[agents] += 1
+        return self.ticks[agents]
+
+    # -- events ------------------------------------------------------------------------------
+
+    def common(self, warps: Any) -> Signal:
+        """What every one of these warps knows."""
+        return Signal(self.known[warps].min(axis=0), self.fenced[warps].min(axis=0))
+
+    def release(self, warps: Any) -> Signal:
+        """What these warps together know; what they do next comes after it."""
+        signal = Signal(self.known[warps].max(axis=0), self.fenced[warps].max(axis=0))
+        self.known[warps, warps] += 1
+        return signal
+
+    def acquire(self, warps: Any, signal: Signal) -> None:
+        """These warps have heard of what the signal tells."""
+        own = self.known[warps, warps]
+        self.known[warps] = np.maximum(self.known[warps], signal.known)
+        self.known[warps, warps] = own
+        self.fenced[warps] = np.maximum(self.fenced[warps], signal.fenced)
+
+    def learn(self, warps: Any, agent: int, time: int) -> None:
+        """These warps know that an agent has come so far."""
+        self.known[warps, agent] = np.maximum(self.known[warps, agent], time)
+
+    def meet(self, warps: Any) -> None:
+        """All lanes of these warps have met."""
+        self.met[warps] = self.known[warps, warps]
+
+    def fence(self, warps: Any) -> None:
+        """Engines started after it see what these warps know."""
+        self.fenced[warps] = np.maximum(self.fenced[warps], self.known[warps])
+        self.known[warps, warps] += 1

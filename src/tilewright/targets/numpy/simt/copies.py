@@ -1,0 +1,355 @@
+"""The copy engine: tiles of tensors, and runs of elements, in any order and at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tilewright.dialects.nv.tma import (
+    BulkLoadOp,
+    BulkOp,
+    TensorMapOp,
+    TmaLoadOp,
+    TmaReduceOp,
+    TmaStoreBase,
+)
+from tilewright.layouts.hardware.swizzle import swizzle_address
+from tilewright.targets.numpy.machine import BarrierMisuse, Groups
+from tilewright.targets.numpy.simt.buffers import (
+    BarrierBuffer,
+    GlobalBuffer,
+    SharedBuffer,
+    TensorMap,
+)
+from tilewright.targets.numpy.simt.clocks import WARP, Signal
+from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
+from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_at, barrier_of_block
+
+_ALIGN_BYTES = 128
+"""A tile begins at such a multiple in shared memory."""
+_STRIDE_BYTES = 16
+
+_COMBINE: Mapping[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _tensor_map(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, TensorMapOp)
+    source, target = compiler.slot(op.tensor), compiler.slot(op.result)
+    box, swizzle, fill = op.extents, op.swizzle.value.data, op.fill.data
+
+    def act(frame: Frame) -> None:
+        held = frame.env[source]
+        made = TensorMap(held.name, held.tensor, box, swizzle, fill)
+        _check_map(frame, made)
+        frame.env[target] = made
+
+    return act
+
+
+def _check_map(frame: Frame, map: TensorMap) -> None:
+    """What the driver refuses to encode."""
+    inner = map.box[-1] * map.itemsize
+    if inner % _STRIDE_BYTES:
+        raise frame.problem(
+            "misaligned", f"a tile of '{map.name}' has rows of {inner} bytes, no multiple of 16"
+        )
+    if map.swizzle and inner > map.swizzle:
+        raise frame.problem(
+            "shape",
+            f"a tile of '{map.name}' has rows of {inner} bytes, wider than its swizzle of "
+            f"{map.swizzle}",
+        )
+    *outer, last = map.tensor.strides
+    if last != map.itemsize or any(stride % _STRIDE_BYTES for stride in outer):
+        raise frame.problem(
+            "misaligned",
+            f"strides of '{map.name}' are {map.tensor.strides} bytes: all but the last have to be "
+            "multiples of 16, and the last one element",
+        )
+
+
+class _Tile:
+    """A tile in shared memory and in a tensor."""
+
+    def __init__(
+        self, frame: Frame, map: TensorMap, buffer: SharedBuffer, index: int, at: Sequence[int]
+    ) -> None:
+        self.map, self.arena = map, frame.block.arena
+        start = int(buffer.address(index))
+        if start % _ALIGN_BYTES:
+            raise frame.problem(
+                "misaligned",
+                f"a tile begins at {buffer.name}[{index}], byte {start} of shared memory, "
+                f"no multiple of {_ALIGN_BYTES}",
+            )
+        count = int(np.prod(map.box))
+        if index < 0 or start + map.bytes > buffer.base + buffer.size * buffer.dtype.itemsize:
+            raise frame.problem(
+                "out of bounds",
+                f"a tile of {count} elements at {buffer.name}[{index}] does not fit: "
+                f"'{buffer.name}' has {buffer.size}",
+            )
+        plain = start + np.arange(count) * map.itemsize
+        self.places = swizzle_address(plain, map.swizzle)
+        self.window = [
+            (max(first, 0), min(first + extent, size))
+            for first, extent, size in zip(at, map.box, map.tensor.shape, strict=True)
+        ]
+        self.at = at
+        self.is_empty = any(low >= high for low, high in self.window)
+
+    def into(self, arena: Any) -> _Tile:
+        """The same tile in the memory of another block."""
+        other = copy(self)
+        other.arena = arena
+        return other
+
+    def _outside(self) -> tuple[slice, ...]:
+        return tuple(slice(low, high) for low, high in self.window)
+
+    def _inside(self) -> tuple[slice, ...]:
+        return tuple(
+            slice(low - first, high - first)
+            for (low, high), first in zip(self.window, self.at, strict=True)
+        )
+
+    def _elements(self) -> tuple[Any, Any]:
+        """The arena as elements, and the place of each element of the tile in it."""
+        dtype = self.map.tensor.dtype
+        return self.arena.view(dtype), self.places // dtype.itemsize
+
+    def load(self) -> None:
+        box = np.zeros(self.map.box, self.map.tensor.dtype)
+        if self.map.fill == "nan":
+            box[...] = np.nan
+        if not self.is_empty:
+            box[self._inside()] = self.map.tensor[self._outside()]
+        arena, places = self._elements()
+        arena[places] = box.ravel()
+
+    def store(self, combine: Any) -> None:
+        if self.is_empty:
+            return
+        arena, places = self._elements()
+        box = arena[places].reshape(self.map.box)[self._inside()]
+        target = self._outside()
+        old = self.map.tensor[target]
+        self.map.tensor[target] = box if combine is None else combine(old, box)
+
+
+def _arrival(
+    frame: Frame, barrier: PhaseBarrier, issuer: Signal, agent: int, time: int, size: int
+) -> Any:
+    """What happens at the barrier when a copy is done."""
+    signal = issuer.copy()
+    signal.known[agent] = time
+
+    def arrive() -> None:
+        barrier.tell(signal)
+        try:
+            barrier.complete_tx(size)
+        except BarrierMisuse as error:
+            raise frame.problem("barrier", str(error)) from error
+
+    return arrive
+
+
+def _target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarrier:
+    index = int(frame.wide(frame.env[at])[leader])
+    barrier = barrier_at(frame, frame.env[where], index)
+    if not barrier.is_fenced and frame.block.options.checked:
+        raise frame.problem(
+            "fence",
+            f"{barrier.name} was set up without a fence after it: the copy engine may not see it",
+        )
+    return barrier
+
+
+def _tma_load(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, TmaLoadOp)
+    map, target, to = compiler.all_slots((op.map, op.dst, op.dst_index))
+    coordinates = compiler.all_slots(op.coordinates)
+    where, at = compiler.slot(op.barrier), compiler.slot(op.barrier_index)
+    receivers = None if op.multicast is None else compiler.slot(op.multicast)
+
+    def act(frame: Frame) -> None:
+        leader = frame.leader("nv.tma_load")
+        corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
+        index = int(frame.wide(frame.env[to])[leader])
+        barrier = _target_barrier(frame, where, at, leader)
+        tile = _Tile(frame, frame.env[map], frame.env[target], index, corner)
+        if receivers is None:
+            _start_load(frame, op, barrier, leader, tile.places, tile.map.itemsize, tile.load)
+            return
+        mask = int(frame.wide(frame.env[receivers])[leader])
+        slot = int(frame.wide(frame.env[at])[leader])
+        _send(frame, op, tile, leader, mask, (frame.env[where], slot))
+
+    return act
+
+
+def _send(
+    frame: Frame,
+    op: Operation,
+    tile: _Tile,
+    leader: int,
+    mask: int,
+    barrier: tuple[BarrierBuffer, int],
+) -> None:
+    """One tile for several blocks: each gets it at the same place, and its own barrier is told."""
+    for rank, block in enumerate(frame.block.cluster):
+        if not mask >> rank & 1:
+            continue
+        there = barrier_of_block(frame, barrier[0], barrier[1], rank)
+        if block is frame.block:
+            places, size = tile.places, tile.map.itemsize
+            _start_load(frame, op, there, leader, places, size, tile.load)
+            continue
+        # What this block knows of the other one is not followed: only the arrival is ordered.
+        agent = block.clocks.load_agent()
+        time = int(block.clocks.tick(agent))
+        block.shadow.mark_by_engine(
+            op, block.shadow.spread(tile.places, tile.map.itemsize), agent, time
+        )
+        arrive = _arrival(
+            frame, there, block.clocks.nothing(), agent, time, len(tile.places) * tile.map.itemsize
+        )
+        there_too = tile.into(block.arena)
+
+        def finish(load: Any = there_too.load, arrive: Any = arrive) -> None:
+            load()
+            arrive()
+
+        block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+
+
+def _start_load(
+    frame: Frame,
+    op: Operation,
+    barrier: PhaseBarrier,
+    leader: int,
+    places: Any,
+    itemsize: int,
+    load: Any,
+) -> None:
+    block = frame.block
+    issuer = frame.signal_of(leader)
+    agent = block.clocks.load_agent()
+    time = int(block.clocks.tick(agent))
+    if block.options.checked:
+        granules = block.shadow.spread(places, itemsize)
+        block.shadow.write_by_engine(op, granules, agent, time, issuer)
+    arrive = _arrival(frame, barrier, issuer, agent, time, len(places) * itemsize)
+
+    def finish() -> None:
+        load()
+        arrive()
+
+    block.machine.issue("copies", Pending("a load", finish, op, frame.name))
+
+
+def _start_store(frame: Frame, op: Operation, leader: int, granules: Any, store: Any) -> None:
+    block, thread = frame.block, int(frame.tids[leader])
+    warp = thread // WARP
+    agent = block.clocks.store_agent(warp)
+    time = int(block.clocks.tick(agent))
+    if block.options.checked:
+        issuer = frame.signal_of(leader)
+        block.shadow.read_by_engine(op, granules, agent, time, issuer, thread)
+    operation = Pending(
+        "a bulk store",
+        store,
+        op,
+        frame.name,
+        landed=lambda: block.clocks.learn(np.array([warp]), agent, time),
+    )
+    block.machine.issue("stores", operation)
+    frame.stores.setdefault(thread, Groups()).issue(operation)
+    block.stores.append(frame.stores[thread])
+
+
+def _tma_store(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, TmaStoreBase)
+    map, source, at = compiler.all_slots((op.map, op.src, op.src_index))
+    coordinates = compiler.all_slots(op.coordinates)
+    combine = _COMBINE[op.kind.data] if isinstance(op, TmaReduceOp) else None
+
+    def act(frame: Frame) -> None:
+        leader = frame.leader("nv.tma_store")
+        corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
+        index = int(frame.wide(frame.env[at])[leader])
+        tile = _Tile(frame, frame.env[map], frame.env[source], index, corner)
+        granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
+        _start_store(frame, op, leader, granules, lambda: tile.store(combine))
+
+    return act
+
+
+def _bulk(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, BulkOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at, to = compiler.slot(op.src_index), compiler.slot(op.dst_index)
+    count = op.elements.value.data
+    barrier_slots = None
+    if isinstance(op, BulkLoadOp):
+        barrier_slots = compiler.slot(op.barrier), compiler.slot(op.barrier_index)
+
+    def act(frame: Frame) -> None:
+        leader = frame.leader("a bulk copy")
+        src, dst = frame.env[source], frame.env[target]
+        first, place = (int(frame.wide(frame.env[each])[leader]) for each in (at, to))
+        _check_run(frame, src, first, count)
+        _check_run(frame, dst, place, count)
+        shared, start = (src, first) if isinstance(src, SharedBuffer) else (dst, place)
+        size = shared.dtype.itemsize
+        places = shared.address(start) + np.arange(count) * size
+
+        def transfer() -> None:
+            dst.data[place : place + count] = src.data[first : first + count]
+
+        if barrier_slots is None:
+            granules = frame.block.shadow.spread(places, size)
+            _start_store(frame, op, leader, granules, transfer)
+            return
+        barrier = _target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
+        _start_load(frame, op, barrier, leader, places, size, transfer)
+
+    return act
+
+
+def _check_run(frame: Frame, held: Any, first: int, count: int) -> None:
+    if first < 0 or first + count > held.size:
+        raise frame.problem(
+            "out of bounds",
+            f"copies {held.name}[{first}] to [{first + count - 1}], "
+            f"but '{held.name}' has {held.size} elements",
+        )
+    base = 0 if isinstance(held, GlobalBuffer) else held.base
+    size = held.data.dtype.itemsize
+    if (base + first * size) % _STRIDE_BYTES or count * size % _STRIDE_BYTES:
+        raise frame.problem(
+            "misaligned", f"a bulk copy at {held.name}[{first}] is not made of 16 byte units"
+        )
+
+
+RULES: Mapping[str, Rule] = {
+    "nv.tensormap": _tensor_map,
+    "nv.tma_load": _tma_load,
+    "nv.tma_store": _tma_store,
+    "nv.tma_reduce": _tma_store,
+    "nv.bulk_load": _bulk,
+    "nv.bulk_store": _bulk,
+}

@@ -1,0 +1,163 @@
+"""What lanes of a warp tell each other through registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tilewright.dialects.nv.across import AllReduceOp
+from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.targets.numpy.simt.clocks import WARP
+from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
+from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
+
+_COMBINE: Mapping[str, Any] = {
+    "sum": np.add,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+}
+
+
+def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
+    if kind in _COMBINE:
+        return _COMBINE[kind]
+    if dtype.kind in "iu":
+        return np.maximum if kind == "max" else np.minimum
+    return maxnumf if kind == "max" else minnumf
+
+
+def _by_warp(frame: Frame, value: Any, what: str) -> Any:
+    """[warps, lanes], of the threads that take part."""
+    warps = frame.whole_warps(what)
+    return frame.wide(value)[frame.active].reshape(len(warps), -1)
+
+
+def _back(frame: Frame, values: Any) -> Any:
+    """One value for each thread of the frame again."""
+    flat = values.reshape(-1)
+    if frame.mask is None:
+        return flat
+    result = np.zeros(frame.count, flat.dtype)
+    result[frame.mask] = flat
+    return result
+
+
+def _shuffle(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, ShuffleOp)
+    value, offset = compiler.slot(op.value), compiler.slot(op.offset)
+    result = compiler.slot(op.result)
+    mode, width = op.mode.data, op.width.value.data
+    lane = np.arange(WARP)
+    first = lane // width * width
+
+    def act(frame: Frame) -> None:
+        values = _by_warp(frame, frame.env[value], "tile.shuffle")
+        by = _by_warp(frame, frame.env[offset], "tile.shuffle").astype(np.int64)
+        if mode == "xor":
+            source = lane ^ by
+        elif mode == "up":
+            source = lane - by
+        elif mode == "down":
+            source = lane + by
+        else:
+            source = first + by % width
+        inside = (source >= first) & (source < first + width)
+        source = np.where(inside, source, lane)
+        frame.env[result] = _back(frame, np.take_along_axis(values, source, axis=1))
+
+    return act
+
+
+def _warp_reduce(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, WarpReduceOp)
+    value, result, kind = compiler.slot(op.value), compiler.slot(op.result), op.kind.data
+
+    def act(frame: Frame) -> None:
+        values = _by_warp(frame, frame.env[value], "tile.warp_reduce")
+        combine = _combiner(kind, values.dtype)
+        total = values
+        for step in (16, 8, 4, 2, 1):
+            total = combine(total, total[:, np.arange(WARP) ^ step])
+        frame.env[result] = _back(frame, total)
+
+    return act
+
+
+def _vote(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, VoteOp)
+    predicate, result, mode = compiler.slot(op.predicate), compiler.slot(op.result), op.mode.data
+
+    def act(frame: Frame) -> None:
+        votes = _by_warp(frame, frame.env[predicate], "tile.vote")
+        if mode == "ballot":
+            bits = (votes.astype(np.uint32) << np.arange(WARP, dtype=np.uint32)).sum(axis=1)
+            said = bits.astype(np.uint32).view(np.int32)
+        else:
+            said = votes.any(axis=1) if mode == "any" else votes.all(axis=1)
+        frame.env[result] = _back(frame, np.repeat(said, votes.shape[1]))
+
+    return act
+
+
+def _allreduce(compiler: Compiler, op: Operation) -> Act:
+    """Before it is lowered: threads whose numbers differ by multiples of `scale`."""
+    assert isinstance(op, AllReduceOp)
+    value, result, kind = compiler.slot(op.value), compiler.slot(op.result), op.kind.data
+    threads, scale = op.threads.value.data, op.scale.value.data
+
+    def act(frame: Frame) -> None:
+        values = frame.wide(frame.env[value])[frame.active]
+        grouped = values.reshape(-1, threads, scale)
+        combine = _combiner(kind, values.dtype)
+        if threads & (threads - 1):
+            total = reduce(combine, [grouped[:, each] for each in range(threads)])
+            frame.env[result] = _back(frame, np.repeat(total[:, None], threads, axis=1))
+            return
+        step = threads // 2
+        while step:  # in the order of exchanges between lanes
+            grouped = combine(grouped, grouped[:, np.arange(threads) ^ step])
+            step //= 2
+        frame.env[result] = _back(frame, grouped)
+
+    return act
+
+
+def _elect(compiler: Compiler, op: Operation) -> Act:
+    result = compiler.slot(op.results[0])
+
+    def act(frame: Frame) -> None:
+        frame.whole_warps("nv.elect")
+        frame.env[result] = frame.tids % WARP == 0
+
+    return act
+
+
+def _dp4a(compiler: Compiler, op: Operation) -> Act:
+    a, b, c = compiler.all_slots(op.operands)
+    result = compiler.slot(op.results[0])
+
+    def act(frame: Frame) -> None:
+        one, other = (
+            np.ascontiguousarray(frame.wide(frame.env[each])).view(np.int8).reshape(-1, 4)
+            for each in (a, b)
+        )
+        total = (one.astype(np.int32) * other.astype(np.int32)).sum(axis=1, dtype=np.int32)
+        frame.env[result] = frame.wide(frame.env[c]) + total
+
+    return act
+
+
+RULES: Mapping[str, Rule] = {
+    "tile.shuffle": _shuffle,
+    "tile.warp_reduce": _warp_reduce,
+    "tile.vote": _vote,
+    "nv.allreduce": _allreduce,
+    "nv.elect": _elect,
+    "nv.dp4a": _dp4a,
+}

@@ -1,0 +1,386 @@
+"""Loads, stores, moves, conversions and atomics of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.type_utils import num_elements, shape_of
+from tilewright.targets.numpy.simt.buffers import (
+    BarrierBuffer,
+    GlobalBuffer,
+    Registers,
+    SharedBuffer,
+    aligned,
+    checked,
+)
+from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.program import Act, Compiler, Rule, unsupported
+from tilewright.targets.numpy.simt.scalars import type_of
+from tilewright.targets.numpy.simt.state import Frame
+from tilewright.targets.numpy.simt.sync import set_up_all
+from tilewright.targets.numpy.support.floats import int_to_float, narrow, to_single
+from tilewright.targets.numpy.support.select import where as select
+
+_POISON = 0xA5
+
+
+def _alloc(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, AllocOp)
+    slot, name, size = compiler.slot(op.result), op.buffer_name, num_elements(op.result.type)
+    if op.space.is_barrier:
+        base = compiler.offsets[op]
+        counts = None if compiler.has_init else op.arrive_counts
+
+        def barriers(frame: Frame) -> None:
+            made = frame.block.barriers.get(op)
+            if made is None:
+                made = frame.block.barriers[op] = BarrierBuffer(name, base, size, op)
+                if counts is not None:
+                    set_up_all(frame, made, counts)
+            frame.env[slot] = made
+
+        return barriers
+    dtype = type_of(op.result).dtype
+    if op.space.is_per_thread:
+        is_tracked = op.result in compiler.tracked
+
+        def registers(frame: Frame) -> None:
+            data = np.empty((frame.block.threads, size), dtype)
+            data.view(np.uint8)[...] = _POISON
+            made = Registers(name, data)
+            if is_tracked:
+                made.track()
+            frame.env[slot] = made
+
+        return registers
+    base = compiler.offsets[op]
+
+    def shared(frame: Frame) -> None:
+        frame.env[slot] = SharedBuffer(name, frame.block, base, size, dtype)
+
+    return shared
+
+
+def index_of(
+    compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]
+) -> Callable[[Frame], Any]:
+    """A function that finds the number of an element in its buffer."""
+    slots = compiler.all_slots(indices)
+    if len(slots) == 1:
+        return _only(slots[0])
+    shape, where = shape_of(buffer.type), compiler.slot(buffer)
+
+    def flat(frame: Frame) -> Any:
+        held = frame.env[where]
+        extents = shape
+        if DYNAMIC_INDEX in shape or isinstance(held, GlobalBuffer):
+            extents = held.tensor.shape
+            strides = [each // held.data.itemsize for each in held.tensor.strides]
+        else:
+            strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+        place: Any = np.int64(0)
+        for each, extent, stride in zip(slots, extents, strides, strict=True):
+            index = frame.env[each]
+            mine = frame.wide(index)[frame.active]
+            if (
+                frame.block.options.guarded
+                and mine.size
+                and (mine.min() < 0 or mine.max() >= extent)
+            ):
+                wrong = int(mine.min() if mine.min() < 0 else mine.max())
+                raise frame.problem(
+                    "out of bounds",
+                    f"index {wrong} of '{held.name}' is not in its extent of {extent}",
+                )
+            place = place + index * np.int64(stride)
+        return place
+
+    return flat
+
+
+def _only(slot: int) -> Callable[[Frame], Any]:
+    return lambda frame: frame.env[slot]
+
+
+def _inside(compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]) -> Any:
+    """A function that tells whose element is in the tensor; None if all are."""
+    slots, where = compiler.all_slots(indices), compiler.slot(buffer)
+
+    def inside(frame: Frame) -> Any:
+        held = frame.env[where]
+        if frame.block.options.guarded or not isinstance(held, GlobalBuffer):
+            return None
+        found = frame.active
+        shape = held.tensor.shape if len(slots) > 1 else held.data.shape
+        for each, extent in zip(slots, shape, strict=True):
+            index = frame.wide(frame.env[each])
+            found = found & (index >= 0) & (index < extent)
+        return None if found.all() else found
+
+    return inside
+
+
+def _load(compiler: Compiler, op: Operation) -> Act:
+    buffer, *indices = op.operands
+    where, place = compiler.slot(buffer), index_of(compiler, buffer, indices)
+    result, inside = compiler.slot(op.results[0]), _inside(compiler, buffer, indices)
+
+    def act(frame: Frame) -> None:
+        held, index = frame.env[where], place(frame)
+        if isinstance(held, Registers):
+            frame.env[result] = held.load(frame, index)
+            return
+        mask, mine = frame.mask, inside(frame)
+        if mine is None:
+            frame.env[result] = held.read(frame, index, 1)[:, 0]
+            return
+        frame.mask = mine
+        found = held.read(frame, index, 1)[:, 0]
+        frame.mask = mask
+        frame.env[result] = select(mine, found, found.dtype.type(0))
+
+    return act
+
+
+def _store(compiler: Compiler, op: Operation) -> Act:
+    value, buffer, *indices = op.operands
+    what, where = compiler.slot(value), compiler.slot(buffer)
+    place, inside = index_of(compiler, buffer, indices), _inside(compiler, buffer, indices)
+
+    def act(frame: Frame) -> None:
+        held, index, given = frame.env[where], place(frame), frame.env[what]
+        if isinstance(held, Registers):
+            held.store(frame, index, given)
+            return
+        mask, mine = frame.mask, inside(frame)
+        frame.mask = mask if mine is None else mine
+        held.write(frame, index, frame.wide(given)[:, None])
+        frame.mask = mask
+
+    return act
+
+
+def _move(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, LaneOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at = index_of(compiler, op.src, op.src_indices)
+    to = index_of(compiler, op.dst, op.dst_indices)
+    lanes = op.width
+
+    def act(frame: Frame) -> None:
+        values = frame.env[source].read(frame, at(frame), lanes)
+        frame.env[target].write(frame, to(frame), values)
+
+    return act
+
+
+def _convert(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, ConvertOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at = index_of(compiler, op.src, op.src_indices)
+    to = index_of(compiler, op.dst, op.dst_indices)
+    lanes, kind = op.width, type_of(op.dst)
+
+    def act(frame: Frame) -> None:
+        held, made = frame.env[source], frame.env[target]
+        rows, columns = held.fragment(frame, at(frame), lanes)
+        values = converted(held.data[rows, columns], kind.dtype)
+        rows, columns = made.fragment(frame, to(frame), lanes, writes=True)
+        made.data[rows, columns] = values
+
+    return act
+
+
+def converted(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Elements in another type, as `nv.convert` makes them."""
+    if dtype.kind in "iub":
+        return values.astype(dtype)
+    if values.dtype.kind in "iub":
+        return int_to_float(values, dtype)
+    return to_single(values) if dtype == np.float32 else narrow(values, dtype)
+
+
+def _async_move(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, AsyncMoveOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at = index_of(compiler, op.src, op.src_indices)
+    to = index_of(compiler, op.dst, op.dst_indices)
+    lanes = op.width
+    valid = None if op.valid is None else compiler.slot(op.valid)
+
+    def act(frame: Frame) -> None:
+        src, dst = frame.env[source], frame.env[target]
+        count = np.int64(lanes) if valid is None else frame.env[valid]
+        _start_copy(frame, op, (src, at(frame)), (dst, to(frame)), lanes, count)
+
+    return act
+
+
+def _start_copy(
+    frame: Frame, op: Operation, source: Any, target: Any, lanes: int, count: Any
+) -> None:
+    (src, at), (dst, to) = source, target
+    mask = frame.active
+    count = np.clip(frame.wide(count)[mask], 0, lanes)
+    size = dst.dtype.itemsize
+    checked(frame, dst.name, dst.size, to, lanes)
+    aligned(frame, dst.name, to, lanes, dst.base, size)
+    start = frame.wide(at)[mask]
+    some = count > 0
+    # Copies of nothing read nothing, wherever they point.
+    if some.any():
+        low, high = int(start[some].min()), int((start + count)[some].max())
+        if low < 0 or high > src.size:
+            raise frame.problem(
+                "out of bounds",
+                f"copies {src.name}[{low if low < 0 else high - 1}], "
+                f"but '{src.name}' has {src.size} elements",
+            )
+        if ((start[some] * size) % (lanes * size) != 0).any():
+            raise frame.problem(
+                "misaligned", f"copies {lanes * size} bytes that '{src.name}' does not align"
+            )
+    places = frame.wide(to)[mask]
+    columns = np.arange(lanes)
+    given = columns < count[:, None]
+    reads = np.where(given, start[:, None] + columns, 0)
+
+    def finish() -> None:
+        values = np.where(given, src.data[reads], np.zeros(1, src.data.dtype))
+        dst.data[places[:, None] + columns] = values
+
+    operation = Pending(f"cp.async to {dst.name}", finish, op, frame.name)
+    if frame.block.options.checked:
+        shadow = frame.block.shadow
+        touch = shadow.touch(dst.address(places), lanes * size, frame.active_tids)
+        times = shadow.start_copy(op, touch)
+        operation.landed = lambda: shadow.finish_copy(op, touch, times)
+    frame.block.machine.issue("cp.async", operation)
+    frame.copies.issue(operation)
+
+
+# -- atomics -----------------------------------------------------------------------------------
+
+
+def _new(old: Any, new: Any) -> Any:
+    return new
+
+
+_UPDATES: Mapping[str, Any] = {
+    "add": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": _new,
+    "store": _new,
+}
+
+
+def _atomic(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, AtomicOp)
+    if not op.is_element:
+        raise unsupported(op, "an atomic update of a whole region has not been lowered")
+    where, place = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
+    value = None if op.value is None else compiler.slot(op.value)
+    result = None if op.previous is None else compiler.slot(op.previous)
+    kind, dtype = op.kind.data, type_of(op.dst).dtype
+    inside = _inside(compiler, op.dst, op.indices)
+
+    def act(frame: Frame) -> None:
+        held, index = frame.env[where], frame.wide(place(frame))
+        if frame.block.options.guarded:
+            checked(frame, held.name, held.size, index, 1)
+        given = None if value is None else frame.wide(frame.env[value])
+        old = np.zeros(frame.count, dtype)
+        mine = inside(frame)
+        for number in np.flatnonzero(frame.active if mine is None else mine):
+            at = index[number]
+            old[number] = held.data[at]
+            if given is not None:
+                held.data[at] = _UPDATES[kind](held.data[at], given[number])
+        if isinstance(held, SharedBuffer):
+            _mark_atomic(frame, op, held, index)
+        if result is not None:
+            frame.env[result] = old
+
+    return act
+
+
+def _mark_atomic(frame: Frame, op: Operation, held: SharedBuffer, index: Any) -> None:
+    """Atomics do not race with each other; for everybody else they are writes."""
+    if not frame.block.options.checked:
+        return
+    shadow = held.block.shadow
+    touch = shadow.touch(held.address(index[frame.active]), held.dtype.itemsize, frame.active_tids)
+    shadow.update_by_threads(op, touch)
+
+
+# -- views -------------------------------------------------------------------------------------
+
+
+def _same(compiler: Compiler, op: Operation) -> Act:
+    source, target = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
+
+    def act(frame: Frame) -> None:
+        frame.env[target] = frame.env[source]
+
+    return act
+
+
+def _view(compiler: Compiler, op: Operation) -> Act:
+    """The same memory, as elements of another type perhaps."""
+    source, target = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
+    dtype, size = type_of(op.results[0]).dtype, num_elements(op.results[0].type)
+
+    def act(frame: Frame) -> None:
+        held = frame.env[source]
+        if isinstance(held, SharedBuffer):
+            made: Any = SharedBuffer(held.name, held.block, held.base, size, dtype)
+        elif isinstance(held, GlobalBuffer):
+            made = GlobalBuffer(held.name, held.data.view(dtype), held.tensor)
+        elif isinstance(held, Registers) and held.data.dtype == dtype:
+            made = held
+        else:
+            raise frame.problem("shape", "registers cannot be seen as another type")
+        frame.env[target] = made
+
+    return act
+
+
+def _dim(compiler: Compiler, op: Operation) -> Act:
+    source, axis = compiler.all_slots(op.operands)
+    target, shape = compiler.slot(op.results[0]), shape_of(op.operands[0].type)
+
+    def act(frame: Frame) -> None:
+        held, which = frame.env[source], int(frame.env[axis])
+        extent = held.tensor.shape[which] if isinstance(held, GlobalBuffer) else shape[which]
+        frame.env[target] = np.int64(extent)
+
+    return act
+
+
+RULES: Mapping[str, Rule] = {
+    "tile.alloc": _alloc,
+    "memref.load": _load,
+    "memref.store": _store,
+    "memref.collapse_shape": _same,
+    "memref.cast": _same,
+    "tile.view": _view,
+    "memref.dim": _dim,
+    "nv.move": _move,
+    "nv.convert": _convert,
+    "nv.async_move": _async_move,
+    "tile.atomic": _atomic,
+}
+
+__all__ = ["RULES", "converted", "index_of"]

@@ -1,0 +1,280 @@
+"""A second look at memory: who touched each granule last, and may this access follow?
+
+A granule is as many bytes as the narrowest element that the kernel keeps in shared memory. Of each
+the last write is kept, and for every agent its last read. An access is in order if its warp knows
+(`clocks.py`) the last write, and, when it writes, all the reads. Lanes of one warp are ordered only
+where the whole warp has met.
+
+What threads wrote and an engine reads must also have passed a proxy fence on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tilewright.targets.numpy.simt.clocks import WARP, Clocks, Signal
+from tilewright.targets.numpy.simt.problems import Note, Problem
+
+_NOBODY = -1
+_SEVERAL = WARP
+"""The lane of a read by more than one lane."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access of several granules: which, and by whom. All arrays have the same length."""
+
+    granules: Any
+    warps: Any
+    lanes: Any
+
+
+class Shadow:
+    """The last accesses of one block to its shared memory, or to a tensor."""
+
+    def __init__(
+        self,
+        clocks: Clocks,
+        size: int,
+        granule: int,
+        describe: Callable[[int], str],
+        *,
+        is_filled: bool = False,
+    ) -> None:
+        self.clocks = clocks
+        self.is_filled = is_filled
+        """Whether somebody else wrote all of it before."""
+        self.granule = granule
+        self.describe = describe
+        """Names the element at a byte address."""
+        count = -(-size // granule)
+        self.readers = 3 * clocks.warps
+        self.writer = np.full(count, _NOBODY, np.int16)
+        self.written = np.zeros(count, np.int32)
+        self.write_lane = np.zeros(count, np.int8)
+        self.write_op = np.zeros(count, np.int32)
+        self.read = np.zeros((count, self.readers), np.int32)
+        self.read_lane = np.zeros((count, clocks.warps), np.int8)
+        self.read_op = np.zeros((count, self.readers), np.int32)
+        self.ops: list[Operation] = []
+        self._numbers: dict[Operation, int] = {}
+
+    def touch(self, start: Any, size: int, threads: Any) -> Touch:
+        """The access of `size` bytes from `start` on by each thread."""
+        steps = max(1, size // self.granule)
+        granules = (start // self.granule)[:, None] + np.arange(steps)
+        spread = np.repeat(threads, steps)
+        return Touch(granules.ravel(), spread // WARP, spread % WARP)
+
+    def spread(self, addresses: Any, size: int) -> Any:
+        """The granules of elements of `size` bytes."""
+        steps = max(1, size // self.granule)
+        granules = (addresses.ravel() // self.granule)[:, None] + np.arange(steps)
+        return granules.ravel()
+
+    # -- threads -----------------------------------------------------------------------------
+
+    def read_by_threads(self, op: Operation, touch: Touch) -> None:
+        at, warps, lanes = touch.granules, touch.warps, touch.lanes
+        self._check_written(op, at)
+        self._after_write(op, touch, "reads")
+        now = self.clocks.known[warps, warps]
+        before = self.read[at, warps]
+        lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), _SEVERAL, lanes)
+        self.read[at, warps] = now
+        self.read_lane[at, warps] = lane
+        mixed = self.read_lane[at, warps] != lane
+        if mixed.any():
+            self.read_lane[at[mixed], warps[mixed]] = _SEVERAL
+        self.read_op[at, warps] = self._number(op)
+
+    def write_by_threads(self, op: Operation, touch: Touch) -> None:
+        self._after_write(op, touch, "writes")
+        self._after_reads(op, touch)
+        self.settle_write(op, touch)
+
+    def settle_write(self, op: Operation, touch: Touch) -> None:
+        """The write is in memory as one of these threads."""
+        at, warps = touch.granules, touch.warps
+        self.writer[at] = warps
+        self.written[at] = self.clocks.known[warps, warps]
+        self.write_lane[at] = touch.lanes
+        self.write_op[at] = self._number(op)
+
+    def update_by_threads(self, op: Operation, touch: Touch) -> None:
+        """Atomic updates: in any order among themselves, each with all other accesses."""
+        at = touch.granules
+        again = np.array(
+            [
+                self.writer[each] >= 0 and self.ops[self.write_op[each]].name == op.name
+                for each in at
+            ]
+        )
+        rest = Touch(at[~again], touch.warps[~again], touch.lanes[~again])
+        self._after_write(op, rest, "updates")
+        self._after_reads(op, touch)
+        self.settle_write(op, touch)
+
+    def start_copy(self, op: Operation, touch: Touch) -> Any:
+        """A write by `cp.async` of these threads; the times at which their warps did it."""
+        self._after_write(op, touch, "writes")
+        self._after_reads(op, touch)
+        agents = self.clocks.copy_agents(np.unique(touch.warps))
+        self.clocks.tick(agents)
+        mine = self.clocks.copy_agents(touch.warps)
+        times = self.clocks.ticks[mine]
+        at = touch.granules
+        self.writer[at], self.written[at] = mine, times
+        self.write_lane[at], self.write_op[at] = touch.lanes, self._number(op)
+        return times
+
+    def finish_copy(self, op: Operation, touch: Touch, times: Any) -> None:
+        """The issuing threads have waited for their copies: they count as theirs from now on."""
+        at = touch.granules
+        still = (self.writer[at] == self.clocks.copy_agents(touch.warps)) & (
+            self.written[at] == times
+        )
+        self.settle_write(op, Touch(at[still], touch.warps[still], touch.lanes[still]))
+
+    # -- engines -----------------------------------------------------------------------------
+
+    def read_by_engine(
+        self,
+        op: Operation,
+        granules: Any,
+        agent: int,
+        time: int,
+        issuer: Signal,
+        thread: int | None,
+    ) -> None:
+        """An engine reads from now until its issuer has waited for it.
+
+        `thread` issued it; None if whole warps did.
+        """
+        self._check_written(op, granules)
+        self._known_to(op, granules, issuer, "reads", thread)
+        writer, written = self.writer[granules], self.written[granules]
+        generic = (writer >= 0) & (writer < self.clocks.warps)
+        unfenced = generic & (issuer.fenced[writer] < written)
+        if unfenced.any():
+            self._raise_unfenced(op, int(granules[int(np.argmax(unfenced))]))
+        self.read[granules, agent] = time
+        self.read_op[granules, agent] = self._number(op)
+
+    def write_by_engine(
+        self, op: Operation, granules: Any, agent: int, time: int, issuer: Signal
+    ) -> None:
+        self._known_to(op, granules, issuer, "writes", None)
+        late = self.read[granules] > issuer.known[: self.readers]
+        if late.any():
+            row, reader = (int(each) for each in np.argwhere(late)[0])
+            self._raise_race(op, int(granules[row]), "writes", reader=reader)
+        self.mark_by_engine(op, granules, agent, time)
+
+    def mark_by_engine(self, op: Operation, granules: Any, agent: int, time: int) -> None:
+        """Note a write without asking whether it may be."""
+        self.writer[granules], self.written[granules] = agent, time
+        self.write_lane[granules], self.write_op[granules] = 0, self._number(op)
+
+    # -- order -------------------------------------------------------------------------------
+
+    def _after_write(self, op: Operation, touch: Touch, verb: str) -> None:
+        at, warps = touch.granules, touch.warps
+        writer, written = self.writer[at], self.written[at]
+        late = (writer >= 0) & (self.clocks.known[warps, writer] < written)
+        mine = (writer == warps) & (written >= self.clocks.met[warps])
+        late |= mine & (self.write_lane[at] != touch.lanes)
+        if late.any():
+            where = int(np.argmax(late))
+            thread = int(warps[where]) * WARP + int(touch.lanes[where])
+            self._raise_race(op, int(at[where]), verb, thread=thread)
+
+    def _after_reads(self, op: Operation, touch: Touch) -> None:
+        at, warps = touch.granules, touch.warps
+        read = self.read[at]
+        late = read > self.clocks.known[warps, : self.readers]
+        mine = read[np.arange(len(at)), warps]
+        others = (mine > 0) & (mine >= self.clocks.met[warps])
+        late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != touch.lanes)
+        if late.any():
+            where, reader = (int(each) for each in np.argwhere(late)[0])
+            thread = int(warps[where]) * WARP + int(touch.lanes[where])
+            self._raise_race(op, int(at[where]), "writes", thread=thread, reader=reader)
+
+    def _known_to(
+        self, op: Operation, granules: Any, issuer: Signal, verb: str, thread: int | None
+    ) -> None:
+        writer, written = self.writer[granules], self.written[granules]
+        late = (writer >= 0) & (issuer.known[writer] < written)
+        if thread is not None:
+            warp, lane = divmod(thread, WARP)
+            mine = (writer == warp) & (written >= self.clocks.met[warp])
+            late |= mine & (self.write_lane[granules] != lane)
+        if late.any():
+            self._raise_race(op, int(granules[int(np.argmax(late))]), verb)
+
+    # -- words -------------------------------------------------------------------------------
+
+    def _number(self, op: Operation) -> int:
+        found = self._numbers.get(op)
+        if found is None:
+            found = self._numbers[op] = len(self.ops)
+            self.ops.append(op)
+        return found
+
+    def _check_written(self, op: Operation, granules: Any) -> None:
+        missing = self.writer[granules] == _NOBODY
+        if missing.any() and not self.is_filled:
+            where = int(granules[int(np.argmax(missing))])
+            raise Problem(
+                "uninitialised",
+                f"reads {self.describe(where * self.granule)}, which nobody wrote",
+                op,
+            )
+
+    def _raise_race(
+        self,
+        op: Operation,
+        granule: int,
+        verb: str,
+        thread: int | None = None,
+        reader: int | None = None,
+    ) -> None:
+        place = self.describe(granule * self.granule)
+        if reader is None:
+            agent, other = int(self.writer[granule]), self.ops[int(self.write_op[granule])]
+            did = "written"
+        else:
+            agent, other, did = reader, self.ops[int(self.read_op[granule, reader])], "read"
+        who = "an engine" if thread is None else f"thread {thread}"
+        raise Problem(
+            "race",
+            f"{who} {verb} {place}, and nothing orders it after {self._agent(agent)}",
+            op,
+            [
+                Note(f"{did} here by {self._agent(agent)}", other),
+                Note("a barrier, or a wait for the copy or product, is missing between the two"),
+            ],
+        )
+
+    def _raise_unfenced(self, op: Operation, granule: int) -> None:
+        other = self.ops[int(self.write_op[granule])]
+        place = self.describe(granule * self.granule)
+        raise Problem(
+            "fence",
+            f"an engine reads {place}, which threads wrote without a proxy fence after it",
+            op,
+            [Note("written here", other), Note("nv.fence_proxy_async is missing between the two")],
+        )
+
+    def _agent(self, agent: int) -> str:
+        kind, warp = divmod(agent, self.clocks.warps)
+        if agent >= self.clocks.first_load:
+            return "a copy that is under way"
+        names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
+        return (*names, "cp.async of warp {}")[kind].format(warp)

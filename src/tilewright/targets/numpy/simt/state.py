@@ -1,0 +1,182 @@
+"""The threads that run in step, and the block they belong to.
+
+A *frame* is a set of threads of one block that execute the same ops at the same time: all of them
+at first, then those of a role. A value is an array with one element for each of its threads, or a
+NumPy scalar if all agree. Where control flow diverges, `mask` says who takes part; the others
+compute along, but touch no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tilewright.targets.numpy.machine import Groups, Machine
+from tilewright.targets.numpy.simt.api import FaultKind, SimtOptions
+from tilewright.targets.numpy.simt.clocks import WARP, Clocks, Signal
+from tilewright.targets.numpy.simt.problems import Note, Problem
+from tilewright.targets.numpy.simt.shadow import Shadow
+
+GROUP = 4 * WARP
+"""Threads of a warp group."""
+
+
+@dataclass(eq=False)
+class BlockRun:
+    """One block of a launch while it runs."""
+
+    index: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    threads: int
+    machine: Machine
+    options: SimtOptions
+    arena: Any
+    """Its shared memory, in bytes."""
+    granule: int = 1
+    spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
+    """First byte, behind the last one, name and element size of each shared buffer."""
+    rank: int = 0
+    """Its number in the cluster."""
+    cluster: list[BlockRun] = field(default_factory=list["BlockRun"])
+    """All blocks of the cluster, this one among them."""
+    named: dict[int, Any] = field(default_factory=dict[int, Any])
+    """Barriers that count threads, by number."""
+    barriers: dict[object, Any] = field(default_factory=dict[object, Any])
+    """Buffers of barriers: one for the block, whoever comes to its allocation first."""
+    tensors: dict[int, Shadow] = field(default_factory=dict[int, Shadow])
+    """The last accesses to tensors that the kernel reads and writes."""
+    stores: list[Groups] = field(default_factory=list[Groups])
+    """Bulk stores of all threads: whoever ends has to have waited for them."""
+    steps: int = 0
+    ticks: int = 1
+    """Counts writes to registers of products, and fences, so that they can be told apart."""
+
+    def __post_init__(self) -> None:
+        self.clocks = Clocks(self.threads)
+        self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
+        self.all_threads = np.arange(self.threads)
+        self.meeting = self.clocks.nothing()
+        """What threads told when they came to the cluster's barrier."""
+        self.cluster = self.cluster or [self]
+
+    def describe(self, address: int) -> str:
+        """The element at a byte of shared memory."""
+        for first, behind, name, size in reversed(self.spans):
+            if first <= address < behind:
+                return f"{name}[{(address - first) // size}]"
+        return f"byte {address} of shared memory"
+
+    def count_step(self) -> None:
+        self.steps += 1
+        if self.steps > self.options.max_steps:
+            raise Problem("endless", f"the block did not end in {self.options.max_steps} ops")
+
+
+@dataclass(eq=False)
+class Frame:
+    """Threads in step."""
+
+    block: BlockRun
+    tids: Any
+    """Their numbers in the block."""
+    env: list[Any]
+    """Values by slot."""
+    name: str = "block"
+    mask: Any = None
+    """Who takes part; None is everybody."""
+    op: Operation | None = None
+    """What is being executed."""
+    copies: Groups = field(default_factory=Groups)
+    """cp.async."""
+    products: Groups = field(default_factory=Groups)
+    stores: dict[int, Groups] = field(default_factory=dict[int, Groups])
+    """Bulk stores of each thread that issued some."""
+    cluster_waits: int = 0
+    """How often these threads waited for the cluster."""
+    fence_time: int = 0
+    """When the last `wgmma.fence` was."""
+
+    def __post_init__(self) -> None:
+        self.count = len(self.tids)
+        first, last = int(self.tids[0]), int(self.tids[-1])
+        is_run = last - first + 1 == self.count
+        self.rows: Any = slice(first, last + 1) if is_run else self.tids
+        """Their rows in an array with one row per thread of the block."""
+        self.all = np.ones(self.count, np.bool_)
+        self.warps = np.unique(self.tids // WARP)
+
+    # -- who -----------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> Any:
+        """A bool for each thread."""
+        return self.all if self.mask is None else self.mask
+
+    @property
+    def active_tids(self) -> Any:
+        return self.tids if self.mask is None else self.tids[self.mask]
+
+    @property
+    def active_warps(self) -> Any:
+        return self.warps if self.mask is None else np.unique(self.active_tids // WARP)
+
+    def whole_warps(self, what: str) -> Any:
+        """The warps that take part, each with all lanes; or `what` cannot run."""
+        tids = self.active_tids
+        warps, counts = np.unique(tids // WARP, return_counts=True)
+        full = np.minimum(WARP, self.block.threads - warps * WARP)
+        if (counts != full).any():
+            warp = int(warps[np.argmax(counts != full)])
+            raise self.problem(
+                "divergent",
+                f"{what} needs all lanes of a warp, but only some of warp {warp} are here",
+            )
+        return warps
+
+    def whole_groups(self, what: str) -> list[int]:
+        """First warps of the warp groups that take part."""
+        warps = self.whole_warps(what)
+        groups, counts = np.unique(warps // 4, return_counts=True)
+        if (counts != 4).any():
+            raise self.problem("divergent", f"{what} needs the four warps of a warp group")
+        return [int(each) * 4 for each in groups]
+
+    def leader(self, what: str) -> int:
+        """The position of the only thread that takes part."""
+        found = np.flatnonzero(self.active)
+        if len(found) != 1:
+            raise self.problem(
+                "divergent", f"{what} is issued by one thread, but {len(found)} are here"
+            )
+        return int(found[0])
+
+    def signal_of(self, position: int) -> Signal:
+        warp = int(self.tids[position]) // WARP
+        clocks = self.block.clocks
+        return Signal(clocks.known[warp].copy(), clocks.fenced[warp].copy())
+
+    # -- values --------------------------------------------------------------------------------
+
+    def wide(self, value: Any) -> Any:
+        """A value as an array with one element per thread."""
+        return value if value.ndim else np.broadcast_to(value, (self.count,))
+
+    def uniform(self, value: Any, what: str) -> int:
+        """A number that all active threads agree on."""
+        if not value.ndim:
+            return int(value)
+        chosen = value[self.active]
+        if (chosen != chosen[0]).any():
+            raise self.problem("divergent", f"threads disagree on {what}")
+        return int(chosen[0])
+
+    def tick(self) -> int:
+        self.block.ticks += 1
+        return self.block.ticks
+
+    def problem(self, kind: FaultKind, message: str, notes: Sequence[Note] = ()) -> Problem:
+        return Problem(kind, message, self.op, notes)

@@ -1,0 +1,79 @@
+"""Instructions that a chip does not have, found before Triton dies of them.
+
+Triton's front end never makes them, so its lowering asserts, or leaves them to LLVM, which ends the
+process. Two rules are enforced here, at the author's line:
+
+* wgmma and the copy engine came with sm_90, tensor memory and its products with sm_100, where wgmma
+  is gone again;
+* wgmma reads 16-bit operands in any order from shared memory, those of 8 and 32 bits only with K
+  contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
+
+from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
+from tilewright.dialects.ttg.types import MemDescType
+from tilewright.dialects.ttng import WarpGroupDotOp
+from tilewright.dialects.type_utils import bit_width
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
+
+NO_SUCH_INSTRUCTION = "TW6211"
+
+_HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
+_ANY_ORDER_BITS = 16
+# By the beginning of an op's name: the first chip that has it, and the first that has it no more.
+_CHIPS: dict[str, tuple[int, int | None]] = {
+    "ttng.warp_group_dot": (_HOPPER, _BLACKWELL),
+    "ttng.async_tma_": (_HOPPER, None),
+    "ttng.tc_gen5_": (_BLACKWELL, _DESKTOP_BLACKWELL),
+    "ttng.tmem_": (_BLACKWELL, _DESKTOP_BLACKWELL),
+}
+
+
+def refuse_missing_instructions(
+    module: ModuleOp, capability: int, engine: DiagnosticEngine
+) -> None:
+    """Report ops of `module` that the chip `capability` has no instruction for."""
+    for op in walk(module):
+        first, end = _chips_of(op)
+        if capability < first or (end is not None and capability >= end):
+            until = "and later" if end is None else f"and later, before sm_{end}"
+            engine.error(
+                op,
+                f"sm_{capability} has no {op.name}: it is for sm_{first} {until}",
+                NO_SUCH_INSTRUCTION,
+            )
+        elif isinstance(op, WarpGroupDotOp):
+            for side, advice in _wrong_order(op):
+                engine.error(
+                    op,
+                    f"wgmma reads {side} of {bit_width(op.b.type)}-bit values only {advice}",
+                    NO_SUCH_INSTRUCTION,
+                )
+
+
+def _chips_of(op: Operation) -> tuple[int, int | None]:
+    found = (chips for name, chips in _CHIPS.items() if op.name.startswith(name))
+    return next(found, (0, None))
+
+
+def _wrong_order(op: WarpGroupDotOp) -> Iterator[tuple[str, str]]:
+    """The operands in shared memory that lie in an order the instruction cannot read."""
+    if bit_width(op.b.type) == _ANY_ORDER_BITS:
+        return
+    if _is_turned(op.a.type) is True:
+        yield "A", "with K contiguous: do not turn it with local_trans"
+    if _is_turned(op.b.type) is False:
+        yield "B", "with K contiguous: keep it as N x K, and turn it with local_trans"
+
+
+def _is_turned(type: Attribute) -> bool | None:
+    """Whether the first axis of a buffer is the contiguous one; None if it is not known."""
+    encoding = type.encoding if isinstance(type, MemDescType) else None
+    return encoding.transposed if isinstance(encoding, NvmmaSharedEncoding) else None

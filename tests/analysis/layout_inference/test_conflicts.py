@@ -1,0 +1,109 @@
+"""What the solver says when two layouts cannot both be, with a picture of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+from tilewright.analysis.layout_inference.solver import Solver, kernels
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.passes.tile.infer_layouts import InferLayouts
+
+
+def said(kernel: Any, *arguments: np.ndarray) -> Diagnostic:
+    """The error of the solver alone: nothing is sent through shared memory for it."""
+    engine = DiagnosticEngine()
+    module = kernel.compile(*arguments).prim_func.module.clone()
+    for each in GpuPipeline().passes():
+        if isinstance(each, InferLayouts):
+            break
+        each.run(module, engine)
+    (found,) = kernels(module)
+    assert Solver(found, engine, 90).solve() is None
+    (error,) = (each for each in engine.diagnostics if each.severity is Severity.ERROR)
+    return error
+
+
+ROWS = {
+    "forward_thread_fn": lambda i, j: i * 4 + j // 2,
+    "forward_index_fn": lambda i, j: j % 2,
+}
+
+
+def test_a_loop_reads_what_other_threads_hold():
+    @tw.jit
+    def turned(A):
+        A: T.Tensor((8, 8), "float32")
+        B = T.empty((8, 8), "float32")
+        with T.Kernel(1, threads=32):
+            one = T.alloc_fragment((8, 8), "float32")
+            other = T.alloc_fragment((8, 8), "float32")
+            T.annotate_layout({one: T.Fragment((8, 8), **ROWS)})
+            T.annotate_layout({other: T.Fragment((8, 8), **ROWS)})
+            T.copy(A, one)
+            for i, j in T.Parallel(8, 8):
+                other[i, j] = one[j, i]
+            T.copy(other, B)
+        return B
+
+    error = said(turned, np.zeros((8, 8), np.float32))
+    assert error.code == "TW2020"
+    assert error.message == (
+        "two layouts for 'one': element (1, 0) is held by thread 4, but thread 0 reads it here"
+    )
+    origin, picture, help = error.notes
+    assert origin.message == "the layout of 'one' comes from here"
+    assert origin.trail.primary != error.trail.primary
+    assert picture.message.splitlines()[1:] == [
+        "'one' held by               read by, here",
+        "   0   1   2   3   4   5       0   1   2   3   4   5",
+        "0  0   0   1   1   2   2    0  0   4   8  12  16  20",
+        "1 [4]  4   5   5   6   6    1 [0]  4   8  12  16  20",
+        "2  8   8   9   9  10  10    2  1   5   9  13  17  21",
+        "3 12  12  13  13  14  14    3  1   5   9  13  17  21",
+    ]
+    assert help.message.startswith("help: copy 'one' to shared memory")
+
+
+def test_two_products_want_one_fragment_in_two_ways():
+    @tw.jit
+    def chained(A):
+        A: T.Tensor((64, 64), "float16")
+        B = T.empty((64, 64), "float16")
+        with T.Kernel(1, threads=128):
+            staged = T.alloc_shared((64, 64), "float16")
+            sums = T.alloc_fragment((64, 64), "float16")
+            other = T.alloc_fragment((64, 64), "float16")
+            T.copy(A, staged)
+            T.gemm(staged, staged, sums, clear_accum=True)
+            T.gemm(staged, sums, other, clear_accum=True)
+            T.copy(other, B)
+        return B
+
+    error = said(chained, np.zeros((64, 64), np.float16))
+    assert "element (0, 1) is held by threads 4, 68 here, by thread 0 there" in error.message
+    _, picture, _ = error.notes
+    first = picture.message.splitlines()[3]
+    assert first == "0  0+1  [4+1]  8+1  12+1  16+1  20+1    0  0  [0]  1   1   2   2"
+
+
+def test_a_layout_of_the_author_with_more_threads_than_there_are():
+    @tw.jit
+    def wide(A):
+        A: T.Tensor((16, 8), "float32")
+        B = T.empty((16, 8), "float32")
+        with T.Kernel(1, threads=32):
+            rows = T.alloc_fragment((16, 8), "float32")
+            T.annotate_layout({rows: T.Fragment((16, 8), **ROWS)})
+            T.copy(A, rows)
+            T.copy(rows, B)
+        return B
+
+    error = said(wide, np.zeros((16, 8), np.float32))
+    assert error.code == "TW2022"
+    assert "gives elements to threads 0 to 63, but 32 threads run this" in error.message
+    assert "threads=64" in error.notes[-1].message

@@ -1,0 +1,217 @@
+"""``tilewright compile --target cuda:...``: `T` kernels of scripts and IR text, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+import pytest
+
+from tilewright.cli import compile as command
+from tilewright.cli import compile_tile
+
+pytest.importorskip("cuda.bindings.nvrtc", reason="T kernels are compiled with NVRTC")
+
+SCRIPT = """\
+import numpy as np
+import tilewright as tw
+from tilewright import T
+
+@tw.jit(pass_configs={"tl.enable_fast_math": True})
+def scale(X, block=64):
+    n = T.const("n")
+    X: T.Tensor((n,), "float32")
+    Y = T.empty((n,), "float32")
+    with T.Kernel(T.ceildiv(n, block), threads=64) as bx:
+        for i in T.Parallel(block):
+            Y[bx * block + i] = T.exp(X[bx * block + i])
+    return Y
+
+@tw.jit(out_idx=[-1], target="numpy")
+def lazy(n):
+    @T.prim_func
+    def shift(X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32) as bx:
+            for i in T.Parallel(n):
+                Y[i] = X[i] + 1
+    return shift
+
+x = np.ones(100, np.float32)
+scale(x)
+scale(x)
+scale(np.ones(300, np.float32))
+lazy(32)(x[:32])
+print("what a script prints")
+"""
+TEXT = """\
+#global = #tile.space<global>
+func.func @twice(%X: memref<64xf32, #global>) {
+  tile.kernel (%bx) in (1) threads(64) {
+    tile.parallel (%i) in (64) {
+      %v = memref.load %X[%i] : memref<64xf32, #global>
+      %w = arith.addf %v, %v : f32
+      memref.store %w, %X[%i] : memref<64xf32, #global>
+    }
+  }
+  func.return
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch):
+    """A script becomes ``__main__``; the tests go on as what they were."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def run(*arguments: object) -> int:
+    return command.run([str(each) for each in arguments], "tilewright compile")
+
+
+def test_every_kernel_once_for_its_sizes(script, capsys):
+    assert run(script, "--target", "cuda:sm_90a") == 0
+    out, err = capsys.readouterr()
+    head, *rows = out.splitlines()
+    assert head.split() == [
+        "kernel", "chip", "registers", "spilled", "shared", "threads", "cubin",
+        "trace", "passes", "nvrtc",
+    ]  # fmt: skip
+    cells = [row.split() for row in rows]
+    assert [row[:2] for row in cells] == [
+        ["scale_kernel", "sm_90a"],
+        ["scale_kernel", "sm_90a"],
+        ["shift_kernel", "sm_90a"],
+    ]
+    for row in cells:
+        assert int(row[2]) > 0  # registers
+        assert row[3:7] == ["0", "B", "0", "B"]
+        assert row[-1] == row[-3] == row[-5] == "ms"
+        assert int(row[-2]) > 0  # the CUDA compiler takes its time
+    assert [row[7] for row in cells] == ["64", "64", "32"]
+    assert err == ""
+
+
+def test_times(script):
+    done = compile_tile.compile_file(
+        compile_tile.Request(str(script), None, "cuda:sm_90a"), "tilewright compile"
+    )
+    assert [each.name for each in done] == ["scale", "scale", "shift"]
+    for each in done:
+        assert 0 < each.trace_seconds < 60
+        assert 0 < each.pass_seconds < 60
+        assert 0 < each.nvrtc_seconds < 60
+
+
+def test_stages_from_tiles_to_instructions(script, capsys):
+    shown = {}
+    for stage in ("tile", "thread", "cuda", "ptx", "sass"):
+        assert run(f"{script}:shift", "--target=cuda:sm_80", "--stage", stage) == 0
+        shown[stage] = capsys.readouterr().out
+    assert "tile.parallel" in shown["tile"]
+    assert "nv.launch @shift_kernel" in shown["thread"]
+    assert "tile.parallel" not in shown["thread"]
+    assert "__global__ void __launch_bounds__(32, 1)\nshift_kernel(" in shown["cuda"]
+    assert ".target sm_80" in shown["ptx"]
+    assert "EXIT" in shown["sass"]
+
+
+def test_settings_of_the_author_hold(script, capsys):
+    assert run(f"{script}:scale", "--target=cuda:sm_90a", "--stage=ptx") == 0
+    fast = capsys.readouterr().out
+    script.write_text(script.read_text().replace("True", "False"))
+    assert run(f"{script}:scale", "--target=cuda:sm_90a", "--stage=ptx") == 0
+    exact = capsys.readouterr().out
+    assert "ex2.approx.ftz.f32" in fast
+    assert "ex2.approx.ftz.f32" in exact
+    assert len(exact.splitlines()) > len(fast.splitlines())
+
+
+def test_everything_is_written(script, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert run(f"{script}:scale", "--target", "cuda:sm_90a", "-o", folder) == 0
+    assert {path.name for path in folder.iterdir()} == {
+        f"{name}{number}.{kind}"
+        for number in ("", "-2")
+        for name, kind in [
+            *[("scale", kind) for kind in ("tile.mlir", "thread.mlir")],
+            *[("scale_kernel", kind) for kind in ("cu", "ptx", "cubin", "json")],
+        ]
+    }
+    assert (folder / "scale_kernel.cubin").read_bytes().startswith(b"\x7fELF")
+    facts = json.loads((folder / "scale_kernel.json").read_text())
+    assert facts["parameters"] == ["ptr", "ptr"]
+    assert facts["threads"] == 64
+
+
+def test_ir_text(tmp_path, capsys):
+    file = tmp_path / "twice.mlir"
+    file.write_text(TEXT)
+    assert run(file, "--target", "cuda:sm_80") == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["twice_kernel", "sm_80"]
+    file.write_text(TEXT.replace("arith.addf %v, %v", "arith.addf %v, %u"))
+    assert run(file, "--target", "cuda:sm_80") == 1
+    assert f"{file}:6:" in capsys.readouterr().err
+
+
+def test_remarks(tmp_path, capsys):
+    file = tmp_path / "hint.py"
+    file.write_text(
+        SCRIPT.split("@tw.jit(out_idx")[0].replace(
+            "        for i in", "        T.annotate_l2_hit_ratio({X: 0.5})\n        for i in"
+        )
+        + "scale(np.ones(100, np.float32))\n"
+    )
+    assert run(file, "--target", "cuda:sm_90a", "--remarks") == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("scale_kernel")
+    assert "remark[TW6015]: the L2 hit ratio 0.5 of X is not applied" in err
+
+
+def test_the_machine_is_as_it_was(script, capsys):
+    from tilewright.runtime.tile import jit
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+    eager = import_module("tilewright.language.T.eager")
+
+    def machine():
+        return jit.checked_target, eager.trace_into_module, CompiledTileKernel.launch
+
+    before = machine()
+    script.write_text("raise KeyError('early')\n")
+    with pytest.raises(KeyError, match="early"):
+        run(script, "--target", "cuda:sm_90a")
+    assert machine() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.py"], "cannot read 'absent.py': no such file"),
+        (["absent.mlir"], "cannot read 'absent.mlir'"),
+        (["x.mlir", "--stage", "ttir"], "'ttir' is none of tile, thread, cuda, ptx, sass"),
+        (["x.mlir", "--num-warps", "4"], "--num-warps is for the target triton"),
+    ],
+)
+def test_what_is_refused(arguments, message, capsys):
+    assert run(*arguments, "--target", "cuda:sm_90a") == 1
+    assert message in capsys.readouterr().err
+
+
+def test_files_without_tile_kernels(tmp_path, capsys):
+    text, script = tmp_path / "none.mlir", tmp_path / "none.py"
+    text.write_text("func.func @f() {\n  func.return\n}\n")
+    script.write_text("x = 1\n")
+    assert run(text, "--target", "cuda:sm_90a") == 1
+    assert "has no tile.kernel" in capsys.readouterr().err
+    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert "called no T kernel, so nothing was compiled" in capsys.readouterr().err

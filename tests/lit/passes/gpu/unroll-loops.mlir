@@ -1,0 +1,88 @@
+// RUN: tilewright-opt -unroll-loops %s 2>/dev/null | filecheck %s
+// RUN: tilewright-opt -unroll-loops -verify-diagnostics %s
+
+#l = #tile.space<local>
+#g = #tile.space<global>
+
+// The variable, and what is computed from it, counts registers.
+// CHECK-LABEL: func.func @registers
+// CHECK:         } {tile.unroll}
+// CHECK:         } {tile.unroll}
+func.func @registers(%x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %L = tile.alloc "L" : memref<24xf32, #l>
+  scf.for %i = %c0 to %c8 step %c1 {
+    memref.store %x, %L[%i] : memref<24xf32, #l>
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    %j = arith.muli %i, %c2 : index
+    memref.store %x, %L[%j] : memref<24xf32, #l>
+  }
+  func.return
+}
+
+// Nothing to gain: global memory has addresses, the bound is not known, the author chose a factor,
+// another loop counts the register.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NOT:     tile.unroll}
+// CHECK:         {tile.unroll_factor = 2 : i64}
+// CHECK-NOT:     tile.unroll}
+// CHECK:         func.return
+func.func @left_alone(%A: memref<64xf32, #g>, %n: index, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %L = tile.alloc "L" : memref<8xf32, #l>
+  scf.for %i = %c0 to %c8 step %c1 {
+    memref.store %x, %A[%i] : memref<64xf32, #g>
+    memref.store %x, %L[%c1] : memref<8xf32, #l>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    memref.store %x, %L[%i] : memref<8xf32, #l>
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    memref.store %x, %L[%i] : memref<8xf32, #l>
+  } {tile.unroll_factor = 2 : i64}
+  func.return
+}
+
+// 100,000 turns of two ops, the end of a turn included; then 1,000 times 50 turns.
+// CHECK-LABEL: func.func @without_end
+// CHECK:         {tile.unroll_factor = 4096 : i64}
+// CHECK:           } {tile.unroll}
+// CHECK:         } {tile.unroll_factor = 32 : i64}
+func.func @without_end(%A: memref<100000xf32, #g>, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c50 = arith.constant 50 : index
+  %c1000 = arith.constant 1000 : index
+  %c100000 = arith.constant 100000 : index
+  // expected-remark @+1 {{a loop of 100000 turns is unrolled 4096 at a time: all of them would be 200000 operations}}
+  scf.for %i = %c0 to %c100000 step %c1 {
+    memref.store %x, %A[%i] : memref<100000xf32, #g>
+  } {tile.unroll}
+  // expected-remark @+1 {{a loop of 1000 turns is unrolled}}
+  scf.for %i = %c0 to %c1000 step %c1 {
+    scf.for %j = %c0 to %c50 step %c1 {
+      memref.store %x, %A[%j] : memref<100000xf32, #g>
+    } {tile.unroll}
+  } {tile.unroll}
+  func.return
+}
+
+// A factor would put the array into memory.
+// CHECK-LABEL: func.func @many_registers
+// CHECK:         } {tile.unroll}
+func.func @many_registers(%x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10000 = arith.constant 10000 : index
+  %L = tile.alloc "L" : memref<10000xf32, #l>
+  scf.for %i = %c0 to %c10000 step %c1 {
+    memref.store %x, %L[%i] : memref<10000xf32, #l>
+  } {tile.unroll}
+  func.return
+}

@@ -1,0 +1,29 @@
+// RUN: tilewright-opt -vectorize-loops %s | filecheck %s
+
+#global = #tile.space<global>
+
+// CHECK-LABEL: func.func @f(
+// CHECK: [[A:%.*]] = tile.alloc "buffer_lanes" : memref<8xf16
+// CHECK: nv.move %arg0[%{{.*}}] -> [[A]][%{{.*}}] lanes(8)
+// CHECK: [[B:%.*]] = tile.alloc "buffer_lanes" : memref<8xf32
+// CHECK: scf.for
+// CHECK: memref.load [[A]]
+// CHECK: memref.store %{{.*}}, [[B]]
+// CHECK: } {tile.unroll}
+// CHECK-COUNT-2: nv.move [[B]][%{{.*}}] -> %arg1[%{{.*}}] lanes(4)
+func.func @f(%A: memref<1024xf16, #global>, %B: memref<1024xf32, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %tid = gpu.thread_id x
+    %c8 = arith.constant 8 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %start = arith.muli %tid, %c8 : index
+    scf.for %l = %c0 to %c8 step %c1 {
+      %i = arith.addi %start, %l : index
+      %x = memref.load %A[%i] : memref<1024xf16, #global>
+      %y = arith.extf %x : f16 to f32
+      memref.store %y, %B[%i] : memref<1024xf32, #global>
+    } {tile.vectorize}
+  }
+  func.return
+}

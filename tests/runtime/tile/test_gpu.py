@@ -1,0 +1,171 @@
+"""Kernels for a GPU: what can be had of them on a machine that has none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tests.runtime.cuda.fake_driver import FakeDriver
+from tilewright import T
+from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.tile.pass_configs import PassConfigKey, checked_configs, gpu_settings
+from tilewright.targets.cuda.settings import Settings
+
+
+@tw.jit(out_idx=-1, target="cuda")
+def doubled(size, dtype="float32"):
+    @T.prim_func
+    def main(A: T.Tensor((size,), dtype), B: T.Tensor((size,), dtype)):
+        with T.Kernel(T.ceildiv(size, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = A[bx * 128 + i] * 2
+
+    return main
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_source_and_resources_need_no_gpu():
+    kernel = doubled(1000)
+    assert kernel.target == "cuda:sm_90a"
+    source = kernel.get_kernel_source()
+    assert "__global__ void __launch_bounds__(128, 1)" in source
+    assert "main_kernel(const float* __restrict__ A, float* __restrict__ B)" in source
+    assert 1 <= kernel.n_regs <= 255
+    assert kernel.n_spills == 0
+
+
+def test_numpy_arrays_still_run_here():
+    a = np.arange(1000, dtype=np.float32)
+    np.testing.assert_array_equal(doubled(1000)(a), 2 * a)
+
+
+def test_a_folder_for_programs_in_c(tmp_path):
+    header = doubled(1000).export(tmp_path / "doubled")
+    assert sorted(each.name for each in Path(header).parent.iterdir()) == [
+        "main.h",
+        "main_kernel.cu",
+        "main_kernel.cubin",
+    ]
+    text = Path(header).read_text()
+    assert re.search(r"static inline CUresult main\(CUstream stream, CUdeviceptr A", text)
+    with pytest.raises(NotImplementedError, match="compile main for a GPU"):
+        tw.compile(doubled.get_tir(8), target="numpy").export(tmp_path)
+
+
+def test_the_arch_is_chosen():
+    traced = doubled.get_tir(256)
+    kernel = tw.compile(traced, target="cuda:sm_80")
+    assert kernel.target == "cuda:sm_80"
+    assert kernel.gpu is not None and kernel.gpu.settings.arch == "sm_80"
+    assert tw.compile(traced, target={"kind": "cuda", "arch": "sm_90"}).target == "cuda:sm_90a"
+
+
+@pytest.mark.parametrize(
+    ("configs", "wanted"),
+    [
+        ({}, Settings("sm_90a")),
+        ({PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True}, Settings("sm_90a", roles=False)),
+        ({"tl.disable_tma_lower": True}, Settings("sm_90a", roles=False)),
+        ({"tl.enable_fast_math": True}, Settings("sm_90a", fast_math=True)),
+        ({"tl.disable_wgmma": True}, Settings("sm_90a", wgmma=False)),
+        ({"tl.ptxas_register_usage_level": 10}, Settings("sm_90a", register_level=10)),
+        ({"tl.config_index_bitwidth": 64}, Settings("sm_90a", index_bits=64)),
+    ],
+)
+def test_settings_of_the_author(configs, wanted):
+    assert gpu_settings(checked_configs(configs), "sm_90a") == wanted
+
+
+def test_options_for_the_cuda_compiler():
+    found = gpu_settings({}, "sm_90a", ["-O3", "-DNDEBUG"])
+    assert found.options == ("-DNDEBUG",)
+    fast = Settings("sm_90a", fast_math=True, register_level=5)
+    assert fast.options == ("--use_fast_math", "--ptxas-options=--register-usage-level=5")
+
+
+def test_fast_math_changes_the_machine_code():
+    @T.prim_func
+    def root(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(128):
+                B[i] = T.sqrt(A[i]) / A[127 - i]
+
+    plain = tw.compile(root, target="cuda")
+    fast = tw.compile(root, target="cuda", pass_configs={"tl.enable_fast_math": True})
+    assert plain.gpu is not None and fast.gpu is not None
+    one, other = (next(iter(each.gpu.program.kernels.values())).cubin for each in (plain, fast))
+    assert len(other) < len(one)
+
+
+class OnGpu:
+    """An array of a GPU that is not there: its address, and what CuPy would say of it."""
+
+    def __init__(self, shape, dtype="<f4", address=0x10000, device=0):
+        class Device:
+            id = device
+
+            def __str__(self):
+                return f"<CUDA Device {device}>"
+
+        self.shape, self.dtype, self.device = shape, np.dtype(dtype), Device()
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": dtype,
+            "data": (address, False),
+            "version": 3,
+        }
+
+    def __dlpack__(self):
+        raise AssertionError("not asked")
+
+
+@pytest.fixture
+def cuda():
+    library = FakeDriver()
+    with using(library):
+        yield library
+
+
+@T.prim_func
+def scaled(A: T.Tensor((48,), "float32"), factor: T.float32, B: T.Tensor((48,), "float32")):
+    with T.Kernel(3, threads=48) as bx:
+        for i in T.Parallel(16):
+            B[bx * 16 + i] = A[bx * 16 + i] * factor
+
+
+def test_arrays_on_a_gpu_are_launched(cuda):
+    kernel = tw.compile(scaled, target="cuda")
+    cuda.sizes = [8, 4, 8]
+    a, b = OnGpu((48,)), OnGpu((48,), address=0x20000)
+    assert kernel(a, 2.0, b) is None
+    (launch,) = cuda.launches
+    assert (launch.grid, launch.block) == ((3, 1, 1), (48, 1, 1))
+    assert [int.from_bytes(launch.parameters[place], "little") for place in (0, 2)] == [
+        0x10000,
+        0x20000,
+    ]
+    assert np.frombuffer(launch.parameters[1], np.float32)[0] == 2.0
+    # The same shapes elsewhere: only the addresses change.
+    kernel(OnGpu((48,), address=0x30000), 2.0, b)
+    assert int.from_bytes(cuda.launches[1].parameters[0], "little") == 0x30000
+    assert cuda.names().count("cuLaunchKernelEx") == 2
+
+
+def test_arguments_on_a_gpu_are_checked(cuda):
+    kernel = tw.compile(scaled, target="cuda")
+    good = OnGpu((48,))
+    with pytest.raises(ValueError, match=r"scaled\.A has shape\[0\] = 47, but 48 is expected"):
+        kernel(OnGpu((47,)), 2.0, good)
+    with pytest.raises(TypeError, match=r"scaled\.B has dtype float16"):
+        kernel(good, 2.0, OnGpu((48,), "<f2"))
+    with pytest.raises(ValueError, match=r"scaled\.A begins 4 bytes behind a multiple of 16"):
+        kernel(OnGpu((48,), address=0x10004), 2.0, good)
+    assert not cuda.launches

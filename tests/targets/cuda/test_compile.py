@@ -1,0 +1,174 @@
+"""Examples become machine code without a GPU; programs go to disk and to C and come back."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.passes.gpu.features import FEATURES
+from tilewright.runtime.cuda.arrays import DeviceArray
+from tilewright.runtime.tile.device import WORKSPACE, Address, Map, plan
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.targets.cuda import compile as compiler
+from tilewright.targets.cuda.artefact import Program, read_program, write_program
+from tilewright.targets.cuda.compile import compile_module, compiled
+from tilewright.targets.cuda.export import Parameter, export
+from tilewright.targets.cuda.nvrtc import include_folders
+from tilewright.targets.cuda.settings import Settings
+
+EXAMPLES = sorted(path.stem for path in Path("examples/tile").glob("*.py"))
+
+
+def modules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[ModuleOp]:
+    """The kernels that an example runs, each once."""
+    found: dict[str, ModuleOp] = {}
+
+    def recording(self: CompiledTileKernel, values: list[Any]) -> None:
+        found.setdefault(self.prim_func.script(), self.prim_func.module)
+
+    monkeypatch.setattr(CompiledTileKernel, "launch", recording)
+    monkeypatch.syspath_prepend("examples/tile")
+    importlib.import_module(name).example(np.random.default_rng(0))
+    return list(found.values())
+
+
+def check(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in modules(name, monkeypatch):
+        program = compile_module(module, arch)
+        assert program.kernels
+        assert program.spill_bytes == 0
+        for kernel in program.kernels.values():
+            assert kernel.cubin[:4] == b"\x7fELF"
+            assert 0 < kernel.facts.registers <= 255
+        launched = [step.facts[0] for step in program.steps if step.kind == "launch"]
+        assert launched == list(program.kernels)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_compile_for_hopper(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, "sm_90a", monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_compile_elsewhere(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, arch, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def product() -> Program:
+    return compile_module(FEATURES["columns_of_176"].func.module)
+
+
+def array(shape: tuple[int, ...], element: str = "fp16", address: int = 4096) -> DeviceArray:
+    strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+    return DeviceArray(address, element, shape, strides, 2, 0, None)
+
+
+def test_a_plan_leaves_only_addresses_open(product: Program) -> None:
+    found = plan(product.steps, [array((256, 128)), array((128, 176)), array((256, 176), "fp32")])
+    (launch,) = found.launches
+    assert launch.grid == (2, 1, 1)
+    assert found.workspace == 0
+    maps = [each for each in launch.arguments if isinstance(each, Map)]
+    assert [each.place.parameter for each in maps][:2] == [0, 1]
+    assert maps[0].facts["swizzle_bytes"] == 128
+    assert maps[0].facts["shape"] == (256, 128)
+
+
+def test_programs_come_back_from_disk(
+    product: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    write_program("some-key", product)
+    found = read_program("some-key")
+    assert found is not None
+    assert found.source == product.source
+    assert {name: each.cubin for name, each in found.kernels.items()} == {
+        name: each.cubin for name, each in product.kernels.items()
+    }
+    assert [each.facts for each in found.kernels.values()] == [
+        each.facts for each in product.kernels.values()
+    ]
+    arrays = [array((256, 128)), array((128, 176)), array((256, 176), "fp32")]
+    assert str(plan(found.steps, arrays)) == str(plan(product.steps, arrays))
+
+
+def test_what_was_compiled_once_is_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    module = FEATURES["a_choice"].func.module
+    first = compiled(module, Settings())
+    calls: list[object] = []
+    monkeypatch.setattr(compiler, "compile_module", lambda *a, **k: calls.append(a) or first)
+    again = compiled(module, Settings())
+    assert not calls
+    assert again.source == first.source
+    compiled(module, Settings(fast_math=True))
+    assert len(calls) == 1
+
+
+def test_memory_between_kernels_is_planned() -> None:
+    from tilewright.targets.cuda.steps import Step
+
+    steps = (
+        Step("alloc", "%1_alloc", (), ((3, 5), 2)),
+        Step("alloc", "%2_alloc", (), ((7,), 4)),
+        Step("launch", "", (1, 1, 1, "%0", "%1_alloc", "%2_alloc"), ("k",)),
+        Step("launch", "", (0, 1, 1, "%0"), ("never",)),
+    )
+    found = plan(steps, [array((8,))])
+    (launch,) = found.launches
+    assert launch.arguments == (
+        Address(0, (8,), (1,)),
+        Address(WORKSPACE, (3, 5), (5, 1), 0),
+        Address(WORKSPACE, (7,), (1,), 256),
+    )
+    assert found.workspace == 512
+
+
+def test_views_are_the_same_memory() -> None:
+    from tilewright.targets.cuda.steps import Step
+
+    steps = (
+        Step("dim", "%1_dim", ("%0", 0)),
+        Step("*", "%2_v", ("%1_dim", 16)),
+        Step("view", "%3_view", ("%0", "%2_v"), ((-1,), None)),
+        Step("ceildiv", "%4_v", ("%2_v", 128)),
+        Step("launch", "", ("%4_v", 1, 1, "%3_view"), ("k",)),
+    )
+    (launch,) = plan(steps, [array((9, 16))]).launches
+    assert launch.grid == (2, 1, 1)
+    assert launch.arguments == (Address(0, (144,), (1,)),)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_an_exported_header_is_c(product: Program, tmp_path: Path) -> None:
+    parameters = [Parameter(name, "tensor", "float16", 2) for name in "ABC"]
+    header = export(product, "matmul", parameters, tmp_path / "matmul")
+    files = sorted(each.name for each in header.parent.iterdir())
+    assert files == ["main_kernel.cu", "main_kernel.cubin", "matmul.h"]
+    user = tmp_path / "user.c"
+    user.write_text(
+        '#include "matmul/matmul.h"\n'
+        "CUresult run(CUdeviceptr a, const int64_t* s) { return matmul(0, a, s, a, s, a, s); }\n"
+    )
+    folders = [f"-I{each}" for each in include_folders()]
+    if not any((Path(each) / "cuda.h").exists() for each in include_folders()):
+        pytest.skip("cuda.h is not installed")
+    done = subprocess.run(
+        ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", *folders, f"-I{tmp_path}", user],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,263 @@
+"""Kernels with one mistake each, made in the IR that is printed as CUDA.
+
+A mutant *changes behaviour* if somebody can tell: run without any check, threads of the block in
+groups that go their own ways, under several orders of events, it gives other bits or never ends.
+Fences and settling have no effect in such a run, so mutants that lack one count as if they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
+
+from tests.examples.tile_examples import load
+from tests.targets.numpy.simt.simt_support import lowered
+from tilewright.dialects.arith import ConstantOp, XoriOp
+from tilewright.dialects.nv.barriers import BytesOp, MBarrierInitOp, MBarrierWaitOp, WaitOp
+from tilewright.dialects.nv.matrix import MatrixOp
+from tilewright.dialects.nv.tma import TensorMapOp
+from tilewright.dialects.tile.base import number
+from tilewright.dialects.tile.mixed import integers_attr
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.runtime.arrays import HostArray
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
+
+Mutate = Callable[[Operation], bool]
+"""Changes an op in place; False if it is none for this mutation."""
+
+
+def _erase(*names: str) -> Mutate:
+    def mutate(op: Operation) -> bool:
+        if op.name not in names:
+            return False
+        op.detach()
+        op.erase()
+        return True
+
+    return mutate
+
+
+def _flip_parity(op: Operation) -> bool:
+    if not isinstance(op, MBarrierWaitOp):
+        return False
+    one = ConstantOp(IntegerAttr(1, op.parity.type))
+    flipped = XoriOp(op.parity, one.results[0])
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before([one, flipped], op)
+    op.operands[2] = flipped.results[0]
+    return True
+
+
+def _halve_bytes(op: Operation) -> bool:
+    if not isinstance(op, BytesOp) or not isinstance(op.bytes, int):
+        return False
+    op.properties["static_bytes"] = integers_attr([op.bytes // 2])
+    return True
+
+
+def _double_bytes(op: Operation) -> bool:
+    if not isinstance(op, BytesOp) or not isinstance(op.bytes, int):
+        return False
+    op.properties["static_bytes"] = integers_attr([op.bytes * 2])
+    return True
+
+
+_NARROWER = {128: 64, 64: 32, 32: 0}
+
+
+def _narrow_swizzle(op: Operation) -> bool:
+    if not isinstance(op, MatrixOp) or op.swizzle.value.data not in _NARROWER:
+        return False
+    op.properties["swizzle"] = number(_NARROWER[op.swizzle.value.data])
+    return True
+
+
+def _no_swizzle(op: Operation) -> bool:
+    if not isinstance(op, TensorMapOp) or op.swizzle.value.data == 0:
+        return False
+    op.properties["swizzle"] = number(0)
+    return True
+
+
+def _plain_address(op: Operation) -> bool:
+    """Threads forget to swizzle an address."""
+    if not isinstance(op, XoriOp):
+        return False
+    if any(isinstance(use.operation, MBarrierWaitOp) for use in op.results[0].uses):
+        return False  # a parity
+    op.results[0].replace_all_uses_with(op.operands[0])
+    op.detach()
+    op.erase()
+    return True
+
+
+def _shift_operand(op: Operation) -> bool:
+    if not isinstance(op, MatrixOp):
+        return False
+    op.properties["stride"] = number(op.stride.value.data * 2)
+    return True
+
+
+def _count_less(op: Operation) -> bool:
+    if not isinstance(op, MBarrierInitOp) or op.count.value.data < 2:
+        return False
+    op.properties["count"] = IntegerAttr(op.count.value.data // 2, i64)
+    return True
+
+
+def _count_more(op: Operation) -> bool:
+    if not isinstance(op, MBarrierInitOp):
+        return False
+    op.properties["count"] = IntegerAttr(op.count.value.data + 1, i64)
+    return True
+
+
+def _leave_more(op: Operation) -> bool:
+    if not isinstance(op, WaitOp):
+        return False
+    op.properties["pending"] = number(op.count + 1)
+    return True
+
+
+MUTATIONS: dict[str, Mutate] = {
+    "drop a wait": _erase(
+        "nv.mbarrier.wait", "nv.cp_async.wait", "nv.wgmma.wait", "nv.tma_store.wait"
+    ),
+    "wait for one group less": _leave_more,
+    "flip a parity": _flip_parity,
+    "halve expected bytes": _halve_bytes,
+    "double expected bytes": _double_bytes,
+    "shift a swizzle": _narrow_swizzle,
+    "drop a tensor map's swizzle": _no_swizzle,
+    "forget to swizzle an address": _plain_address,
+    "shift an operand": _shift_operand,
+    "remove a sync": _erase("gpu.barrier", "nv.bar"),
+    "drop a fence": _erase(
+        "nv.fence_proxy_async", "nv.fence_barrier_init", "nv.wgmma.fence", "nv.wgmma.settle"
+    ),
+    "skip a commit": _erase("nv.cp_async.commit", "nv.wgmma.commit", "nv.tma_store.commit"),
+    "skip an arrival": _erase("nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx"),
+    "skip a copy": _erase("nv.tma_load", "nv.async_move"),
+    "count fewer arrivals": _count_less,
+    "count more arrivals": _count_more,
+}
+FENCES = ("drop a fence",)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Where a mistake is made: the op's number in the module."""
+
+    mutation: str
+    place: int
+    op: str
+
+    def apply(self, module: ModuleOp) -> ModuleOp:
+        copy = module.clone()
+        target = list(walk(copy))[self.place]
+        assert target.name == self.op
+        assert MUTATIONS[self.mutation](target)
+        return copy
+
+
+def mutants_of(module: ModuleOp) -> list[Mutant]:
+    """All mistakes that can be made in a module."""
+    found: list[Mutant] = []
+    for mutation, mutate in MUTATIONS.items():
+        copy = module.clone()
+        for place, op in enumerate(list(walk(copy))):
+            name = op.name
+            if op.parent is not None and mutate(op):
+                found.append(Mutant(mutation, place, name))
+    return found
+
+
+# -- verdicts ----------------------------------------------------------------------------------
+
+
+Arrays = list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel and the arguments of one of its launches."""
+
+    name: str
+    traced: ModuleOp
+    module: ModuleOp
+    """At the thread level."""
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    def run(self, module: ModuleOp, options: SimtOptions) -> Arrays:
+        """What the arrays hold in the end."""
+        arguments = [
+            Buffer(name, value.copy()) if isinstance(value, np.ndarray) else value
+            for name, value in zip(self.names, self.values, strict=True)
+        ]
+        compile_simt(module).launch(arguments, options)
+        return [each.array for each in arguments if isinstance(each, Buffer)]
+
+
+def same(found: Arrays, wanted: Arrays) -> bool:
+    """Whether two results agree in every bit."""
+    return all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
+
+
+def subjects(example: str, pipeline: GpuPipeline | None = None) -> list[Subject]:
+    """The kernels that an example launches, each once."""
+    found: dict[str, Subject] = {}
+    launch = CompiledTileKernel.launch
+
+    def recorded(self: CompiledTileKernel, values: list[Any]) -> None:
+        if self.name not in found:
+            given = [each.array.copy() if isinstance(each, HostArray) else each for each in values]
+            traced = self.prim_func.module
+            module = lowered(traced.clone(), pipeline)
+            names = tuple(param.name for param in self.params)
+            label = f"{example}.{self.name}"
+            found[self.name] = Subject(label, traced, module, names, tuple(given))
+        launch(self, values)
+
+    CompiledTileKernel.launch = recorded  # type: ignore[method-assign]
+    try:
+        load(example).example(np.random.default_rng(0))
+    finally:
+        CompiledTileKernel.launch = launch  # type: ignore[method-assign]
+    return list(found.values())
+
+
+CAUGHT_SEEDS = (0, 1)
+TRIED_SEEDS = range(6)
+
+
+def catch(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> str | None:
+    """How the checks find a mutant: the kind of fault, or that the result differs."""
+    for seed in CAUGHT_SEEDS:
+        try:
+            if not same(subject.run(mutant, SimtOptions(seed=seed)), wanted):
+                return "result"
+        except SimtFault as fault:
+            return fault.kind
+    return None
+
+
+def changes_behaviour(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> bool:
+    """Whether somebody can tell a mutant from the kernel, without any check."""
+    unit = 128 if any(op.name == "nv.wgmma" for op in walk(mutant)) else 32
+    for seed in TRIED_SEEDS:
+        options = SimtOptions(checked=False, unit=unit, seed=seed)
+        try:
+            if not same(subject.run(mutant, options), wanted):
+                return True
+        except SimtFault:
+            return True
+    return False

@@ -1,0 +1,34 @@
+"""Puts 32 blocks into a cluster."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A):
+    A: T.Tensor((4096,), "float32")
+    B = T.empty((4096,), "float32")
+    with T.ClusterKernel(32, threads=128, cluster_dims=(32, 1, 1)) as bx:
+        for i in T.Parallel(128):
+            B[bx * 128 + i] = A[bx * 128 + i] + 1
+    return B
+
+
+@tw.jit
+def fixed(A):
+    A: T.Tensor((4096,), "float32")
+    B = T.empty((4096,), "float32")
+    with T.ClusterKernel(32, threads=128, cluster_dims=(8, 1, 1)) as bx:
+        for i in T.Parallel(128):
+            B[bx * 128 + i] = A[bx * 128 + i] + 1
+    return B
+
+
+def arguments():
+    return (np.arange(4096, dtype=np.float32),)
+
+
+def expected(a):
+    return a + 1

@@ -1,0 +1,40 @@
+"""Takes an element of a fragment that the data name."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A, P):
+    A: T.Tensor((128,), "float32")
+    P: T.Tensor((128,), "int32")
+    C = T.empty((128,), "float32")
+    with T.Kernel(1, threads=128):
+        values = T.alloc_fragment((128,), "float32")
+        T.copy(A, values)
+        for i in T.Parallel(128):
+            C[i] = values[P[i]]
+    return C
+
+
+@tw.jit
+def fixed(A, P):
+    A: T.Tensor((128,), "float32")
+    P: T.Tensor((128,), "int32")
+    C = T.empty((128,), "float32")
+    with T.Kernel(1, threads=128):
+        values = T.alloc_shared((128,), "float32")
+        T.copy(A, values)
+        for i in T.Parallel(128):
+            C[i] = values[P[i]]
+    return C
+
+
+def arguments():
+    return np.arange(128, dtype=np.float32), np.arange(128, dtype=np.int32)[::-1].copy()
+
+
+def expected(a, p):
+    return a[p]

@@ -1,0 +1,48 @@
+"""Multiplies float64, which tensor cores here do not."""
+
+import numpy as np
+
+import tilewright as tw
+from tilewright import T
+
+
+@tw.jit
+def wrong(A, B):
+    A: T.Tensor((64, 32), "float64")
+    B: T.Tensor((32, 64), "float64")
+    C = T.empty((64, 64), "float64")
+    with T.Kernel(1, threads=128):
+        A_shared = T.alloc_shared((64, 32), "float64")
+        B_shared = T.alloc_shared((32, 64), "float64")
+        C_local = T.alloc_fragment((64, 64), "float64")
+        T.copy(A[0, 0], A_shared)
+        T.copy(B[0, 0], B_shared)
+        T.gemm(A_shared, B_shared, C_local, clear_accum=True)
+        T.copy(C_local, C[0, 0])
+    return C
+
+
+@tw.jit
+def fixed(A, B):
+    A: T.Tensor((64, 32), "float64")
+    B: T.Tensor((32, 64), "float64")
+    C = T.empty((64, 64), "float64")
+    with T.Kernel(1, threads=128):
+        A_shared = T.alloc_shared((64, 32), "float32")
+        B_shared = T.alloc_shared((32, 64), "float32")
+        C_local = T.alloc_fragment((64, 64), "float32")
+        T.copy(A[0, 0], A_shared)
+        T.copy(B[0, 0], B_shared)
+        T.gemm(A_shared, B_shared, C_local, clear_accum=True)
+        T.copy(C_local, C[0, 0])
+    return C
+
+
+def arguments():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-2, 3, (64, 32)), rng.integers(-2, 3, (32, 64))
+    return a.astype(np.float64), b.astype(np.float64)
+
+
+def expected(a, b):
+    return a @ b
