@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.cli import compile as command
 from tilewright.targets.triton import compile as compiling
-from tilewright.targets.triton import describe, lowering, messages
+from tilewright.targets.triton import describe, instructions, lowering, messages
 
 from .test_docs import blocks
 
@@ -60,7 +60,7 @@ def test_every_flag_is_explained(capsys):
 
 def test_every_code_is_explained():
     page = (Path(__file__).parents[1] / PAGE).read_text()
-    places = (compiling, describe, lowering, messages)
+    places = (compiling, describe, instructions, lowering, messages)
     codes = {
         value
         for place in places

@@ -82,7 +82,7 @@ def inputs(feature: Feature) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     for param in feature.func.params:
         values = rng.integers(-3, 4, tuple(param.shape)).astype(np.float32)
-        if not str(param.dtype).startswith("int"):
+        if "int" not in str(param.dtype):
             values = values / 4 + 0.5
         found.append(values.astype(param.dtype.as_numpy()))
     return found

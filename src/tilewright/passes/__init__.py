@@ -80,6 +80,7 @@ PASSES: PassRegistry = {
     "lower-l2-policy": _lazy("gpu.lower_l2_policy", "LowerL2Policy"),
     "unroll-loops": _lazy("gpu.unroll_loops", "UnrollLoops"),
     "unswitch-loops": _lazy("gpu.unswitch_loops", "UnswitchLoops"),
+    "drop-unused-arguments": _lazy("gpu.drop_unused_arguments", "DropUnusedArguments"),
     "choose-index-width": _lazy("gpu.choose_index_width", "ChooseIndexWidth"),
     "gpu-pipeline": _lazy("gpu.pipeline", "GpuPipeline"),
     "triton-tlx-fixup": _lazy("tlx.fixup", "TritonTlxFixup"),

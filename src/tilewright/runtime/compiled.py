@@ -159,10 +159,10 @@ class CompiledKernel:
         return zip(self.kernel.arg_names, self.keys, strict=True)
 
     @property
-    def asm(self) -> dict[str, Any]:
+    def asm(self) -> Mapping[str, Any]:
         """Every stage by its name: texts, and the bytes of a ``cubin``."""
         if self.artefact is not None:
-            return dict(self.artefact.asm)
+            return self.artefact.asm  # one from disk reads its texts when they are asked for
         return {stage: self.text(stage) for stage in STAGES}
 
     def is_current(self) -> bool:

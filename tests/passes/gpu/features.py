@@ -271,6 +271,27 @@ def reductions_of_odd_sizes():
 
 
 @feature(2)
+def reductions_without_a_sign():
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "uint8"),
+        B: T.Tensor((64,), "uint8"),
+        C: T.Tensor((64,), "uint8"),
+    ):
+        with T.Kernel(1, threads=128):
+            f = T.alloc_fragment((64, 64), "uint8")
+            most = T.alloc_fragment((64,), "uint8")
+            least = T.alloc_fragment((64,), "uint8")
+            T.copy(A, f)
+            T.reduce_max(f, most, dim=1)
+            T.reduce_min(f, least, dim=0)
+            T.copy(most, B)
+            T.copy(least, C)
+
+    return main
+
+
+@feature(2)
 def view_of_a_swizzled_buffer():
     @T.prim_func
     def main(

@@ -78,6 +78,7 @@ def test_the_arch_is_chosen():
         ({"tl.disable_wgmma": True}, Settings("sm_90a", wgmma=False)),
         ({"tl.ptxas_register_usage_level": 10}, Settings("sm_90a", register_level=10)),
         ({"tl.config_index_bitwidth": 64}, Settings("sm_90a", index_bits=64)),
+        ({"tir.disable_vectorize": True}, Settings("sm_90a", leave_out=("vectorize-loops",))),
     ],
 )
 def test_settings_of_the_author(configs, wanted):
@@ -89,6 +90,21 @@ def test_options_for_the_cuda_compiler():
     assert found.options == ("-DNDEBUG",)
     fast = Settings("sm_90a", fast_math=True, register_level=5)
     assert fast.options == ("--use_fast_math", "--ptxas-options=--register-usage-level=5")
+
+
+def test_settings_reach_the_passes():
+    guarded = tw.compile(doubled.get_tir(1000), target="cuda").get_kernel_source()
+    settings = {"tl.disable_safe_memory_legalize": True}
+    bare = tw.compile(doubled.get_tir(1000), target="cuda", pass_configs=settings)
+    assert "< 1000" in guarded
+    assert "< 1000" not in bare.get_kernel_source()
+
+
+def test_lower_gives_cuda():
+    parts = tw.lower(doubled.get_tir(256), "cuda:sm_80")
+    assert parts.target == "cuda:sm_80"
+    assert "main_kernel(const float* __restrict__ A" in parts.kernel_source
+    assert parts.device_mod is not parts.host_mod
 
 
 def test_fast_math_changes_the_machine_code():

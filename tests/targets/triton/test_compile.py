@@ -7,7 +7,7 @@ import pytest
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
-from tilewright.targets.triton import cache, installation, processes
+from tilewright.targets.triton import cache, installation, lowering, processes
 from tilewright.targets.triton.artefact import read_artefact
 from tilewright.targets.triton.compile import compile_module
 from tilewright.targets.triton.lowering import kind_of
@@ -168,9 +168,12 @@ def test_triton_s_errors_are_at_the_author_s_line():
     assert mark.startswith("    |          ^")
 
 
-def test_a_dying_compiler_is_an_error_of_the_kernel():
+def test_a_dying_compiler_is_an_error_of_the_kernel(monkeypatch):
     """LLVM ends the process over instructions the chip does not have; ours goes on."""
     text = RING.read_text().replace("cuda:90", "cuda:100")
+    with pytest.raises(CompileError, match=r"TW6211.*sm_100 has no ttng.warp_group_dot"):
+        compile_module(parse(text), capability=100)
+    monkeypatch.setattr(lowering, "refuse_missing_instructions", lambda *_: None)
     with pytest.raises(CompileError) as caught:
         compile_module(parse(text), capability=100)
     message = str(caught.value)

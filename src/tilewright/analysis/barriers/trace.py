@@ -94,8 +94,9 @@ def traces(team: Team, questions: Iterable[Turns]) -> Iterator[tuple[Turns, list
             turns,
             [Trace(each.member.name, len(each.member.threads), each.write()) for each in writers],
         )
-        if turns.inner is None and not any(each.asked for each in writers):
-            return  # nothing depends on the caller: other numbers give the same events
+        # Questions differ in what the caller gives, or else in how often loops run.
+        if not any(each.asked if turns.inner is None else each.counted for each in writers):
+            return  # nothing depends on that: other numbers give the same events
 
 
 class Facts:
@@ -163,6 +164,8 @@ class Writer:
     """The threads of the member that are here."""
     asked: bool = False
     """Whether a number of the caller was used."""
+    counted: bool = False
+    """Whether a loop ran as often as was asked for, and not by its own bounds."""
 
     def write(self) -> tuple[Event, ...]:
         team = self.facts.team
@@ -307,6 +310,7 @@ class Writer:
         turns = self._turns(op)
         if turns is None or _is_constant(upper) or not self.facts.has_barriers(op):
             return self.needed(upper, op)
+        self.counted = True
         return lower + turns * step
 
     def _turns(self, op: Operation) -> int | None:
@@ -323,6 +327,7 @@ class Writer:
 
     def _persistent(self, op: PersistentOp) -> None:
         count = self._turns(op)
+        self.counted = True
         if count is None:
             count = ENTRIES  # how many tiles a block gets is a matter of the launch
         block = op.regions[0].blocks[0]

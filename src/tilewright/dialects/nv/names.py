@@ -32,6 +32,12 @@ WARPS = "nv.warps"
 SHAPE = "nv.shape"
 """Three integers: rows, columns and depth of one instruction."""
 
+# Reductions across threads.
+NAN = "nv.nan"
+"""Unit: what is not a number wins."""
+UNSIGNED = "nv.unsigned"
+"""Unit: integers have no sign."""
+
 # Buffers at tile level, once layouts are chosen.
 LAYOUT = "nv.layout"
 """Fragment layout: where the elements of a reducer are."""

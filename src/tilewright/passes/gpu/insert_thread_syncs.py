@@ -41,6 +41,7 @@ from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.place_shared_memory import bytes_of
 
@@ -263,15 +264,22 @@ class _Walk:
         body = op.body.block
         # What was done before the loop is met before it, once, not in each of its turns.
         self._prepare(op, self._touches(op), pending)
+        before = pending.copy()
         self._block(body, pending)
         # What the end of a turn leaves behind meets the beginning of the next.
         self._block(body, pending)
+        if not _has_a_turn(op):
+            pending.join(before)  # nobody met in a loop that was passed by
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
         self._prepare(op, self._touches(op), pending)
+        test, body = (region.block for region in op.regions)
+        self._block(test, pending)
+        passed_by = pending.copy()
         for _ in range(2):  # the end of a turn meets the beginning of the next
-            for region in op.regions:
-                self._block(region.block, pending)
+            self._block(body, pending)
+            self._block(test, pending)
+        pending.join(passed_by)
 
     def _choice(self, op: IfOp, pending: Pending) -> None:
         other = pending.copy()
@@ -305,6 +313,14 @@ def _is_together(op: ForOp) -> bool:
     if nv_names.SHARE in op.attributes:
         return False
     return not differs(op.lower_bound) and not differs(op.upper_bound)
+
+
+def _has_a_turn(op: ForOp) -> bool:
+    """Whether a loop is known to run at least once."""
+    low, high = constant_value(op.lower_bound), constant_value(op.upper_bound)
+    if not isinstance(low, IntegerAttr) or not isinstance(high, IntegerAttr):
+        return False
+    return low.value.data < high.value.data
 
 
 def _leaves_apart(op: WhileOp) -> bool:
@@ -347,9 +363,18 @@ class _Differences:
             return True
         if isinstance(owner, LoadOp):
             return self._loaded(owner)
+        if isinstance(owner, IfOp):
+            return self._chosen(owner, value)
         if owner.regions:
             return True
         return any(self.of(each) for each in owner.operands)
+
+    def _chosen(self, op: IfOp, value: SSAValue) -> bool:
+        """What a branch gives goes with its condition, and with what either side yields."""
+        number = next(n for n, each in enumerate(op.results) if each is value)
+        ends = [region.block.last_op for region in op.regions if region.blocks]
+        given = [end.operands[number] for end in ends if end is not None]
+        return self.of(op.condition) or any(self.of(each) for each in given)
 
     def _argument(self, value: SSAValue, block: Block) -> bool:
         """A loop's variable goes with its bounds; what a loop carries may be anything."""

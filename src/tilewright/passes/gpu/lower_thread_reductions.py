@@ -19,8 +19,11 @@ from tilewright.dialects.arith import (
     AddiOp,
     AndiOp,
     ConstantOp,
+    MaximumfOp,
     MaxnumfOp,
     MaxsiOp,
+    MaxuiOp,
+    MinimumfOp,
     MinnumfOp,
     MinsiOp,
     MinuiOp,
@@ -40,6 +43,7 @@ from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
 _FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
+_FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
 _INTEGER: Mapping[str, type[Operation]] = {
     "sum": AddiOp,
     "max": MaxsiOp,
@@ -48,6 +52,7 @@ _INTEGER: Mapping[str, type[Operation]] = {
     "bitor": OriOp,
     "bitxor": XoriOp,
 }
+_UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,19 @@ def _lower(op: AllReduceOp) -> None:
     while distance >= scale and inside > 1:
         step = code.add(ConstantOp.of(distance, i32)).results[0]
         other = code.add(ShuffleOp("xor", value, step)).results[0]
-        value = _both(code, op.kind.data, value, other)
+        value = _both(code, op, value, other)
         distance //= 2
     if inside < threads:
         value = _through_memory(code, op, value, threads // inside, scale * inside)
     code.rewriter.replace_op(op, [], [value])
 
 
-def _both(code: Code, kind: str, left: SSAValue, right: SSAValue) -> SSAValue:
-    table = _FLOAT if isinstance(left.type, AnyFloat) else _INTEGER
-    return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
+def _both(code: Code, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:
+    if isinstance(left.type, AnyFloat):
+        table = _FLOAT_NAN if nv_names.NAN in op.attributes else _FLOAT
+    else:
+        table = _UNSIGNED if nv_names.UNSIGNED in op.attributes else _INTEGER
+    return code.add(table[op.kind.data](left, right)).results[0]  # pyright: ignore[reportCallIssue]
 
 
 def _through_memory(
@@ -111,6 +119,6 @@ def _through_memory(
             last = code.index(scope.count - 1)
             place = code.add(MinuiOp(code.index(place), last)).results[0]
         loaded = code.add(LoadOp(buffer.results[0], [code.index(place)])).results[0]
-        total = loaded if total is None else _both(code, op.kind.data, total, loaded)
+        total = loaded if total is None else _both(code, op, total, loaded)
     assert total is not None
     return total

@@ -19,6 +19,7 @@ from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.choose_engines import ChooseEngines
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
+from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
@@ -78,8 +79,14 @@ class GpuPipeline(Pass):
     index_bits: int | None = None
     """How wide indices are; None to choose by the extents of tensors."""
 
+    leave_out: tuple[str, ...] = ()
+    """Names of passes that the author does without: guards, wide accesses."""
+
     def passes(self) -> list[Pass]:
         """The passes, in order."""
+        return [each for each in self._all() if each.name not in self.leave_out]
+
+    def _all(self) -> list[Pass]:
         return [
             DropLayoutHints(),
             *FrontHalf(target=self.target, roles=self.roles, check_each=False).passes(),
@@ -123,6 +130,7 @@ class GpuPipeline(Pass):
             UnrollLoops(),
             MergeGuards(),
             Dce(),
+            DropUnusedArguments(),
             VerifyDeviceIr(),
         ]
 

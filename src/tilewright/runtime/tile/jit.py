@@ -24,6 +24,7 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
 from tilewright.runtime.tile.targets import checked_target
 
+_KEPT_QUICK = 1024
 # What only kernels use; one that forgets T.Kernel is told so where it is traced.
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
@@ -95,6 +96,8 @@ class TileJIT:
         wanted = [param.name for param in kernel.inputs]
         order = list(self.signature.parameters)
         if key is not None and all(name in order[: len(args)] for name in wanted):
+            if len(self._quick) >= _KEPT_QUICK:
+                self._quick.clear()
             self._quick[key] = kernel, tuple(order.index(name) for name in wanted)
         return kernel(*[arguments[name] for name in wanted])
 

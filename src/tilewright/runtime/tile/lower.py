@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.runtime.tile.targets import checked_target
+from tilewright.runtime.tile.targets import arch_of, checked_target, is_gpu
 from tilewright.targets.numpy.tile import compile_tile_module
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class CompiledArtifact:
     """The parts of a compiled function.
 
-    Target numpy runs launches and kernels as one program, so both modules are that one.
+    For a GPU, `device_mod` holds the kernels and the function that launches them. Target numpy runs
+    launches and kernels as one program, so both modules are that one.
     """
 
     host_mod: ModuleOp
@@ -33,5 +34,13 @@ def lower(func_or_mod: PrimFunc | ModuleOp, target: object = "auto") -> Compiled
     is_module = isinstance(func_or_mod, ModuleOp)
     module = (func_or_mod if is_module else func_or_mod.module).clone()
     params = () if is_module else func_or_mod.params
+    wanted = checked_target(target)
+    if is_gpu(wanted):
+        from tilewright.targets.cuda.compile import compile_module
+
+        arch = arch_of(wanted)
+        program = compile_module(module, arch)
+        assert program.module is not None
+        return CompiledArtifact(module, program.module, params, program.source, f"cuda:{arch}")
     source = compile_tile_module(module.clone()).source
-    return CompiledArtifact(module, module, params, source, checked_target(target))
+    return CompiledArtifact(module, module, params, source, wanted)

@@ -58,6 +58,14 @@ def checked_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
     return found
 
 
+_LEFT_OUT = {
+    PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS: "guard-memory-accesses",
+    PassConfigKey.TIR_DISABLE_VECTORIZE: "vectorize-loops",
+    PassConfigKey.TL_DISABLE_THREAD_STORAGE_SYNC: "insert-thread-syncs",
+}
+"""Settings that leave a pass out, and its name."""
+
+
 def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) -> Settings:
     """What checked settings, and flags for the CUDA compiler, mean for a GPU."""
     key = PassConfigKey
@@ -73,6 +81,7 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
         fast_math=bool(is_fast),
         register_level=None if level is None else int(level),
         index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
+        leave_out=tuple(name for each, name in _LEFT_OUT.items() if configs.get(each)),
         flags=_flags(flags),
     )
 

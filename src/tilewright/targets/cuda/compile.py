@@ -81,6 +81,7 @@ def compiled(
         wgmma=settings.wgmma,
         roles=settings.roles,
         index_bits=settings.index_bits,
+        leave_out=settings.leave_out,
     )
     program = compile_module(
         module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options

@@ -20,6 +20,8 @@ class Settings:
     """How hard the assembler works against spills, 0 to 10."""
     index_bits: int | None = None
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
+    leave_out: tuple[str, ...] = ()
+    """Passes that the author does without."""
     flags: tuple[str, ...] = ()
     """Further options of the CUDA compiler."""
 

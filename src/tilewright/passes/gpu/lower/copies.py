@@ -213,6 +213,8 @@ def _either(code: Code, condition: SSAValue) -> tuple[Code, Code]:
 
 def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
     """The units of the running thread."""
+    if lanes * bit_width(element_type_of(op.src.type)) < _LEAST_BITS:
+        lanes = 1  # too few bytes for an asynchronous move: element by element
     source, target = part_of(op.src), part_of(op.dst)
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
     threads = threads_of(op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
@@ -19,9 +19,11 @@ from tilewright.dialects.arith import (
     MaximumfOp,
     MaxnumfOp,
     MaxsiOp,
+    MaxuiOp,
     MinimumfOp,
     MinnumfOp,
     MinsiOp,
+    MinuiOp,
     OriOp,
     SelectOp,
     XoriOp,
@@ -29,7 +31,8 @@ from tilewright.dialects.arith import (
 from tilewright.dialects.math import AbsfOp, AbsiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AllReduceOp
-from tilewright.dialects.tile import ReduceOp, names
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import AllocOp, ReduceOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
@@ -60,17 +63,23 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
     parts = _parts(source.table, target.table, op.axis)
     outer, result = counted(code, parts.shape[0], names.UNROLL)
     element = element_type_of(target.buffer.type)
-    total = identity(outer, kind, element)
+    total = identity(outer, kind, element, is_unsigned=_is_unsigned(op))
     exists = _existence(source.table, places, outer, op)
     for register in range(parts.shape[1]):
         index = _register(outer, parts[:, register], result)
         loaded = outer.add(LoadOp(source.buffer, [index])).results[0]
-        loaded = converted(outer, loaded, element)
+        loaded = converted(outer, loaded, element, is_unsigned=_is_unsigned(op))
         if exists is not None:
-            loaded = exists(outer, index, loaded, identity(outer, kind, element))
+            nothing = identity(outer, kind, element, is_unsigned=_is_unsigned(op))
+            loaded = exists(outer, index, loaded, nothing)
         total = combine(outer, kind, total, _prepared(outer, kind, loaded), op)
     for threads, scale in _partners(source.table, op.axis):
-        total = outer.add(AllReduceOp(_ACROSS[kind], total, threads, scale)).results[0]
+        across = AllReduceOp(_ACROSS[kind], total, threads, scale)
+        if op.nan_propagate is not None:
+            across.attributes[nv_names.NAN] = UnitAttr()
+        if _is_unsigned(op):
+            across.attributes[nv_names.UNSIGNED] = UnitAttr()
+        total = outer.add(across).results[0]
     if op.accumulate is not None:
         before = outer.add(LoadOp(target.buffer, [result])).results[0]
         total = combine(outer, kind, before, total, op)
@@ -164,11 +173,19 @@ def _partners(table: Table, axis: int) -> list[tuple[int, int]]:
 # -- kinds -------------------------------------------------------------------------------------
 
 
-def identity(code: Code, kind: str, type: Attribute) -> SSAValue:
+def _is_unsigned(op: ReduceOp) -> bool:
+    owner = base_of(op.src).owner
+    dtype = owner.dtype if isinstance(owner, AllocOp) else None
+    return dtype is not None and dtype.data.startswith("uint")
+
+
+def identity(code: Code, kind: str, type: Attribute, *, is_unsigned: bool = False) -> SSAValue:
     """What changes nothing."""
     if isinstance(type, AnyFloat):
         infinity = float("inf")
         number: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
+    elif is_unsigned:
+        number = {"min": -1, "bitand": -1}.get(kind, 0)
     else:
         bits = bit_width(type)
         number = {
@@ -198,11 +215,14 @@ _INTEGER: Mapping[str, type[Operation]] = {
 }
 
 
+_UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
+
+
 def combine(code: Code, kind: str, left: SSAValue, right: SSAValue, op: ReduceOp) -> SSAValue:
     """Two partial results as one."""
     across = _ACROSS[kind]
     if isinstance(left.type, AnyFloat):
         table = _FLOAT_NAN if op.nan_propagate is not None else _FLOAT
     else:
-        table = _INTEGER
+        table = _UNSIGNED if _is_unsigned(op) else _INTEGER
     return code.add(table[across](left, right)).results[0]  # pyright: ignore[reportCallIssue]

@@ -12,7 +12,8 @@ Where tensors are computed with between the two, the buffer is kept to the end o
 behind the last wait goes on to take those of the ring.
 
 Buffers from outside that a loop uses live as long as the loop, those that several tasks use as long
-as all tasks; what follows in the same body or task need not be looked at.
+as all tasks; what follows in the same body or task need not be looked at. Where barriers tell the
+end, the next wait for one is taken for the right one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ _WAITS = {
     "ttng.async_tma_reduce": "ttng.async_tma_store_wait",
     "ttng.async_tma_scatter": "ttng.async_tma_store_wait",
     "ttng.async_tma_copy_global_to_local": "ttng.wait_barrier",
+    "ttng.tc_gen5_mma": "ttng.wait_barrier",
+    "ttng.tc_gen5_mma_scaled": "ttng.wait_barrier",
+    "ttng.tmem_copy": "ttng.wait_barrier",
     "ttg.async_copy_global_to_local": "ttg.async_wait",
 }
 _COUNTS = ("pendings", "num")
@@ -82,7 +86,8 @@ def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
             after = after.next_op
         parent = at.parent_op()
         if parent is None or isinstance(parent, FuncOp):
-            return follow
+            # Beyond the end of a block that is not the last one, nobody looks.
+            return follow or not isinstance(at.parent and at.parent.last_op, ReturnOp)
         at, keeper = parent, None if parent is keeper else keeper
 
 

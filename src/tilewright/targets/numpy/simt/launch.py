@@ -351,7 +351,9 @@ def _shifted(corner: Grid, cluster: Grid, inside: Grid) -> Grid:
 
 def _argument(argument: SSAValue, given: Any) -> Any:
     if isinstance(given, Buffer):
-        return GlobalBuffer(given.name, _flat(given.array), given.array)
+        # Integers of the IR have no sign: unsigned ones are looked at as signed.
+        array = given.array.view(type_of(argument).dtype)
+        return GlobalBuffer(given.name, _flat(array), array)
     return type_of(argument).dtype.type(given)
 
 
