@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntegerType,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.arith import (
     ExtfOp,
@@ -17,8 +24,14 @@ from tilewright.dialects.arith import (
     TrunciOp,
     UitofpOp,
 )
-from tilewright.dialects.type_utils import bit_width
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import AllocOp, names
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.tile.code import Code
+
+_UNSIGNED = "uint"
+"""How the names of unsigned types begin."""
 
 
 def converted(
@@ -29,6 +42,30 @@ def converted(
     if source == type:
         return value
     return code.add(_conversion(value, source, type, is_unsigned)).results[0]
+
+
+def copied(code: Code, value: SSAValue, source: SSAValue, target: SSAValue) -> SSAValue:
+    """An element of one buffer as an element of another; their types say who has a sign."""
+    decides = target if isinstance(value.type, AnyFloat) else source
+    type = element_type_of(target.type)
+    return converted(code, value, type, is_unsigned=is_unsigned(decides))
+
+
+def is_unsigned(buffer: SSAValue) -> bool:
+    """Whether the author gave a buffer unsigned integers; those of the IR have no sign."""
+    base = base_of(buffer)
+    owner = base.owner
+    if isinstance(owner, AllocOp):
+        return owner.dtype is not None and owner.dtype.data.startswith(_UNSIGNED)
+    function = owner.parent_op() if isinstance(owner, Block) else None
+    if not isinstance(base, BlockArgument) or not isinstance(function, FuncOp):
+        return False
+    described = function.arg_attrs
+    if not isinstance(described, ArrayAttr):
+        return False
+    attributes: object = described.data[base.index]
+    dtype = attributes.data.get(names.DTYPE) if isinstance(attributes, DictionaryAttr) else None
+    return isinstance(dtype, StringAttr) and dtype.data.startswith(_UNSIGNED)
 
 
 def _conversion(

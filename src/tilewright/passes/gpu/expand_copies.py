@@ -60,7 +60,7 @@ from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.conversions import converted
+from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
@@ -193,7 +193,7 @@ def _expand_copy(op: CopyOp) -> None:
     position, body = _points(code, extents, op, private=private)
     from_axes = source.axes or [0]
     loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
-    value = converted(body, loaded, element_type_of(target.buffer.type))
+    value = copied(body, loaded, source.buffer, target.buffer)
     body.add(StoreOp(value, target.buffer, target.element(body, position, axes)))
     code.rewriter.erase(op)
 
@@ -218,7 +218,7 @@ def _expand_transpose(op: TransposeOp) -> None:
     position = list(loop.body.block.args)
     indices = source.element(body, position[::-1], axes)
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]
-    value = converted(body, loaded, element_type_of(target.buffer.type))
+    value = copied(body, loaded, source.buffer, target.buffer)
     body.add(StoreOp(value, target.buffer, target.element(body, position, axes)))
     code.rewriter.erase(op)
 
@@ -256,7 +256,7 @@ def _expand_each(op: AtomicOp) -> None:
         position = [code.index(each) for each in point]
         at = source.element(code, position, from_axes)
         loaded = code.add(LoadOp(source.buffer, at)).results[0]
-        value = converted(code, loaded, element_type_of(target.buffer.type))
+        value = copied(code, loaded, source.buffer, target.buffer)
         indices = target.element(code, position, to_axes)
         code.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
     code.rewriter.erase(op)
@@ -281,7 +281,7 @@ def _expand_atomic(op: AtomicOp) -> None:
     position = list(loop.body.block.args)
     from_axes = source.axes or [0]
     loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
-    value = converted(body, loaded, element_type_of(target.buffer.type))
+    value = copied(body, loaded, source.buffer, target.buffer)
     indices = target.element(body, position, axes)
     order = op.memory_order.data if op.memory_order is not None else None
     body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
@@ -338,7 +338,7 @@ def _expand_im2col(op: Im2colOp) -> None:
         at_y = body.add(SelectOp(exists, at_y, body.index(-1))).results[0]
     indices = [body.index(image), at_y, at_x, body.index(channel)]
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]
-    value = converted(body, loaded, element_type_of(target.buffer.type))
+    value = copied(body, loaded, source.buffer, target.buffer)
     body.add(StoreOp(value, target.buffer, target.element(body, [row, column], axes)))
     code.rewriter.erase(op)
 
