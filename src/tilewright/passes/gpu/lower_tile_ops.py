@@ -41,7 +41,7 @@ from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
 from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
-from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.lower.places import Places, is_registers
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
 from tilewright.passes.gpu.lower.wgmma import lower_wgmma
@@ -77,7 +77,26 @@ class LowerTileOps(Pass):
             for op in list(kernel.walk()):
                 if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
                     lower_loose(op, places)
+            _refuse_left_over(kernel, engine)
             _clean_up(kernel)
+
+
+def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
+    """Single elements of fragments, which only the threads that hold them could use."""
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp) and is_registers(op.memref):
+            verb = "read" if isinstance(op, LoadOp) else "written"
+            diagnostic = engine.error(
+                op,
+                f"an element of a fragment is {verb} outside of T.Parallel, where every thread "
+                "would need it",
+                "TW2001",
+            )
+            diagnostic.note(
+                None,
+                "help: use the element inside T.Parallel, or keep it in shared memory "
+                "(T.alloc_shared)",
+            )
 
 
 def _lower(op: Operation, places: Places) -> None:

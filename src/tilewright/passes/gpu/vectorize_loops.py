@@ -271,6 +271,16 @@ class _Vectors:
             self._move(code, op, guard, needed, part, lanes, stage)
 
 
+def _has_constant_else(op: IfOp) -> bool:
+    """Whether what is read outside is a number: the author's own choices may compute it."""
+    if not op.else_region.blocks:
+        return False
+    end = op.else_region.block.last_op
+    if end is None or len(end.operands) != 1:
+        return False
+    return isinstance(constant_value(end.operands[0]), FloatAttr | IntegerAttr)
+
+
 def _guarded_access(op: IfOp) -> LoadOp | StoreOp | None:
     """The access of an `if` that `guard-memory-accesses` has made."""
     body = [each for each in op.then_region.block.ops if not isinstance(each, YieldOp)]
@@ -280,5 +290,5 @@ def _guarded_access(op: IfOp) -> LoadOp | StoreOp | None:
     if isinstance(access, LoadOp):
         end = op.then_region.block.last_op
         is_yielded = end is not None and list(end.operands) == [access.result]
-        return access if is_yielded and len(op.results) == 1 else None
+        return access if is_yielded and len(op.results) == 1 and _has_constant_else(op) else None
     return access if not op.results else None
