@@ -138,8 +138,9 @@ _NOT_SHARED = (
     ("tl.float32, 2, reuse=storage)", "tl.float32, 2)"),
     ("tl.float16, 2, reuse=storage)", "tl.float16, 2)"),
     (
-        "    storage.set_buffer_overlap(tlx.reuse_group(tile, result, "
-        "group_type=tlx.reuse_group_type.shared))\n",
+        "    storage.set_buffer_overlap(\n"
+        "        tlx.reuse_group(tile, result, group_type=tlx.reuse_group_type.shared)\n"
+        "    )\n",
         "",
     ),
 )

@@ -72,7 +72,9 @@ def test_the_settings_are_those_that_are_read():
     settings = Noting()
     gpu_settings(settings, "sm_90a")
     rows = [line for line in SECTION.splitlines() if line.startswith("| `tl.")]
-    assert settings.asked == {key for row in rows for key in re.findall(r"`(tl\.\w+)`", row)}
+    assert settings.asked == {
+        key for row in rows for key in re.findall(r"`((?:tl|tir)\.\w+)`", row)
+    }
 
 
 def test_every_stage_and_every_code_is_named():
