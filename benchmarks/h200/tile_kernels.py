@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import tilewright as tw
+from benchmarks.h200.peers import ROOT, load_file
 from tilewright import T
 
 FAST = {"tl.enable_fast_math": True}
 
-
-@tw.jit
-def gemm(A, B, block_M=128, block_N=256, block_K=64, num_stages=4, panel=8, dtype="float16"):
-    M, N, K = T.const("M, N, K")
-    A: T.Tensor((M, K), dtype)
-    B: T.Tensor((K, N), dtype)
-    C = T.empty((M, N), dtype)
-
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
-        A_shared = T.alloc_shared((block_M, block_K), dtype)
-        B_shared = T.alloc_shared((block_K, block_N), dtype)
-        C_shared = T.alloc_shared((block_M, block_N), dtype)
-        C_local = T.alloc_fragment((block_M, block_N), T.float32)
-        T.use_swizzle(panel_size=panel)
-        T.clear(C_local)
-        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
-            T.copy(A[by * block_M, k * block_K], A_shared)
-            T.copy(B[k * block_K, bx * block_N], B_shared)
-            T.gemm(A_shared, B_shared, C_local)
-        T.copy(C_local, C_shared)
-        T.copy(C_shared, C[by * block_M, bx * block_N])
-    return C
+gemm = load_file(ROOT / "examples" / "tile" / "gemm.py", "example_tile_gemm").gemm
 
 
 @tw.jit

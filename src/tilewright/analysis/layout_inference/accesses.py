@@ -22,7 +22,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
 
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -42,7 +42,7 @@ _ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
     "arith.minui": np.minimum,
     "arith.maxui": np.maximum,
 }
-_SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
+SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
 
 
 class Depends(Exception):
@@ -112,11 +112,11 @@ class Iterations:
         owner = value.owner
         if not isinstance(owner, Operation):
             return None
-        if owner.name in _SAME:
+        if owner.name in SAME:
             return self.values(owner.operands[0])
         operands = [self.values(each) for each in owner.operands]
-        if owner.name in _ARITHMETIC and all(each is not None for each in operands):
-            return _ARITHMETIC[owner.name](*operands)
+        if owner.name in ARITHMETIC and all(each is not None for each in operands):
+            return ARITHMETIC[owner.name](*operands)
         if any(isinstance(each, np.ndarray) for each in operands):
             raise Depends(value)
         return None

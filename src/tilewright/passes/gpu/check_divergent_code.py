@@ -17,7 +17,7 @@ them do not run, their share would not be done: that is an error, too.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME
 from tilewright.analysis.layout_inference.solver import kernels
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
@@ -65,25 +66,6 @@ _WORDS = {
 
 Numbers: TypeAlias = NDArray[np.int64]
 
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "arith.addi": lambda a, b: a + b,
-    "arith.subi": lambda a, b: a - b,
-    "arith.muli": lambda a, b: a * b,
-    "arith.divui": lambda a, b: a // b,
-    "arith.divsi": lambda a, b: np.trunc(a / b).astype(np.int64),
-    "arith.floordivsi": lambda a, b: a // b,
-    "arith.remui": lambda a, b: a % b,
-    "arith.remsi": lambda a, b: np.fmod(a, b),
-    "arith.andi": lambda a, b: a & b,
-    "arith.ori": lambda a, b: a | b,
-    "arith.xori": lambda a, b: a ^ b,
-    "arith.shli": lambda a, b: a << b,
-    "arith.shrui": lambda a, b: a >> b,
-    "arith.shrsi": lambda a, b: a >> b,
-    "arith.minsi": np.minimum,
-    "arith.maxsi": np.maximum,
-}
-_SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.eq,
     operator.ne,
@@ -333,14 +315,14 @@ class _Numbers:
             return self._threads
         if not isinstance(owner, Operation):
             raise Unknown
-        if owner.name in _SAME:
+        if owner.name in SAME:
             return self.of(owner.operands[0])
         if isinstance(owner, CmpiOp):
             first, second = (self.of(each) for each in owner.operands)
             return _COMPARISONS[owner.predicate.value.data](first, second)
-        if owner.name not in _ARITHMETIC:
+        if owner.name not in ARITHMETIC:
             raise Unknown
-        return _ARITHMETIC[owner.name](*(self.of(each) for each in owner.operands))
+        return ARITHMETIC[owner.name](*(self.of(each) for each in owner.operands))
 
     def where(self, op: Operation, choice: IfOp) -> tuple[NDArray[np.bool_], bool]:
         """Which threads come to `op`, or may, and whether that is certain."""

@@ -7,28 +7,15 @@ warps put their values into shared memory, meet, and each reads those of its par
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, i32, i64
+from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.scopes import WARP, threads_of
 from tilewright.dialects.arith import (
-    AddfOp,
-    AddiOp,
-    AndiOp,
     ConstantOp,
-    MaximumfOp,
-    MaxnumfOp,
-    MaxsiOp,
-    MaxuiOp,
-    MinimumfOp,
-    MinnumfOp,
-    MinsiOp,
     MinuiOp,
-    OriOp,
-    XoriOp,
 )
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -39,20 +26,9 @@ from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.passes.gpu.lower.combinations import both
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
-
-_FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
-_FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
-_INTEGER: Mapping[str, type[Operation]] = {
-    "sum": AddiOp,
-    "max": MaxsiOp,
-    "min": MinsiOp,
-    "bitand": AndiOp,
-    "bitor": OriOp,
-    "bitxor": XoriOp,
-}
-_UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
 
 
 @dataclass(frozen=True)
@@ -87,11 +63,8 @@ def _lower(op: AllReduceOp) -> None:
 
 
 def _both(code: Code, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:
-    if isinstance(left.type, AnyFloat):
-        table = _FLOAT_NAN if nv_names.NAN in op.attributes else _FLOAT
-    else:
-        table = _UNSIGNED if nv_names.UNSIGNED in op.attributes else _INTEGER
-    return code.add(table[op.kind.data](left, right)).results[0]  # pyright: ignore[reportCallIssue]
+    keeps_nan, is_unsigned = nv_names.NAN in op.attributes, nv_names.UNSIGNED in op.attributes
+    return both(code, op.kind.data, left, right, keeps_nan=keeps_nan, is_unsigned=is_unsigned)
 
 
 def _through_memory(

@@ -6,27 +6,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.arith import (
-    AddfOp,
-    AddiOp,
-    AndiOp,
     CmpiOp,
     ConstantOp,
-    MaximumfOp,
-    MaxnumfOp,
-    MaxsiOp,
-    MaxuiOp,
-    MinimumfOp,
-    MinnumfOp,
-    MinsiOp,
-    MinuiOp,
-    OriOp,
     SelectOp,
-    XoriOp,
 )
 from tilewright.dialects.math import AbsfOp, AbsiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -38,6 +25,7 @@ from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.gpu.conversions import converted
+from tilewright.passes.gpu.lower.combinations import both
 from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.parallel import counted
 from tilewright.passes.gpu.lower.places import Places
@@ -203,26 +191,8 @@ def _prepared(code: Code, kind: str, value: SSAValue) -> SSAValue:
     return code.add(make(value)).results[0]
 
 
-_FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
-_FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
-_INTEGER: Mapping[str, type[Operation]] = {
-    "sum": AddiOp,
-    "max": MaxsiOp,
-    "min": MinsiOp,
-    "bitand": AndiOp,
-    "bitor": OriOp,
-    "bitxor": XoriOp,
-}
-
-
-_UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
-
-
 def combine(code: Code, kind: str, left: SSAValue, right: SSAValue, op: ReduceOp) -> SSAValue:
     """Two partial results as one."""
-    across = _ACROSS[kind]
-    if isinstance(left.type, AnyFloat):
-        table = _FLOAT_NAN if op.nan_propagate is not None else _FLOAT
-    else:
-        table = _UNSIGNED if _is_unsigned(op) else _INTEGER
-    return code.add(table[across](left, right)).results[0]  # pyright: ignore[reportCallIssue]
+    keeps_nan = op.nan_propagate is not None
+    across, is_unsigned = _ACROSS[kind], _is_unsigned(op)
+    return both(code, across, left, right, keeps_nan=keeps_nan, is_unsigned=is_unsigned)

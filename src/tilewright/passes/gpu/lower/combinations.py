@@ -1,0 +1,48 @@
+"""Which op combines two partial results of a reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.arith import (
+    AddfOp,
+    AddiOp,
+    AndiOp,
+    MaximumfOp,
+    MaxnumfOp,
+    MaxsiOp,
+    MaxuiOp,
+    MinimumfOp,
+    MinnumfOp,
+    MinsiOp,
+    MinuiOp,
+    OriOp,
+    XoriOp,
+)
+from tilewright.passes.tile.code import Code
+
+_FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
+_FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
+_INTEGER: Mapping[str, type[Operation]] = {
+    "sum": AddiOp,
+    "max": MaxsiOp,
+    "min": MinsiOp,
+    "bitand": AndiOp,
+    "bitor": OriOp,
+    "bitxor": XoriOp,
+}
+_UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
+
+
+def both(
+    code: Code, kind: str, left: SSAValue, right: SSAValue, *, keeps_nan: bool, is_unsigned: bool
+) -> SSAValue:
+    """`left` and `right` as one, by a kind of `nv.allreduce`."""
+    if isinstance(left.type, AnyFloat):
+        table = _FLOAT_NAN if keeps_nan else _FLOAT
+    else:
+        table = _UNSIGNED if is_unsigned else _INTEGER
+    return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
