@@ -2,8 +2,8 @@
 
 Shown: the text comes back byte for byte; canonicalisation, CSE and dead-code elimination make it
 smaller and keep every source line; a mistake gets a message that shows the place; the memory of a
-kernel that aliases its storage is planned, proved and drawn; kernels in both languages are run,
-checked and broken.
+kernel that aliases its storage is planned, proved and drawn; kernels in all three languages are
+run, checked and broken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli import demo_kernel, demo_tile, memory
+from tilewright.cli import demo_kernel, demo_tile, demo_tlx, memory
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -30,6 +30,7 @@ _EXAMPLE = "fa_forward_2slices_bf16_d128.mlir"
 _KERNEL = "attention.ttir"
 _SCRIPT = "attention.py"
 _TILE_SCRIPT = "gemm_relu.py"
+_TLX_SCRIPT = "hopper_gemm_ws.py"
 _USAGE = "usage: {program}\n\nRuns a real kernel dump through the tool chain. Takes no arguments.\n"
 
 
@@ -46,7 +47,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     drawn = _show_memory()
     ran = _show_run()
     split = _show_tile()
-    return 0 if same and drawn and ran and split else 1
+    checked = _show_tlx()
+    return 0 if same and drawn and ran and split and checked else 1
 
 
 def _say(text: str = "") -> None:
@@ -139,6 +141,15 @@ def _show_tile() -> bool:
     _say()
     _say(f"6. {_TILE_SCRIPT}, a kernel in T, on this machine:")
     return demo_tile.show(example, demo_kernel.load, _say)
+
+
+def _show_tlx() -> bool:
+    example = _example("tlx", _TLX_SCRIPT)
+    if example is None:
+        return True
+    _say()
+    _say(f"7. {_TLX_SCRIPT}, a kernel in tlx for Hopper, checked on this machine:")
+    return demo_tlx.show(example, _say)
 
 
 def _show_memory() -> bool:

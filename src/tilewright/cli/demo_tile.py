@@ -26,7 +26,9 @@ from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
 from tilewright.memory import target_named
 from tilewright.passes import PASSES
+from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.report import memory_text
+from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.numpy.api import Buffer, NumpyFault
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
@@ -60,8 +62,31 @@ def show(example: Path, load: Callable[[str, str], ModuleType], say: Callable[[s
     same = np.array_equal(_launch(split, a, b, _SCHEDULES), result)
     say(f"   {_SCHEDULES} orders of events: {'the same bits' if same else 'OTHER BITS'}")
     say("")
+    say("   the consumer's loop in the CUDA made of it:")
+    source = _cuda(traced)
+    for line in _main_loop(source):
+        say("   " + line)
+    say("")
     say("   the same without the consumer's wait:")
     return error < _TOLERANCE and same and _show_broken(split, a, b, say)
+
+
+def _cuda(traced: ModuleOp) -> str:
+    """The kernel's source for Hopper; neither a GPU nor a compiler is needed for it."""
+    lowered, engine = traced.clone(), DiagnosticEngine()
+    GpuPipeline().run(lowered, engine)
+    engine.raise_if_errors()
+    (kernel,) = kernels_of(lowered)
+    return emit_kernel(kernel, comments=False).text
+
+
+def _main_loop(source: str) -> list[str]:
+    """From the wait for a tile to the arrival that hands it back."""
+    lines = source[source.index("// consumer") :].splitlines()
+    first = next(n for n, line in enumerate(lines) if "tw::barrier_wait" in line)
+    last = next(n for n, line in enumerate(lines) if "tw::barrier_arrive" in line)
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    return [line[indent:] if line[:indent].isspace() else line for line in lines[first : last + 1]]
 
 
 def _inputs() -> tuple[Any, Any]:
