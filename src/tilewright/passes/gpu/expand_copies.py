@@ -27,12 +27,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.arith import (
-    AddfOp,
     AddiOp,
     CmpiOp,
     ConstantOp,
-    MaxnumfOp,
-    MaxsiOp,
     SelectOp,
 )
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -60,7 +57,8 @@ from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.conversions import converted, copied
+from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
+from tilewright.passes.gpu.lower.combinations import both
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
@@ -407,8 +405,9 @@ def expand_scan(op: ScanOp) -> None:
     loop, body = _loop(code, [extents[each] for each in others] or [1], op)
     element = element_type_of(target.type)
     is_float = isinstance(element, AnyFloat)
+    without_sign = is_unsigned(op.dst)
     start: int | float = 0
-    if op.kind.data == "max":
+    if op.kind.data == "max" and not without_sign:
         start = float("-inf") if is_float else -(1 << (bit_width(element) - 1))
     zero = body.add(ConstantOp.of(float(start) if is_float else start, element)).results[0]
     block = Block([], arg_types=[IndexType(), element])
@@ -426,9 +425,8 @@ def expand_scan(op: ScanOp) -> None:
     loaded = inner.add(
         LoadOp(part.buffer, part.element(inner, [at[each] for each in used], used))
     ).results[0]
-    value = converted(inner, loaded, element)
-    table = {"sum": (AddfOp, AddiOp), "max": (MaxnumfOp, MaxsiOp)}[op.kind.data]
-    total = inner.add(table[0 if is_float else 1](before, value)).results[0]
+    value = converted(inner, loaded, element, is_unsigned=is_unsigned(op.src))
+    total = both(inner, op.kind.data, before, value, keeps_nan=False, is_unsigned=without_sign)
     into_axes = dict(zip(part.axes, into.axes, strict=True))
     places = [at[each] for each in used]
     indices = into.element(inner, places, [into_axes.get(each, each) for each in used])
