@@ -389,6 +389,9 @@ class Solver:
         for op in self.kernel.walk():
             if isinstance(op, AllocOp) and self._lacks_layout(op):
                 self._settle(op)
+        for op in self.reductions:
+            if isinstance(op, ReduceOp):
+                self._check_reduction(op)
         for loop in self.loops:
             for access in loop.accesses:
                 self._check_access(loop, access)
@@ -401,6 +404,35 @@ class Solver:
         """A fragment that no loop touches as a whole: every thread holds all of it."""
         threads = threads_of(_user(op.result))
         self._give(op.result, Table.everywhere(shape_of(op.result.type), threads.count), op)
+
+    def _check_reduction(self, op: ReduceOp) -> None:
+        """Whoever is to hold a result must hold a part of what goes into it."""
+        source, target = base_of(op.src), base_of(op.dst)
+        if source not in self.fragments or target not in self.fragments:
+            return
+        try:
+            found = reduced(self.fragments[source], op.axis)
+        except NotALayout:
+            return  # said where the layout was asked for
+        wanted = self.fragments[target]
+        if found.registers.size != wanted.registers.size:
+            return
+        size = found.registers.size
+        have = found.holders.reshape(size, -1)
+        want = wanted.holders.reshape(size, -1)
+        held = (want[:, :, None] == have[:, None, :]).any(axis=2)
+        if held.all():
+            return
+        number, copy = (int(each) for each in np.argwhere(~held)[0])
+        raise self._failure(
+            op,
+            CONFLICT,
+            f"result {number} of the reduction is to be held by thread {int(want[number, copy])}, "
+            f"which holds no part of it ('{_name(source)}' has it in {_some(have[number])})",
+            f"reduce into a fragment of its own, and T.copy that to '{_name(target)}' through "
+            "shared memory (T.alloc_shared)",
+            note=(self.origins[target], f"the layout of '{_name(target)}' comes from here"),
+        )
 
     def _check_access(self, loop: Loop, access: Access) -> None:
         assert loop.table is not None
