@@ -11,7 +11,8 @@ import pytest
 from tests.passes.gpu.features import FEATURES
 from tilewright.analysis.layout_inference.check import check
 from tilewright.analysis.layout_inference.plan import LayoutPlan
-from tilewright.analysis.layout_inference.solver import Solver, kernels
+from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline

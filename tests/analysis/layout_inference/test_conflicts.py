@@ -8,7 +8,8 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import T
-from tilewright.analysis.layout_inference.solver import Solver, kernels
+from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.infer_layouts import InferLayouts

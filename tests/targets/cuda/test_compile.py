@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -151,7 +150,6 @@ def test_views_are_the_same_memory() -> None:
     assert launch.arguments == (Address(0, (144,), (1,)),)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_an_exported_header_is_c(product: Program, tmp_path: Path) -> None:
     parameters = [Parameter(name, "tensor", "float16", 2) for name in "ABC"]
     header = export(product, "matmul", parameters, tmp_path / "matmul")
@@ -163,8 +161,7 @@ def test_an_exported_header_is_c(product: Program, tmp_path: Path) -> None:
         "CUresult run(CUdeviceptr a, const int64_t* s) { return matmul(0, a, s, a, s, a, s); }\n"
     )
     folders = [f"-I{each}" for each in include_folders()]
-    if not any((Path(each) / "cuda.h").exists() for each in include_folders()):
-        pytest.skip("cuda.h is not installed")
+    assert any((Path(each) / "cuda.h").exists() for each in include_folders())
     done = subprocess.run(
         ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", *folders, f"-I{tmp_path}", user],
         capture_output=True,

@@ -62,7 +62,6 @@ def disassembled(cubin: bytes) -> list[str]:
     return re.findall(r"^\s+/\*[0-9a-f]{4}\*/\s+(.*?);", text, re.MULTILINE)
 
 
-@pytest.mark.skipif(not CUOBJDUMP.exists(), reason="no disassembler comes with this Triton")
 @pytest.mark.parametrize(
     "tile",
     [

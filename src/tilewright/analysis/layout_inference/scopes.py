@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -44,3 +45,8 @@ def threads_of(op: Operation) -> Threads:
 
 def _holds(region: object, op: Operation) -> bool:
     return op.parent_region() is region
+
+
+def kernels(op: Operation) -> Iterator[KernelOp]:
+    """All kernels below an op."""
+    return (each for each in op.walk() if isinstance(each, KernelOp))

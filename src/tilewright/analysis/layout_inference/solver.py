@@ -30,13 +30,21 @@ from tilewright.analysis.layout_inference.accesses import (
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.relations import (
+    contains,
+    dependent_access,
+    first_difference,
+    is_by_register,
+    is_update,
+    threads_at,
+    turned,
+)
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
 from tilewright.analysis.layout_inference.vectors import width_of
-from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some
 from tilewright.dialects.tile import (
     AllocOp,
-    AsyncCopyOp,
     CopyOp,
     GemmOp,
     KernelOp,
@@ -48,10 +56,9 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
-from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.layouts.disagreement import Holders, Place, Side, side_by_side
+from tilewright.layouts.disagreement import Place, Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
 SLOWER = "TW3006"
@@ -111,7 +118,7 @@ class Solver:
             {loop.op: loop.table for loop in self.loops if loop.table is not None},
             self.shared,
             self.products,
-            {value: _name(value) for value in (*self.fragments, *self.shared)},
+            {value: name_of(value) for value in (*self.fragments, *self.shared)},
         )
 
     # -- what there is -----------------------------------------------------------------------
@@ -137,8 +144,8 @@ class Solver:
         try:
             accesses = accesses_in(op, Iterations(op, shape))
         except Depends as error:
-            access = _dependent(op, shape)
-            name = _name(base_of(access.memref))
+            access = dependent_access(op, shape)
+            name = name_of(base_of(access.memref))
             raise self._failure(
                 access,
                 UNREPRESENTABLE,
@@ -198,7 +205,7 @@ class Solver:
                     else products.operand_b((k, n), bits, product)
                 )
                 transposed = (op.transpose_a if is_a else op.transpose_b) is not None
-                self._give(base_of(operand), _turned(table) if transposed else table, op)
+                self._give(base_of(operand), turned(table) if transposed else table, op)
             else:
                 self._swizzle(base_of(operand), bits)
 
@@ -257,7 +264,7 @@ class Solver:
                 table = held_by(
                     shape_of(buffer.type),
                     access.elements,
-                    _threads(loop.table, access),
+                    threads_at(loop.table, access),
                     loop.table.registers if access.is_one_to_one else None,
                 )
             except NotALayout:
@@ -378,7 +385,7 @@ class Solver:
             for access in loop.accesses:
                 if loop.table is not None and base_of(access.buffer) in self.fragments:
                     self._check_access(loop, access)
-                    if not _is_by_register(
+                    if not is_by_register(
                         loop.table, self.fragments[base_of(access.buffer)], access
                     ):
                         raise Failed
@@ -428,22 +435,22 @@ class Solver:
             op,
             CONFLICT,
             f"result {number} of the reduction is to be held by thread {int(want[number, copy])}, "
-            f"which holds no part of it ('{_name(source)}' has it in {_some(have[number])})",
-            f"reduce into a fragment of its own, and T.copy that to '{_name(target)}' through "
+            f"which holds no part of it ('{name_of(source)}' has it in {some(have[number])})",
+            f"reduce into a fragment of its own, and T.copy that to '{name_of(target)}' through "
             "shared memory (T.alloc_shared)",
-            note=(self.origins[target], f"the layout of '{_name(target)}' comes from here"),
+            note=(self.origins[target], f"the layout of '{name_of(target)}' comes from here"),
         )
 
     def _check_access(self, loop: Loop, access: Access) -> None:
         assert loop.table is not None
         buffer = base_of(access.buffer)
         table = self.fragments[buffer]
-        threads = _threads(loop.table, access)
-        if access.is_write and not _is_update(access):
+        threads = threads_at(loop.table, access)
+        if access.is_write and not is_update(access):
             held = table.holders[access.elements]
             if held.shape == threads.shape and (held == threads).all():
                 return
-            point = _first_difference(held, threads)
+            point = first_difference(held, threads)
         else:
             point = table.first_absent(access.elements, threads)
             if point is None:
@@ -461,15 +468,15 @@ class Solver:
         verb = "write" if access.is_write else "read"
         what = verb if len(asked) > 1 else f"{verb}s"
         message = (
-            f"two layouts for '{_name(buffer)}': element {_shown(element)} is held by "
-            f"{_some(held)}, but {_some(asked)} {what} it here"
+            f"two layouts for '{name_of(buffer)}': element {shown(element)} is held by "
+            f"{some(held)}, but {some(asked)} {what} it here"
         )
         failure = self._failure(
             access.op,
             CONFLICT,
             message,
-            f"copy '{_name(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
-            note=(self.origins[buffer], f"the layout of '{_name(buffer)}' comes from here"),
+            f"copy '{name_of(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
+            note=(self.origins[buffer], f"the layout of '{name_of(buffer)}' comes from here"),
             picture=self._picture(loop, access, element),
         )
         return failure
@@ -479,7 +486,7 @@ class Solver:
         buffer = base_of(access.buffer)
         table = self.fragments[buffer]
         assert loop.table is not None
-        threads = _threads(loop.table, access)
+        threads = threads_at(loop.table, access)
 
         def asking(point: tuple[int, ...]) -> Place:
             is_here = np.logical_and.reduce(
@@ -489,7 +496,7 @@ class Solver:
             return tuple(int(each) for each in found), 0
 
         what = "written by" if access.is_write else "read by"
-        left = Side(f"'{_name(buffer)}' held by", _place_in(table))
+        left = Side(f"'{name_of(buffer)}' held by", place_in(table))
         return side_by_side(table.shape, element, left, Side(f"{what}, here", asking))
 
     # -- reports -----------------------------------------------------------------------------
@@ -500,9 +507,9 @@ class Solver:
             self.fragments[buffer] = table
             self.origins[buffer] = origin
             return
-        if known == table or _contains(known, table):
+        if known == table or contains(known, table):
             return
-        if _contains(table, known):
+        if contains(table, known):
             self.fragments[buffer] = table
             self.origins[buffer] = origin
             return
@@ -513,15 +520,15 @@ class Solver:
         raise self._failure(
             origin,
             CONFLICT,
-            f"two layouts for '{_name(buffer)}': element {_shown(point)} is held by "
-            f"{_some(table.holders[point])} here, by {_some(known.holders[point])} there",
+            f"two layouts for '{name_of(buffer)}': element {shown(point)} is held by "
+            f"{some(table.holders[point])} here, by {some(known.holders[point])} there",
             "use a second buffer and T.copy through shared memory, or one instruction for both",
             note=(self.origins[buffer], "the other layout comes from here"),
             picture=side_by_side(
                 table.shape,
                 point,
-                Side(f"'{_name(buffer)}' here", _place_in(table)),
-                Side("there", _place_in(known)),
+                Side(f"'{name_of(buffer)}' here", place_in(table)),
+                Side("there", place_in(known)),
             ),
         )
 
@@ -546,106 +553,5 @@ class Solver:
         return Failed()
 
 
-def _is_update(access: Access) -> bool:
-    """Whether a write adds to the writing thread's share of a reducer."""
-    owner = base_of(access.buffer).owner
-    if not isinstance(owner, ReducerAllocOp):
-        return False
-    return any(
-        isinstance(use.operation, LoadOp)
-        and use.operation.memref is access.buffer
-        and use.operation.parent is access.op.parent
-        for use in access.buffer.uses
-    )
-
-
-def _dependent(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:
-    """The first access to a fragment whose index only the run knows."""
-    iterations = Iterations(loop, shape)
-    for op in loop.walk():
-        if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT:
-            try:
-                iterations.access(op)
-            except Depends:
-                return op
-    raise AssertionError("some access had such an index")
-
-
-def _place_in(table: Table) -> Holders:
-    """Who holds an element, as pictures ask for it."""
-
-    def place(point: tuple[int, ...]) -> Place:
-        return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
-
-    return place
-
-
 def _user(value: SSAValue) -> Operation:
     return next(iter(value.uses)).operation
-
-
-def _threads(table: Table, access: Access) -> np.ndarray:
-    """Who runs each point of an access: the loop's threads, for all that it may touch."""
-    if access.extra == 0:
-        return table.holders
-    shape = access.elements[0].shape
-    lined = table.holders.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
-    return np.broadcast_to(lined, (*shape, table.replicas))
-
-
-def _is_by_register(loop: Table, table: Table, access: Access) -> bool:
-    """Whether all threads find what their nth iteration touches in the same register."""
-    numbers = table.registers[access.elements]
-    numbers = numbers[(..., *(0 for _ in range(access.extra)))].ravel()
-    turns = loop.registers.ravel()
-    found = np.zeros(loop.num_registers, dtype=np.int64)
-    found[turns] = numbers
-    return bool((found[turns] == numbers).all())
-
-
-def _first_difference(held: np.ndarray, threads: np.ndarray) -> tuple[int, ...]:
-    if held.shape != threads.shape:
-        return (0,) * (held.ndim - 1)
-    return tuple(int(each) for each in np.argwhere((held != threads).any(axis=-1))[0])
-
-
-def _contains(one: Table, other: Table) -> bool:
-    """Whether all threads that `other` gives an element hold it in `one`, in the same register."""
-    if one.shape != other.shape or (one.registers != other.registers).any():
-        return False
-    asks = other.holders[..., :, None] == one.holders[..., None, :]
-    return bool(asks.any(axis=-1).all())
-
-
-def _turned(table: Table) -> Table:
-    """The layout of the transposed matrix."""
-    return Table(
-        np.ascontiguousarray(np.swapaxes(table.holders, 0, 1)),
-        np.ascontiguousarray(table.registers.T),
-    )
-
-
-def _name(value: SSAValue) -> str:
-    owner = value.owner
-    is_named = isinstance(owner, (AllocOp, ReducerAllocOp))
-    return owner.buffer_name if is_named else value.name_hint or "buffer"
-
-
-def _shown(point: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, point))})"
-
-
-def _some(threads: np.ndarray) -> str:
-    listed = [int(each) for each in threads]
-    if len(listed) == 1:
-        return f"thread {listed[0]}"
-    shown = ", ".join(map(str, listed[:3]))
-    return f"threads {shown}{' ...' if len(listed) > 3 else ''}"
-
-
-def kernels(op: Operation) -> Iterator[KernelOp]:
-    """All kernels below an op."""
-    return (each for each in op.walk() if isinstance(each, KernelOp))
-
-
-__all__ = ["AsyncCopyOp", "CopyOp", "Solver", "kernels"]

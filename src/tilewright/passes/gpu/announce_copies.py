@@ -20,7 +20,7 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
 from tilewright.dialects.tile import AsyncCopyOp, KernelOp
 from tilewright.dialects.tile.access import base_of

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp

@@ -12,8 +12,7 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.tile import AllocOp, KernelOp
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.maps import FragmentMap

@@ -11,7 +11,7 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass

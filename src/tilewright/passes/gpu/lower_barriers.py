@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
-from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import BarrierOp, ThreadIdOp
 from tilewright.dialects.nv import BarOp, FenceBarrierInitOp, MBarrierInitOp

@@ -13,8 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.products import Product
-from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp

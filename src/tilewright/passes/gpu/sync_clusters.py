@@ -18,7 +18,7 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.layout_inference.solver import kernels
+from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import (
     ClusterArriveOp,

@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
 from tilewright.analysis.layout_inference.check import check
 from tilewright.analysis.layout_inference.plan import LayoutPlan
-from tilewright.analysis.layout_inference.solver import Solver, kernels
+from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, KernelOp

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tilewright.targets.cuda.header.functions import FUNCTIONS, Function
+from tilewright.targets.cuda.header.function import Function
+from tilewright.targets.cuda.header.functions import FUNCTIONS
 
 
 def definitions(names: Iterable[str], generated: Mapping[str, str]) -> str:

@@ -1,0 +1,86 @@
+"""How the iterations of a loop and the holders of a fragment relate, element by element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.analysis.layout_inference.accesses import (
+    Access,
+    Depends,
+    Iterations,
+)
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import (
+    ParallelOp,
+    Space,
+    space_of,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.reducers import ReducerAllocOp
+
+
+def is_update(access: Access) -> bool:
+    """Whether a write adds to the writing thread's share of a reducer."""
+    owner = base_of(access.buffer).owner
+    if not isinstance(owner, ReducerAllocOp):
+        return False
+    return any(
+        isinstance(use.operation, LoadOp)
+        and use.operation.memref is access.buffer
+        and use.operation.parent is access.op.parent
+        for use in access.buffer.uses
+    )
+
+
+def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:
+    """The first access to a fragment whose index only the run knows."""
+    iterations = Iterations(loop, shape)
+    for op in loop.walk():
+        if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT:
+            try:
+                iterations.access(op)
+            except Depends:
+                return op
+    raise AssertionError("some access had such an index")
+
+
+def threads_at(table: Table, access: Access) -> np.ndarray:
+    """Who runs each point of an access: the loop's threads, for all that it may touch."""
+    if access.extra == 0:
+        return table.holders
+    shape = access.elements[0].shape
+    lined = table.holders.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
+    return np.broadcast_to(lined, (*shape, table.replicas))
+
+
+def is_by_register(loop: Table, table: Table, access: Access) -> bool:
+    """Whether all threads find what their nth iteration touches in the same register."""
+    numbers = table.registers[access.elements]
+    numbers = numbers[(..., *(0 for _ in range(access.extra)))].ravel()
+    turns = loop.registers.ravel()
+    found = np.zeros(loop.num_registers, dtype=np.int64)
+    found[turns] = numbers
+    return bool((found[turns] == numbers).all())
+
+
+def first_difference(held: np.ndarray, threads: np.ndarray) -> tuple[int, ...]:
+    if held.shape != threads.shape:
+        return (0,) * (held.ndim - 1)
+    return tuple(int(each) for each in np.argwhere((held != threads).any(axis=-1))[0])
+
+
+def contains(one: Table, other: Table) -> bool:
+    """Whether all threads that `other` gives an element hold it in `one`, in the same register."""
+    if one.shape != other.shape or (one.registers != other.registers).any():
+        return False
+    asks = other.holders[..., :, None] == one.holders[..., None, :]
+    return bool(asks.any(axis=-1).all())
+
+
+def turned(table: Table) -> Table:
+    """The layout of the transposed matrix."""
+    return Table(
+        np.ascontiguousarray(np.swapaxes(table.holders, 0, 1)),
+        np.ascontiguousarray(table.registers.T),
+    )

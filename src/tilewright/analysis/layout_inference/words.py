@@ -1,0 +1,40 @@
+"""How buffers, elements and threads are named in messages."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.tile import (
+    AllocOp,
+)
+from tilewright.dialects.tile.reducers import ReducerAllocOp
+from tilewright.layouts.disagreement import Holders, Place
+
+
+def name_of(value: SSAValue) -> str:
+    owner = value.owner
+    is_named = isinstance(owner, (AllocOp, ReducerAllocOp))
+    return owner.buffer_name if is_named else value.name_hint or "buffer"
+
+
+def shown(point: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, point))})"
+
+
+def some(threads: np.ndarray) -> str:
+    listed = [int(each) for each in threads]
+    if len(listed) == 1:
+        return f"thread {listed[0]}"
+    shown = ", ".join(map(str, listed[:3]))
+    return f"threads {shown}{' ...' if len(listed) > 3 else ''}"
+
+
+def place_in(table: Table) -> Holders:
+    """Who holds an element, as pictures ask for it."""
+
+    def place(point: tuple[int, ...]) -> Place:
+        return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
+
+    return place

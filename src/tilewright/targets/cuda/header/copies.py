@@ -1,0 +1,154 @@
+"""Copies that go on by themselves: by threads, of runs of bytes, of tiles of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.targets.cuda.header.function import Function, asm
+
+COPIES: Mapping[str, Function] = {
+    "cp_async": Function(
+        """
+// Starts the copy of a few bytes to shared memory. 16 at once need not pass the L1 cache.
+template <int bytes>
+__device__ __forceinline__ void cp_async(void* to, const void* from) {
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"(shared_address(to)), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :: "r"(shared_address(to)), "l"(from), "n"(bytes) : "memory");
+}
+
+// As above, with zeros from byte `valid` on.
+template <int bytes>
+__device__ __forceinline__ void cp_async(void* to, const void* from, int valid) {
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(shared_address(to)), "l"(from), "r"(valid) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(shared_address(to)), "l"(from), "n"(bytes), "r"(valid) : "memory");
+}""",
+        ("shared_address",),
+    ),
+    "cp_async_commit": asm("cp_async_commit()", "cp.async.commit_group;"),
+    "cp_async_wait": Function(
+        """
+template <int pending>
+__device__ __forceinline__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory");
+}"""
+    ),
+    "bulk_commit": asm("bulk_commit()", "cp.async.bulk.commit_group;"),
+    "bulk_wait": Function(
+        """
+template <int pending>
+__device__ __forceinline__ void bulk_wait() {
+  asm volatile("cp.async.bulk.wait_group %0;" :: "n"(pending) : "memory");
+}"""
+    ),
+    "bulk_wait_read": Function(
+        """
+// Until the stores have read shared memory, which may then be written again.
+template <int pending>
+__device__ __forceinline__ void bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(pending) : "memory");
+}"""
+    ),
+    "bulk_load": Function(
+        """
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned bytes,
+                                          Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
+}""",
+        ("Barrier", "shared_address"),
+    ),
+    "bulk_store": Function(
+        """
+__device__ __forceinline__ void bulk_store(void* to, const void* from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+               :: "l"(to), "r"(shared_address(from)), "r"(bytes) : "memory");
+}""",
+        ("shared_address",),
+    ),
+    "prefetch_map": Function(
+        """
+__device__ __forceinline__ void prefetch_map(const TensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}""",
+        ("tensor_map",),
+    ),
+}
+
+
+def _by_rank(make: str) -> str:
+    """One overload for each number of coordinates."""
+    texts: list[str] = []
+    for rank in range(1, 6):
+        names = [f"c{axis}" for axis in range(rank)]
+        texts.append(
+            make.replace("@rank", str(rank))
+            .replace("@parameters", ", ".join(f"int {name}" for name in names))
+            .replace("@operands", ", ".join(f'"r"({name})' for name in names))
+            .replace("@first", ", ".join(f"%{axis + 2}" for axis in range(rank)))
+            .replace("@third", ", ".join(f"%{axis + 3}" for axis in range(rank)))
+            .replace("@fourth", ", ".join(f"%{axis + 4}" for axis in range(rank)))
+        )
+    return "\n\n".join(texts)
+
+
+TILES: Mapping[str, Function] = {
+    "tma_load": Function(
+        _by_rank(
+            """__device__ __forceinline__ void tma_load(void* to, const TensorMap* map,
+                                         Barrier* barrier, @parameters) {
+  asm volatile(
+      "cp.async.bulk.tensor.@rankd.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {@third}], [%2];"
+      :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), @operands : "memory");
+}"""
+        ),
+        ("Barrier", "shared_address", "tensor_map"),
+    ),
+    "tma_load_multicast": Function(
+        _by_rank(
+            """__device__ __forceinline__ void tma_load_multicast(void* to, const TensorMap* map,
+                                                   Barrier* barrier, unsigned short blocks,
+                                                   @parameters) {
+  asm volatile(
+      "cp.async.bulk.tensor.@rankd.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {@fourth}], [%2], %3;"
+      :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "h"(blocks), @operands
+      : "memory");
+}"""
+        ),
+        ("Barrier", "shared_address", "tensor_map"),
+    ),
+    "tma_store": Function(
+        _by_rank(
+            """__device__ __forceinline__ void tma_store(const TensorMap* map, const void* from,
+                                          @parameters) {
+  asm volatile("cp.async.bulk.tensor.@rankd.global.shared::cta.bulk_group [%0, {@first}], [%1];"
+               :: "l"(map), "r"(shared_address(from)), @operands : "memory");
+}"""
+        ),
+        ("shared_address", "tensor_map"),
+    ),
+    **{
+        f"tma_reduce_{kind}": Function(
+            _by_rank(
+                f"""__device__ __forceinline__ void tma_reduce_{kind}(const TensorMap* map,
+                                               const void* from, @parameters) {{
+  asm volatile("cp.reduce.async.bulk.tensor.@rankd.global.shared::cta.{kind}.tile.bulk_group"
+               " [%0, {{@first}}], [%1];"
+               :: "l"(map), "r"(shared_address(from)), @operands : "memory");
+}}"""
+            ),
+            ("shared_address", "tensor_map"),
+        )
+        for kind in ("add", "min", "max", "and", "or", "xor")
+    },
+}
