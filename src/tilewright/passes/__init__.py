@@ -60,6 +60,7 @@ PASSES: PassRegistry = {
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
+    "overlap-products": _lazy("hopper.overlap_products", "OverlapProducts"),
     "sink-wgmma-waits": _lazy("hopper.sink_wgmma_waits", "SinkWgmmaWaits"),
     "guard-memory-accesses": _lazy("gpu.guard_memory_accesses", "GuardMemoryAccesses"),
     "vectorize-loops": _lazy("gpu.vectorize_loops", "VectorizeLoops"),

@@ -103,7 +103,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("InjectSoftwarePipeline", ("expand-pipeline", "check-pipeline", "check-barriers")),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
     Entry("MergeIfStmt", ("merge-guards",)),
-    Entry("RewriteWgmmaSync", ("sink-wgmma-waits",)),
+    Entry("RewriteWgmmaSync", ("overlap-products", "sink-wgmma-waits")),
     Entry(
         "InjectFenceProxy",
         ("insert-thread-syncs",),

@@ -44,6 +44,7 @@ from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.hopper.narrow_producers import NarrowProducers
+from tilewright.passes.hopper.overlap_products import OverlapProducts
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
@@ -105,6 +106,7 @@ class GpuPipeline(Pass):
             CheckFragmentSizes(),
             AnnounceCopies(),
             LowerTileOps(),
+            OverlapProducts(),
             SinkWgmmaWaits(),
             Canonicalize(),
             Cse(),

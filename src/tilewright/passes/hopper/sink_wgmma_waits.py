@@ -18,29 +18,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region
 
 from tilewright.dialects.arith import CmpiOp
-from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
-    BulkLoadOp,
-    MatrixOp,
     MBarrierArriveOp,
-    TmaLoadOp,
     WgmmaCommitOp,
     WgmmaOp,
     WgmmaSettleOp,
     WgmmaWaitOp,
 )
-from tilewright.dialects.nv.matrix import MatrixMoveOp
-from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.tile import space_of
-from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.insert_thread_syncs import Touch, touches_of
+from tilewright.passes.hopper.in_flight import (
+    looks_at,
+    moves_along,
+    overwrites_operands,
+    registers_of,
+    settles_behind,
+)
 from tilewright.passes.tile.code import Code
 
 
@@ -69,74 +67,20 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
         return None
     first, last = waits[0], waits[-1]
     behind = ops[ops.index(last) + 1 :]
-    if any(not _moves_along(op) for op in behind):
+    if any(not moves_along(op) for op in behind):
         return None
     start = 0 if first is last else ops.index(waits[-2]) + 1
     products = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]
     until_first = ops[: ops.index(first)]
     if first is last:
         until_first = [*until_first, *behind]
-    if _looks_at(until_first, _registers(products)) or _overwrites_operands(loop, products):
+    held = registers_of(products)
+    if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, products):
         return None
     arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
     if any(num_elements(op.barrier.type) == 1 for op in arrivals):
         return None  # one slot: whoever fills it needs it back for the very next turn
     return first, last, arrivals
-
-
-def _moves_along(op: Operation) -> bool:
-    """Whether an op behind the wait can come a turn later, or does not care."""
-    if isinstance(op, LoadOp | StoreOp):
-        space = space_of(op.memref.type)
-        return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
-    is_pure = op.name.startswith("arith.") or op.name == "tile.assume"
-    return is_pure or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
-
-
-def _registers(products: list[WgmmaOp]) -> set[SSAValue]:
-    """What products in flight write, and read as an operand."""
-    held: set[SSAValue] = set()
-    for op in products:
-        held.add(op.acc)
-        if op.a_index is not None:
-            held.add(op.a)
-    return held
-
-
-def _looks_at(ops: list[Operation], held: set[SSAValue]) -> bool:
-    """Whether a thread uses registers that a product in flight has."""
-    for outer in ops:
-        for op in outer.walk():
-            if isinstance(op, LoadOp | StoreOp) and op.memref in held:
-                return True
-            if isinstance(op, LaneOp) and (op.src in held or op.dst in held):
-                return True
-            if isinstance(op, MatrixMoveOp) and (op.src in held or op.dst in held):
-                return True
-    return False
-
-
-def _overwrites_operands(loop: ForOp, products: list[WgmmaOp]) -> bool:
-    """Whether the loop itself writes what its products read: only a barrier of another role, told
-    after the wait, says when that is allowed.
-    """
-    operands = {
-        base_of(each.owner.buffer)
-        for op in products
-        for each in (op.a, op.b)
-        if isinstance(each.owner, MatrixOp)
-    }
-    return any(
-        touch.is_write and touch.buffer in operands
-        for op in loop.walk()
-        for touch in (*touches_of(op), *_engine_writes(op))
-    )
-
-
-def _engine_writes(op: Operation) -> list[Touch]:
-    if isinstance(op, TmaLoadOp | BulkLoadOp):
-        return [Touch(base_of(op.dst), is_write=True, by_engine=True)]
-    return []
 
 
 def _sink(
@@ -159,7 +103,9 @@ def _sink(
             op.detach()
             block.add_op(op)
     block.add_op(YieldOp(carried))
-    settles = _settles(last)
+    settles = settles_behind(last)
+    for op in settles:
+        op.detach()
     _hand_back(first, last, settles, block, loop, arrivals)
     code.add(new)
     code.add(WgmmaWaitOp(0))
@@ -176,18 +122,6 @@ def _sink(
         op.detach()
         op.erase()
     code.rewriter.erase(loop)
-
-
-def _settles(wait: WgmmaWaitOp) -> list[WgmmaSettleOp]:
-    """The ops behind a wait that say which sums are there; taken out of their place."""
-    found: list[WgmmaSettleOp] = []
-    following = wait.next_op
-    while isinstance(following, WgmmaSettleOp):
-        found.append(following)
-        following = following.next_op
-    for op in found:
-        op.detach()
-    return found
 
 
 def _hand_back(
