@@ -1,11 +1,12 @@
 """Our kernels on a Hopper GPU beside cuBLAS, cuDNN, flash attention and Triton's own pipelines.
 
     python benchmarks/h200.py [--quick] [--only gemm,attention,tile,plain,...] [--check]
-                              [--json FILE] [--markdown FILE] [--list]
+                              [--tilelang FOLDER] [--json FILE] [--markdown FILE] [--list]
 
 Everything is measured in one run: same shapes, same inputs (random), results compared with float64
 or float32 first, outputs filled with NaN before. Numbers are medians, TFLOP/s where nothing else is
-said. `--check` makes the exit code 1 when one of the limits below is missed. It needs torch,
+said. With the folder of an installed TileLang, `T` kernels go through it as well, from the same
+source. `--check` makes the exit code 1 when one of the limits below is missed. It needs torch,
 Triton and a Hopper GPU; docs/benchmarks.md holds the latest tables.
 """
 
@@ -27,6 +28,7 @@ sys.path[0] = str(ROOT)  # not this folder: `benchmarks.h200` is the package bes
 PARTS = ("gemm", "attention", "tile", "plain", "launch", "start")
 GEMM_MEAN, ATTENTION_MEAN, LEAST = 0.92, 0.90, 0.80
 PLAIN, LAUNCH, WARM_MS = 0.98, 1.2, 50.0
+TILELANG_LEAST = 0.95
 TILE_KINDS = (
     # kind of row, its peer, limit of the geometric mean, limit of each
     ("T gemm", "cuBLAS", 0.90, 0.80),
@@ -115,7 +117,7 @@ def run_attention(report: Report, options: argparse.Namespace) -> None:
 def run_tile(report: Report, options: argparse.Namespace) -> None:
     from benchmarks.h200 import tile
 
-    for row in tile.run(options.rounds):
+    for row in tile.run(options.rounds, options.tilelang):
         report.rows.append(row)
         say(one_line(row))
 
@@ -186,6 +188,10 @@ def judge(report: Report) -> None:
         if ratios:
             limit(f"{kind}, of {peer}, geometric mean", _mean(geometric_mean, ratios), mean)
             limit(f"{kind}, of {peer}, least", min(ratios), least)
+        # Where TileLang does not compile a kernel, or computes something else, there is no ratio.
+        of_tilelang = [row.ratio("ours", "TileLang") for row in report.of(kind)]
+        if any(of_tilelang):
+            limit(f"{kind}, of TileLang, least", min(filter(None, of_tilelang)), TILELANG_LEAST)
     for row in report.of("plain"):
         limit(f"{row.shape}, of Triton", row.ratio("ours", "Triton") or 0.0, PLAIN)
     if report.launch_us:
@@ -274,6 +280,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rounds, fewer variants")
     parser.add_argument("--rounds", type=int, help="timed calls of each candidate")
     parser.add_argument("--check", action="store_true", help="exit 1 when a limit is missed")
+    parser.add_argument("--tilelang", help="the folder of an installed TileLang, to run it, too")
     parser.add_argument("--json", type=Path, help="write all numbers here")
     parser.add_argument("--markdown", type=Path, help="write the tables here")
     parser.add_argument("--list", action="store_true", help="show the parts and stop")

@@ -1,8 +1,9 @@
-"""Where kernels come from: ours from `examples/tlx`, peers from Triton, both from one source."""
+"""Where kernels come from: ours from `examples`, peers' from the same source, compiled by them."""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 _OURS = "import tilewright as tw\nfrom tilewright import tl\n"
 _TRITON = "import triton as tw\nimport triton.language as tl\n"
+_TILE = ("import tilewright as tw\n", "from tilewright import T\n")
+_TILELANG = ("import tilelang as tw\n", "import tilelang.language as T\n")
 
 
 def load_file(path: Path, name: str) -> ModuleType:
@@ -44,6 +47,26 @@ def triton_kernels() -> ModuleType:
     path = Path(folder) / "kernels.py"
     path.write_text(text.replace(_OURS, _TRITON))
     return load_file(path, "plain_kernels_triton")
+
+
+@cache
+def tilelang_kernels(folder: str) -> ModuleType:
+    """The `T` kernels of the benchmark, compiled by the TileLang that lies in `folder`."""
+    sys.path.insert(0, folder)
+    made = Path(tempfile.mkdtemp(prefix="tile-kernels-"))
+    sources = (Path(__file__).with_name("tile_kernels.py"), ROOT / "examples" / "tile" / "gemm.py")
+    modules: list[ModuleType] = []
+    for source in sources:
+        text = source.read_text()
+        for ours, theirs in zip(_TILE, _TILELANG, strict=True):
+            assert ours in text, source
+            text = text.replace(ours, theirs)
+        path = made / source.name
+        path.write_text(text)
+        modules.append(load_file(path, f"tilelang_{source.stem}"))
+    kernels, gemm = modules
+    kernels.gemm = gemm.gemm  # which the file itself takes from our examples
+    return kernels
 
 
 def descriptor(module: ModuleType, tensor: Any, block: list[int]) -> Any:

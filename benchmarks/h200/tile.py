@@ -1,8 +1,11 @@
-"""`T` kernels through our own code generator: products, attention, and what memory limits."""
+"""`T` kernels through our own code generator: products, attention, and what memory limits.
+
+With TileLang at hand the same sources go through it as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,6 +15,7 @@ from benchmarks.h200 import attention as attention_shapes
 from benchmarks.h200 import gemm as gemm_shapes
 from benchmarks.h200 import tile_kernels
 from benchmarks.h200.measure import Candidate, Row, check, measure
+from benchmarks.h200.peers import tilelang_kernels
 
 OURS = "ours"
 ERROR = 4e-3
@@ -20,7 +24,11 @@ ROWS, COLUMNS = 65536, 8192
 """1 GiB of 16-bit elements."""
 
 
-def products(rounds: int) -> list[Row]:
+Kernels = Mapping[str, Any]
+"""Modules with the kernels, by the name of who compiles them."""
+
+
+def products(rounds: int, kernels: Kernels) -> list[Row]:
     """fp16 and bf16, beside cuBLAS."""
     rows: list[Row] = []
     for name, dtype in gemm_shapes.DTYPES.items():
@@ -32,14 +40,17 @@ def products(rounds: int) -> list[Row]:
             wanted = a.float() @ b.float()
             candidates = [
                 Candidate("cuBLAS", partial(torch.matmul, a, b)),
-                Candidate(OURS, partial(tile_kernels.gemm, a, b, dtype=spelled), True),
+                *(
+                    Candidate(who, partial(each.gemm, a, b, dtype=spelled), who == OURS)
+                    for who, each in kernels.items()
+                ),
             ]
             measure(row, check(row, candidates, wanted, ERROR), rounds)
             rows.append(row)
     return rows
 
 
-def fp8_product(rounds: int) -> Row:
+def fp8_product(rounds: int, kernels: Kernels) -> Row:
     """fp8 beside torch's scaled product, which takes B as we do: with K contiguous."""
     m = n = k = 8192
     a = torch.randn(m, k, device="cuda").to(torch.float8_e4m3fn)
@@ -53,13 +64,16 @@ def fp8_product(rounds: int) -> Row:
 
     candidates = [
         Candidate("torch._scaled_mm", peer),
-        Candidate(OURS, lambda: tile_kernels.gemm_fp8(a, b), True),
+        *(
+            Candidate(who, partial(each.gemm_fp8, a, b), who == OURS)
+            for who, each in kernels.items()
+        ),
     ]
     measure(row, check(row, candidates, wanted, FP8_ERROR), rounds)
     return row
 
 
-def attentions(rounds: int) -> list[Row]:
+def attentions(rounds: int, kernels: Kernels) -> list[Row]:
     """Forward attention, beside cuDNN."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -79,41 +93,39 @@ def attentions(rounds: int) -> list[Row]:
                         q, k, v, is_causal=causal
                     )
 
-            def ours(
-                q: Any = q, k: Any = k, v: Any = v, d: int = d, tiles: Any = tiles,
-                causal: bool = causal,
-            ) -> torch.Tensor:  # fmt: skip
-                return tile_kernels.attention(q, k, v, head=d, causal=causal, **tiles)
-
             wanted = cudnn().float()
-            candidates = [Candidate("cuDNN", cudnn), Candidate(OURS, ours, True)]
+            candidates = [Candidate("cuDNN", cudnn)]
+            for who, each in kernels.items():
+                call = partial(each.attention, q, k, v, head=d, causal=causal, **tiles)
+                candidates.append(Candidate(who, call, who == OURS))
             measure(row, check(row, candidates, wanted, ERROR), rounds)
             rows.append(row)
     return rows
 
 
-def memory_bound(rounds: int) -> list[Row]:
+def memory_bound(rounds: int, kernels: Kernels) -> list[Row]:
     """Bytes per second beside a copy of as many bytes."""
     x = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
     y = torch.randn(ROWS, COLUMNS, device="cuda", dtype=torch.float16)
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
     wide = x.float()
-    cases: list[tuple[str, int, Callable[[], torch.Tensor], torch.Tensor]] = [
-        ("add", 3, lambda: tile_kernels.add(x, y), wide + y.float()),
-        (
-            "rms_norm",
-            2,
-            lambda: tile_kernels.rms_norm(x),
-            wide * torch.rsqrt(wide.square().mean(1, keepdim=True) + 1e-6),
-        ),
-        ("softmax", 2, lambda: tile_kernels.softmax(x), torch.softmax(wide, 1)),
+    norm = torch.rsqrt(wide.square().mean(1, keepdim=True) + 1e-6)
+    cases: list[tuple[str, list[torch.Tensor], torch.Tensor]] = [
+        ("add", [x, y], wide + y.float()),
+        ("rms_norm", [x], wide * norm),
+        ("softmax", [x], torch.softmax(wide, 1)),
     ]
     rows: list[Row] = []
-    for name, moved, call, wanted in cases:
+    for name, given, wanted in cases:
+        moved = len(given) + 1
         # A rate of Row is in units of 1e12: a thousand times the bytes gives GB/s.
         row = Row("T memory", f"{name}, {size >> 30} GiB", 1e3 * moved * size)
-        right = check(row, [Candidate(OURS, call, True)], wanted, ERROR)
+        candidates = [
+            Candidate(who, partial(getattr(each, name), *given), who == OURS)
+            for who, each in kernels.items()
+        ]
+        right = check(row, candidates, wanted, ERROR)
         copy = Candidate("copy", lambda: out.copy_(x))
         measure(row, [*right, copy], rounds)
         # The copy moves two times the tensor; its time is brought to the same bytes.
@@ -122,6 +134,14 @@ def memory_bound(rounds: int) -> list[Row]:
     return rows
 
 
-def run(rounds: int) -> list[Row]:
-    """Everything, in the order of the tables."""
-    return [*products(rounds), fp8_product(rounds), *attentions(rounds), *memory_bound(rounds)]
+def run(rounds: int, tilelang: str | None = None) -> list[Row]:
+    """Everything, in the order of the tables; `tilelang` is the folder of a TileLang."""
+    kernels: dict[str, Any] = {OURS: tile_kernels}
+    if tilelang is not None:
+        kernels["TileLang"] = tilelang_kernels(tilelang)
+    return [
+        *products(rounds, kernels),
+        fp8_product(rounds, kernels),
+        *attentions(rounds, kernels),
+        *memory_bound(rounds, kernels),
+    ]

@@ -4,6 +4,10 @@
     ...nothing that touches %c...   ->
     tile.gemm %a, %b -> %c
 
+    scf.if %p { mask %c }               scf.if %p { mask %c }
+    else { tile.fill %c, 0 }        ->  tile.gemm %a, %b -> %c clear_if not %p
+    tile.gemm %a, %b -> %c
+
 The first instruction of the product then starts from nothing, and no register is set to zero.
 """
 
@@ -11,14 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, UnitAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, UnitAttr, i1
+from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import ConstantOp, XoriOp
+from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import FillOp, GemmOp
 from tilewright.dialects.tile.access import base_of, region_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.passes.tile.code import Code
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,32 @@ class FoldClears(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(module.walk()):
             if isinstance(op, FillOp) and _is_zero(op) and region_of(op.dst).is_whole:
-                product = _next_product(op)
-                if product is not None:
-                    product.properties["clear"] = UnitAttr()
-                    op.detach()
-                    op.erase()
+                _fold(op)
+
+
+def _fold(fill: FillOp) -> None:
+    buffer = base_of(fill.dst)
+    product, is_last = _next_product(fill, buffer)
+    if product is not None:
+        product.properties["clear"] = UnitAttr()
+    elif is_last and isinstance(choice := fill.parent_op(), IfOp):
+        product, _ = _next_product(choice, buffer)
+        if product is None:
+            return
+        product.operands = [*product.operands, _taken(fill, choice)]
+    else:
+        return
+    fill.detach()
+    fill.erase()
+
+
+def _taken(op: Operation, choice: IfOp) -> SSAValue:
+    """Whether a choice was made for the side that `op` is on."""
+    if op.parent is choice.then_region.block:
+        return choice.condition
+    code = Code(choice)
+    true = code.add(ConstantOp.of(1, i1)).results[0]
+    return code.add(XoriOp(choice.condition, true)).results[0]
 
 
 def _is_zero(op: FillOp) -> bool:
@@ -42,20 +70,19 @@ def _is_zero(op: FillOp) -> bool:
     return isinstance(value, FloatAttr | IntegerAttr) and value.value.data == 0
 
 
-def _next_product(fill: FillOp) -> GemmOp | None:
-    """The product that is the next to touch the buffer, in the same block."""
-    buffer = base_of(fill.dst)
-    following = fill.next_op
+def _next_product(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]:
+    """The product that is the next to touch the buffer, in the same block; whether nobody is."""
+    following = op.next_op
     while following is not None:
         if isinstance(following, GemmOp) and base_of(following.c) is buffer:
             accumulates = following.clear is None and following.clear_if is None
             reads_it = buffer in (base_of(following.a), base_of(following.b))
-            return following if accumulates and not reads_it else None
+            return following if accumulates and not reads_it else None, False
         if any(_touches(inner, buffer) for inner in following.walk()):
-            return None
+            return None, False
         following = following.next_op
-    return None
+    return None, True
 
 
-def _touches(op: Operation, buffer: object) -> bool:
+def _touches(op: Operation, buffer: SSAValue) -> bool:
     return any(base_of(operand) is buffer for operand in op.operands)
