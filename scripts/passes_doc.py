@@ -223,6 +223,7 @@ _GEMM = """
 EXAMPLES["specialize-warps"] = _GEMM
 EXAMPLES["plan-pipeline"] = _GEMM
 EXAMPLES["expand-pipeline"] = _GEMM
+EXAMPLES["check-plans"] = _GEMM
 EXAMPLES["check-pipeline"] = _GEMM
 EXAMPLES["check-barriers"] = """
 
@@ -269,6 +270,17 @@ EXAMPLES["announce-copies"] = """
       func.return
     }
 """
+EXAMPLES["check-thread-sync"] = """
+    func.func @kernel(%x: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+      %S = tile.alloc "S" offset 0 : memref<129xf32, #shared>
+      %c1 = arith.constant 1 : index
+      %tid = gpu.thread_id x
+      %next = arith.addi %tid, %c1 : index
+      memref.store %x, %S[%tid] : memref<129xf32, #shared>
+      %y = memref.load %S[%next] : memref<129xf32, #shared>
+      func.return
+    }
+"""
 EXAMPLES["sync-clusters"] = """
     func.func @kernel(%other: i32) {
       %c0 = arith.constant 0 : index
@@ -291,6 +303,7 @@ EXAMPLES["lower-tmem"] = """
 # What has to run before a pass has something to do, and after it to make the result short.
 _BEFORE = {
     "expand-pipeline": "plan-pipeline",
+    "check-plans": "plan-pipeline",
     "check-pipeline": "plan-pipeline",
     "sync-clusters": "lower-barriers",
 }

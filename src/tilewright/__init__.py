@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tilewright.runtime.addresses import analyze as analyze
     from tilewright.runtime.autotune import autotune as autotune
     from tilewright.runtime.config import Config as Config
+    from tilewright.runtime.decorator import jit as jit
     from tilewright.runtime.descriptors import TensorDescriptor as TensorDescriptor
     from tilewright.runtime.fresh import empty as empty
     from tilewright.runtime.heuristics import heuristics as heuristics
     from tilewright.runtime.integers import cdiv as cdiv
     from tilewright.runtime.integers import next_power_of_2 as next_power_of_2
     from tilewright.runtime.jit import JITFunction as JITFunction
-    from tilewright.runtime.jit import jit as jit
     from tilewright.runtime.launch import reachable as reachable
     from tilewright.runtime.options import running as running
     from tilewright.runtime.tile.autotune import AutoTuner as AutoTuner
@@ -64,7 +64,7 @@ _WHERE = {
     "do_bench": "tilewright.runtime.tile.bench",
     "empty": "tilewright.runtime.fresh",
     "heuristics": "tilewright.runtime.heuristics",
-    "jit": "tilewright.runtime.jit",
+    "jit": "tilewright.runtime.decorator",
     "lower": "tilewright.runtime.tile.lower",
     "next_power_of_2": "tilewright.runtime.integers",
     "reachable": "tilewright.runtime.launch",

@@ -167,14 +167,17 @@ def test_remarks(tmp_path, capsys):
     file = tmp_path / "hint.py"
     file.write_text(
         SCRIPT.split("@tw.jit(out_idx")[0].replace(
-            "        for i in", "        T.annotate_l2_hit_ratio({X: 0.5})\n        for i in"
+            "        for i in",
+            "        T.annotate_l2_hit_ratio({X: 0.5})\n"
+            "        T.atomic_add(X[bx], 1.0)\n"
+            "        for i in",
         )
         + "scale(np.ones(100, np.float32))\n"
     )
     assert run(file, "--target", "cuda:sm_90a", "--remarks") == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith("scale_kernel")
-    assert "remark[TW6015]: the L2 hit ratio 0.5 of X is not applied" in err
+    assert "remark[TW6015]: the L2 hit ratio 0.5 of X is not applied to 1 of its accesses" in err
 
 
 def test_the_machine_is_as_it_was(script, capsys):
@@ -188,9 +191,18 @@ def test_the_machine_is_as_it_was(script, capsys):
 
     before = machine()
     script.write_text("raise KeyError('early')\n")
-    with pytest.raises(KeyError, match="early"):
+    with pytest.raises(SystemExit):
         run(script, "--target", "cuda:sm_90a")
     assert machine() == before
+
+
+def test_a_script_that_misses_a_file_says_which(script, capsys):
+    script.write_text("open('no_such_file.bin')\n")
+    with pytest.raises(SystemExit):
+        run(script, "--target", "cuda:sm_90a")
+    shown = capsys.readouterr().err
+    assert "no_such_file.bin" in shown
+    assert "tilewright/cli" not in shown
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,7 @@ def test_standard_input(capsys, monkeypatch):
         (["--placement=best"], "'best' is none of reindex, explicit, auto"),
         (["a", "b"], "two input files, 'a' and 'b'"),
         (["absent.mlir"], "cannot read 'absent.mlir': No such file"),
+        (["kernel.py"], "'kernel.py' is no IR text: 'tilewright compile -o DIR' writes that"),
     ],
 )
 def test_command_line_errors(capsys, arguments, message):

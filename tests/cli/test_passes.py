@@ -30,7 +30,8 @@ def test_a_pipeline_shows_its_passes_in_order(capsys: pytest.CaptureFixture[str]
     names = [line.split()[1] for line in lines[start:]]
     assert names[:4] == ["bind-target", "canonicalize", "cse", "normalize-indices"]
     assert names.index("specialize-warps") + 1 == names.index("check-barriers")
-    assert names.index("plan-pipeline") + 1 == names.index("expand-pipeline")
+    assert names.index("plan-pipeline") + 1 == names.index("check-plans")
+    assert names.index("check-plans") + 1 == names.index("expand-pipeline")
 
 
 def test_a_misspelt_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,14 @@ def test_norms_of_odd_sizes(size: tuple[int, int], monkeypatch: pytest.MonkeyPat
 def test_one_kernel_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend("examples/tile")
     matmul = importlib.import_module("dynamic_shapes").matmul
-    for m, n, k in ((1, 1, 1), (33, 70, 17), (64, 32, 48), (128, 64, 256), (127, 65, 1)):
+    for m, n, k in (
+        (1, 1, 1),
+        (33, 70, 17),
+        (64, 32, 48),
+        (128, 64, 256),
+        (127, 65, 1),
+        (64, 32, 0),
+    ):
         a = torch.randn(m, k, device="cuda", dtype=torch.float16)
         b = torch.randn(k, n, device="cuda", dtype=torch.float16)
         expected = a.double() @ b.double()

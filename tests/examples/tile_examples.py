@@ -13,8 +13,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.pass_support import apply
-from tilewright.runtime.tile import kernel as kernels
 from tilewright.runtime.tile.options import tile_running
+from tilewright.targets.numpy import tile as tiles
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "tile"
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.py")))
@@ -55,18 +55,18 @@ def transformed(
     num_stages: int | None = None,
     schedules: int = 1,
 ) -> list[np.ndarray]:
-    compile_before = kernels.compile_tile_module
+    compile_before = tiles.compile_tile_module
 
     def compile_changed(module: ModuleOp) -> Any:
         return compile_before(change(module))
 
     options = {} if num_stages is None else {"num_stages": num_stages}
-    kernels.compile_tile_module = compile_changed  # type: ignore[assignment]
+    tiles.compile_tile_module = compile_changed  # type: ignore[assignment]
     try:
         with tile_running(schedules=schedules):
             found, _ = fresh(example).example(np.random.default_rng(0), **options)
     finally:
-        kernels.compile_tile_module = compile_before
+        tiles.compile_tile_module = compile_before
     return [np.asarray(each) for each in as_tuple(found)]
 
 

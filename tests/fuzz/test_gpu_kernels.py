@@ -24,8 +24,11 @@ PATHS = (
 FAULT_OF_OURS = "TW9"
 """How codes begin that say that the compiler broke its own promise."""
 WHOLE, BATCH, WANTED = 3_600, 60, 1_000
-SAMPLE = (*range(2, WHOLE, 240), 774, 929, 1442, 1464, 2673)
-"""The last ones: a tensor read after it was written, a loop that is passed by, units of two bytes."""
+FAULTS = (774, 929, 1442, 1464, 1743, 1760, 2673, 3060, 5799, 5928)
+"""A tensor read after it was written, a loop that is passed by, units of two bytes, elements that all
+threads read, results of reductions held elsewhere, rows from the back, groups that are left over.
+"""
+SAMPLE = (*range(2, WHOLE, 240), *FAULTS)
 
 
 def problems(seed: int) -> list[str] | None:

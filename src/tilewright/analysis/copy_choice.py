@@ -10,7 +10,7 @@ always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "T
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -21,10 +21,13 @@ from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
 
 MAX_RANK = 5
 MAX_BOX = 256
 GRANULE_BYTES = 16
+PIECE_BYTES = 128
+"""The multiple of bytes at which a copy writes shared memory."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,27 @@ def _fits_box(copy: BulkCopy) -> str | None:
     return f"the part is {wide[0]} elements wide, the limit is {MAX_BOX}" if wide else None
 
 
+def _comes_in_pieces(copy: BulkCopy) -> str | None:
+    """Wider than a box is copied in pieces, each of which lies together in shared memory."""
+    if plain_piece(copy.box, copy.element_bits) is not None:
+        return None
+    *_, rows, columns = (1, *copy.box)
+    if rows % ATOM_ROWS == 0 and choose_swizzle(columns, copy.element_bits):
+        return None
+    return f"a row of {columns} elements does not come in pieces of at most {MAX_BOX}"
+
+
+def plain_piece(box: Sequence[int], bits: int) -> int | None:
+    """The columns that one copy takes of a tile whose rows lie one after the other, if any do."""
+    *outer, columns = box
+    if columns <= MAX_BOX:
+        return columns
+    if prod(outer) != 1:
+        return None
+    unit = PIECE_BYTES * 8 // bits
+    return next((n for n in range(MAX_BOX, 0, -1) if columns % n == 0 and n % unit == 0), None)
+
+
 def _has_whole_granules(copy: BulkCopy) -> str | None:
     size = copy.box[-1] * copy.element_bits // 8
     if size % GRANULE_BYTES == 0:
@@ -92,16 +116,18 @@ def _has_whole_granules(copy: BulkCopy) -> str | None:
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """Every dimension but the last lies at multiples of 16 bytes."""
     strides = _strides(copy.tensor)
+    name = copy.tensor.name_hint or "the tensor"
     if strides[-1] != 1:
-        return "the innermost dimension of the tensor is not contiguous"
+        return f"the innermost dimension of {name} is not contiguous"
     for dimension, stride in enumerate(strides[:-1]):
         if stride is None:
-            return f"the stride of dimension {dimension} of the tensor is not known"
+            return f"the stride of dimension {dimension} of {name} is not known"
         size = stride * copy.element_bits // 8
         if size % GRANULE_BYTES:
-            up = -(-size // 16) * 16
+            up = -(-size // GRANULE_BYTES) * GRANULE_BYTES
             return (
-                f"the stride of dimension {dimension} is {size} bytes, no multiple of 16 as {up} is"
+                f"the stride of dimension {dimension} of {name} is {size} bytes, no multiple of "
+                f"{GRANULE_BYTES} as {up} is ({up * 8 // copy.element_bits} elements)"
             )
     return None
 
@@ -144,6 +170,7 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
     _rank,
     _has_known_box,
     _fits_box,
+    _comes_in_pieces,
     _has_whole_granules,
     _has_good_strides,
     _pads_with_zero,

@@ -98,7 +98,7 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
             sys.stderr.write(f"{program}: the script ended with exit code {script.code}\n")
             code = _BAD_INPUT
         elif not inputs:
-            raise UsageError("no kernel was launched, so there is nothing to analyse")
+            raise UsageError("no kernel of tl or tlx was launched, so there is nothing to analyse")
     else:
         found = read_text(options, engine)
         inputs = () if found is None else (found,)

@@ -11,10 +11,10 @@ usage: {program} [flags] FILE.py [arguments of the script]
        {program} [flags] FILE.ttir          ('-' is standard input)
 
 Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: accesses out of
-bounds or misaligned, uses of values that were never written, two programs that write the same
-element; in kernels of T also races inside T.Parallel, bytes that have not arrived, deadlocks. The
-text names the line, the program and the element. Every launch is checked; the last line says how
-many there were.
+bounds or misaligned, uses of values that were never written; in kernels of tl two programs that
+write the same element; in kernels of T races inside T.Parallel, bytes that have not arrived,
+deadlocks. The text names the line, the program and the element. Every launch is checked; the last
+line says how many there were.
 
 In kernels with tlx tasks, barriers or asynchronous copies it compares orders, not times: two
 accesses to the same bytes that no chain of arrivals and waits orders are reported, even if they

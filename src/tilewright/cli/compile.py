@@ -6,26 +6,25 @@ compiled for the arguments it was launched with, and not run; arrays keep what t
 
 from __future__ import annotations
 
-import io
-import os
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.cli.command_line import (
+    CommandLine,
+    Flags,
+    UsageError,
+    positive,
+    say,
+    text_of,
+    three,
+)
 from tilewright.dialects import make_context
 from tilewright.dialects.tt.functions import FuncOp
-from tilewright.ir.diagnostics import (
-    CompileError,
-    Diagnostic,
-    DiagnosticEngine,
-    Severity,
-    pretty_all,
-)
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
 from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
@@ -75,79 +74,26 @@ _NUMBERS = {
     "num-ctas": "num_ctas",
     "maxnreg": "maxnreg",
 }
-_WITH_VALUE = ("target", "stage", "o", "cluster", *_NUMBERS)
-_SWITCHES = ("remarks", "no-fp-fusion")
+_FLAGS = Flags(
+    with_value=("target", "stage", "o", "cluster", *_NUMBERS),
+    switches=("remarks", "no-fp-fusion"),
+)
 _TEXT_ONLY = (*_NUMBERS, "cluster", "no-fp-fusion")
 _STAGES = ("ttir", "ttgir", "ttgir.final", "llir", "ptx", "sass")
 _COLUMNS = ("kernel", "chip", "registers", "spilled", "shared", "tmem", "threads", "cubin")
 _TILE_STAGES = ("tile", "thread", "cuda", "ptx", "sass")
 _TILE_TARGET = re.compile(r"cuda(:sm_\d+[af]?)?")
+_TARGETS = "triton:sm_90 (tl, tlx) or cuda:sm_90a (T)"
 _STATED_TARGET = re.compile(r'ttg\.target = "cuda:(\d+)"')
 
 
-class UsageError(Exception):
-    """A command line that cannot be understood or followed."""
-
-
-@dataclass
-class _CommandLine:
-    file: str = ""
-    kernel: str | None = None
-    script_arguments: list[str] = field(default_factory=list[str])
-    switches: set[str] = field(default_factory=set[str])
-    values: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def is_script(self) -> bool:
-        return self.file.endswith(".py")
-
-
-def _parse(arguments: Sequence[str]) -> _CommandLine:
-    """Flags stand anywhere around IR text, and around the name of a script."""
-    line = _CommandLine()
-    pending = list(arguments)
-    while pending:
-        argument = pending.pop(0)
-        if argument == "-" or not argument.startswith("-"):
-            if line.is_script:
-                line.script_arguments = [argument, *pending]
-                break
-            if line.file:
-                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
-            line.file, line.kernel = _file_and_kernel(argument)
-            continue
-        name, separator, value = argument.lstrip("-").partition("=")
-        if name in _WITH_VALUE and not separator:
-            if not pending:
-                raise UsageError(f"'{argument}' needs a value")
-            value = pending.pop(0)
-        _apply(line, argument, name, value)
-    if not line.file:
-        raise UsageError("no FILE; try --help")
+def _parse(arguments: Sequence[str]) -> CommandLine:
+    line = _FLAGS.parse(arguments)
     _check(line)
     return line
 
 
-def _file_and_kernel(argument: str) -> tuple[str, str | None]:
-    """``FILE:KERNEL``, unless a file has that very name."""
-    file, separator, kernel = argument.rpartition(":")
-    if not separator or Path(argument).exists() or not kernel.isidentifier():
-        return argument, None
-    return file, kernel
-
-
-def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
-    if name in _WITH_VALUE:
-        line.values[name] = value
-    elif name in _SWITCHES:
-        line.switches.add(name)
-    else:
-        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
-        hint = f"did you mean '--{close}'?" if close else "try --help"
-        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
-
-
-def _check(line: _CommandLine) -> None:
+def _check(line: CommandLine) -> None:
     stage = line.values.get("stage")
     is_tile = _is_for_tiles(line.values.get("target"))
     stages = _TILE_STAGES if is_tile else _STAGES
@@ -159,10 +105,7 @@ def _check(line: _CommandLine) -> None:
         raise UsageError(f"--{for_text[0]} is for IR text: a script says so in its launches")
     if is_tile and for_text:
         raise UsageError(f"--{for_text[0]} is for the target triton: a tile kernel says so itself")
-    for name in _NUMBERS:
-        text = line.values.get(name, "1")
-        if not text.isdigit() or not int(text):
-            raise UsageError(f"--{name}: '{text}' is no positive integer")
+    positive(line, tuple(_NUMBERS))
 
 
 def _is_for_tiles(target: str | None) -> bool:
@@ -188,7 +131,7 @@ def run(arguments: Sequence[str], program: str) -> int:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
     except CompileError as error:
-        _say(error.diagnostics, DiagnosticEngine())
+        say(error.diagnostics, DiagnosticEngine())
         return 1
     return 0
 
@@ -196,7 +139,7 @@ def run(arguments: Sequence[str], program: str) -> int:
 # -- T kernels -----------------------------------------------------------------------------------
 
 
-def _compile_tiles(line: _CommandLine, program: str) -> None:
+def _compile_tiles(line: CommandLine, program: str) -> None:
     # The two ways to machine code need nothing of each other.
     from tilewright.cli import compile_tile as tiles
 
@@ -212,19 +155,18 @@ def _compile_tiles(line: _CommandLine, program: str) -> None:
     if "remarks" in line.switches:
         sys.stdout.flush()
         for each in done:
-            _say(each.engine.diagnostics, each.engine)
+            say(each.engine.diagnostics, each.engine)
 
 
 # -- IR text -------------------------------------------------------------------------------------
 
 
-def _compile_text(line: _CommandLine) -> list[Artefact] | None:
-    text = _text_of(line.file)
-    name = "<stdin>" if line.file == "-" else line.file
+def _compile_text(line: CommandLine) -> list[Artefact] | None:
+    text = text_of(line.file)
     engine = DiagnosticEngine()
-    source = parse_source(make_context(), text, name, engine, keep_names=True)
+    source = parse_source(make_context(), text, line.name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
-        _say(engine.diagnostics, engine)
+        say(engine.diagnostics, engine)
         return None
     if line.kernel is not None:
         _keep_only(source.module.body.block.ops, line.kernel)
@@ -234,16 +176,8 @@ def _compile_text(line: _CommandLine) -> list[Artefact] | None:
     try:
         return [compile_with(source.module, options, engine)]
     except CompileError as error:
-        _say(error.diagnostics, engine)
+        say(error.diagnostics, engine)
         return None
-
-
-def _text_of(file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
-    return data.decode("utf-8", errors="surrogateescape")
 
 
 def _keep_only(ops: Any, kernel: str) -> None:
@@ -259,16 +193,16 @@ def _keep_only(ops: Any, kernel: str) -> None:
             op.detach()
 
 
-def _spec(line: _CommandLine, stated: str | None = None) -> Spec:
+def _spec(line: CommandLine, stated: str | None = None) -> Spec:
     text = line.values.get("target") or stated
     if text is None:
-        raise UsageError("no target: say for which chip, for instance --target triton:sm_90")
+        raise UsageError(f"no target: say for which chip, for instance --target {_TARGETS}")
     try:
         spec = spec_named(text)
-    except ValueError as error:
-        raise UsageError(f"--target: {error}") from None
+    except ValueError:
+        raise UsageError(f"--target: '{text}' is no target; take one like {_TARGETS}") from None
     if spec.backend != "triton":
-        raise UsageError(f"--target: '{text}' makes no machine code; take one like triton:sm_90")
+        raise UsageError(f"--target: '{text}' makes no machine code; take one like {_TARGETS}")
     return spec
 
 
@@ -279,29 +213,22 @@ def _capability(spec: Spec) -> int:
         raise UsageError(f"--target: {error}") from None
 
 
-def _options(line: _CommandLine, capability: int) -> CompileOptions:
+def _options(line: CommandLine, capability: int) -> CompileOptions:
     changes: dict[str, Any] = {
         field: int(line.values[name]) for name, field in _NUMBERS.items() if name in line.values
     }
     if "cluster" in line.values:
-        changes["cluster"] = _cluster(line.values["cluster"])
+        changes["cluster"] = three("cluster", line.values["cluster"], least=1)
     fused = "no-fp-fusion" not in line.switches
     return replace(CompileOptions(capability, enable_fp_fusion=fused), **changes)
-
-
-def _cluster(text: str) -> tuple[int, int, int]:
-    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*){0,2}", text):
-        raise UsageError(f"--cluster: '{text}' is no X, X,Y or X,Y,Z")
-    x, y, z = (*map(int, text.split(",")), 1, 1)[:3]
-    return x, y, z
 
 
 # -- scripts -------------------------------------------------------------------------------------
 
 
-def _compile_script(line: _CommandLine, program: str) -> list[Artefact] | None:
+def _compile_script(line: CommandLine, program: str) -> list[Artefact] | None:
     # IR text needs neither the JIT nor what runs scripts.
-    from tilewright.compat.script import run_file
+    from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.compile_only import compiling_only
     from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.options import running
@@ -318,41 +245,29 @@ def _compile_script(line: _CommandLine, program: str) -> list[Artefact] | None:
         if compiled.artefact is not None and line.kernel in (None, compiled.name):
             found.setdefault(compiled.artefact.key, compiled.artefact)
 
-    with (
-        running(target=line.values["target"]),
-        compiling_only(tell),
-        redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(),
-    ):
-        # Results that were not computed give NumPy much to warn about.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            run_file(line.file, line.script_arguments)
-        except CompileError:
-            raise
-        except SystemExit:
-            pass
-        except Exception as error:
-            if not found:
-                raise
-            sys.stderr.write(
-                f"{program}: the script ended with {type(error).__name__}: its kernels were "
-                "compiled, not run\n"
-            )
+    with running(target=line.values["target"]), compiling_only(tell):
+        run_quietly(
+            line.file,
+            line.script_arguments,
+            program=program,
+            done="compiled",
+            found=lambda: bool(found),
+        )
     if found:
         return list(found.values())
     names = ", ".join(sorted(launched))
     raise UsageError(
         f"{line.file} launched no kernel '{line.kernel}'; it launched {names}"
         if line.kernel and launched
-        else f"{line.file} launched no tl or tlx kernel, so nothing was compiled"
+        else f"{line.file} launched no tl or tlx kernel, so nothing was compiled; kernels of T "
+        "have targets like cuda:sm_90a"
     )
 
 
 # -- output --------------------------------------------------------------------------------------
 
 
-def _show(line: _CommandLine, done: Sequence[Artefact]) -> None:
+def _show(line: CommandLine, done: Sequence[Artefact]) -> None:
     if "o" in line.values:
         for name, artefact in _named(done):
             _write(Path(line.values["o"]), name, artefact)
@@ -365,7 +280,7 @@ def _show(line: _CommandLine, done: Sequence[Artefact]) -> None:
     sys.stdout.flush()
     least = Severity.REMARK if "remarks" in line.switches else Severity.WARNING
     said = [each for artefact in done for each in artefact.remarks if each.severity >= least]
-    _say(said, DiagnosticEngine())
+    say(said, DiagnosticEngine())
 
 
 def _stage_text(artefact: Artefact, stage: str) -> str:
@@ -430,9 +345,3 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
         for row in rows
     )
     return "".join(line.rstrip() + "\n" for line in lines)
-
-
-def _say(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
-    if diagnostics:
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        sys.stderr.write(pretty_all(diagnostics, engine.sources, colour=colour) + "\n")

@@ -7,12 +7,8 @@ from the cache on disk, so the times are those of a first compilation.
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -20,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli.compile import UsageError
+from tilewright.cli.command_line import UsageError, text_of
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
@@ -92,12 +88,8 @@ def compile_file(request: Request, program: str) -> list[Compiled]:
 
 def _text(request: Request) -> Compiled:
     name = "<stdin>" if request.file == "-" else request.file
-    try:
-        data = sys.stdin.buffer.read() if request.file == "-" else Path(request.file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{request.file}': {error.strerror}") from None
+    text = text_of(request.file)
     engine = DiagnosticEngine()
-    text = data.decode("utf-8", errors="surrogateescape")
     source = parse_source(make_context(), text, name, engine, keep_names=True)
     if source is not None:
         verify(source.module, engine)
@@ -111,7 +103,7 @@ def _text(request: Request) -> Compiled:
 
 def _script(request: Request, program: str) -> list[Compiled]:
     # IR text needs neither the JIT nor what runs scripts.
-    from tilewright.compat.script import run_file
+    from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.compile_only import compiling_for
 
     if not Path(request.file).is_file():
@@ -130,26 +122,14 @@ def _script(request: Request, program: str) -> list[Compiled]:
                 lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
             )
 
-    with (
-        compiling_for(request.target, tell),
-        redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(),
-    ):
-        # Results that were not computed give NumPy much to warn about.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            run_file(request.file, request.script_arguments)
-        except CompileError:
-            raise
-        except SystemExit:
-            pass
-        except Exception as error:
-            if not found:
-                raise
-            sys.stderr.write(
-                f"{program}: the script ended with {type(error).__name__}: its kernels were "
-                "compiled, not run\n"
-            )
+    with compiling_for(request.target, tell):
+        run_quietly(
+            request.file,
+            request.script_arguments,
+            program=program,
+            done="compiled",
+            found=lambda: bool(called),
+        )
     if found:
         return [compile() for compile in found.values()]
     names = ", ".join(sorted(called))
@@ -169,6 +149,7 @@ def _compiled(
         wgmma=settings.wgmma,
         roles=settings.roles,
         index_bits=settings.index_bits,
+        leave_out=settings.leave_out,
     )
     start = perf_counter()
     program = compile_module(

@@ -7,14 +7,20 @@ names the author's line; any other exception is Python's affair and shown as Pyt
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.cli.command_line import (
+    CommandLine,
+    Flags,
+    UsageError,
+    text_of,
+    three,
+    wants_colour,
+)
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
@@ -25,7 +31,6 @@ from tilewright.ir.diagnostics import (
     Severity,
     pretty_all,
 )
-from tilewright.ir.passes import closest
 from tilewright.runtime.options import current_run_options, running
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault
@@ -33,8 +38,10 @@ from tilewright.targets.numpy.api import NumpyFault
 if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
-_SWITCHES = ("allow-unread", "compat", "stats", "traceback")
-_WITH_VALUE = ("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline")
+_FLAGS = Flags(
+    with_value=("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
+    switches=("allow-unread", "compat", "stats", "traceback"),
+)
 _BEHIND = ("allow-unread", "schedules", "timeline")
 """Flags that may stand right behind a script too; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
@@ -43,21 +50,9 @@ _CHECKED_SCHEDULES = 4
 _FOREIGN = ("triton", "tilelang", "tvm")
 
 
-class UsageError(Exception):
-    """A command line that cannot be understood."""
-
-
 @dataclass
-class _CommandLine:
-    file: str = ""
-    script_arguments: list[str] = field(default_factory=list[str])
-    switches: set[str] = field(default_factory=set[str])
-    values: dict[str, str] = field(default_factory=dict[str, str])
+class _CommandLine(CommandLine):
     arguments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-    @property
-    def is_script(self) -> bool:
-        return self.file.endswith(".py")
 
 
 def _parse(arguments: Sequence[str]) -> _CommandLine:
@@ -74,12 +69,7 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
                 raise UsageError(f"two input files, '{line.file}' and '{argument}'")
             line.file = argument
             continue
-        name, separator, value = argument.lstrip("-").partition("=")
-        if name in _WITH_VALUE and not separator:
-            if not pending:
-                raise UsageError(f"'{argument}' needs a value")
-            value = pending.pop(0)
-        _apply(line, argument, name, value)
+        _apply(line, *_FLAGS.taken(argument, pending))
     if not line.file:
         raise UsageError("no FILE; try --help")
     _check_kind(line)
@@ -91,20 +81,16 @@ def _is_behind(argument: str) -> bool:
     return argument.startswith("--") and argument[2:].partition("=")[0] in _BEHIND
 
 
-def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
-    if name == "arg":
+def _apply(line: _CommandLine, name: str, value: str | None) -> None:
+    if value is None:
+        line.switches.add(name)
+    elif name == "arg":
         target, separator, spec = value.partition("=")
         if not separator or not target or not spec:
             raise UsageError(f"'--arg {value}': write NAME=SPEC, for instance x_ptr=f32[1024]")
         line.arguments.append((target.removeprefix("%"), spec))
-    elif name in _WITH_VALUE:
-        line.values[name] = value
-    elif name in _SWITCHES:
-        line.switches.add(name)
     else:
-        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
-        hint = f"did you mean '--{close}'?" if close else "try --help"
-        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+        line.values[name] = value
 
 
 def _check_kind(line: _CommandLine) -> None:
@@ -128,12 +114,7 @@ def _integer(line: _CommandLine, name: str, least: int) -> int | None:
 
 def _grid(line: _CommandLine) -> tuple[int, int, int] | None:
     text = line.values.get("grid")
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d+(,\d+){0,2}", text):
-        raise UsageError(f"--grid: '{text}' is no X, X,Y or X,Y,Z")
-    x, y, z = (*map(int, text.split(",")), 1, 1)[:3]
-    return x, y, z
+    return None if text is None else three("grid", text, least=0)
 
 
 def _check_environment() -> None:
@@ -229,9 +210,9 @@ def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
 def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnostic] = ()) -> int:
     """Say what was checked; a fault counts even if the script caught it."""
     if reports:
-        sys.stderr.write(pretty_all(reports, None, colour=_wants_colour()) + "\n")
+        sys.stderr.write(pretty_all(reports, None, colour=wants_colour()) + "\n")
     if log.warnings:
-        sys.stderr.write(pretty_all(log.warnings, None, colour=_wants_colour()) + "\n")
+        sys.stderr.write(pretty_all(log.warnings, None, colour=wants_colour()) + "\n")
     if log.fault is not None:
         after = f" after {counted(log.launches, 'launch')} without one" if log.launches else ""
         sys.stderr.write(f"{program}: fault in {log.faulty_kernel}{after}\n")
@@ -244,10 +225,6 @@ def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnost
     verdict = counted(len(reports), "report") if reports else "no fault"
     sys.stderr.write(f"{program}: {log.counts()}: {verdict}\n")
     return 1 if reports else 0
-
-
-def _wants_colour() -> bool:
-    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
 def _run_script(line: _CommandLine) -> int:
@@ -297,11 +274,10 @@ def _run_text(line: _CommandLine, log: LaunchLog) -> int:
         output=line.values.get("out"),
         seed=_integer(line, "seed", 0) or 0,
     )
-    name = "<stdin>" if line.file == "-" else line.file
     engine = DiagnosticEngine()
     options = replace(current_run_options(), sources=engine.sources)
     try:
-        done = run_text(_text_of(line.file), name, settings, options, engine)
+        done = run_text(text_of(line.file), line.name, settings, options, engine)
     except ArgumentError as error:
         raise UsageError(str(error)) from None
     except (CompileError, NumpyFault) as error:
@@ -313,16 +289,8 @@ def _run_text(line: _CommandLine, log: LaunchLog) -> int:
             sys.stderr.write(f"{error}\n")
         return 1
     if done is None:
-        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=_wants_colour()))
+        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=wants_colour()))
         sys.stderr.write("\n")
         return 1
     log.add(*done)
     return 0
-
-
-def _text_of(file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
-    return data.decode("utf-8", errors="surrogateescape")

@@ -7,22 +7,17 @@ IR text with `tile` kernels goes the same way. No GPU is needed.
 
 from __future__ import annotations
 
-import io
-import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.cli.command_line import CommandLine, Flags, UsageError, positive, say, text_of
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
-from tilewright.ir.passes import closest
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
@@ -56,8 +51,10 @@ examples:
 Exit code: 0, or 1 if something is wrong: the command, the file, or the layouts.
 """
 
-_WITH_VALUE = ("buffer", "line", "target", "o", "rows", "columns")
-_SWITCHES = ("svg", "html", "full", "remarks")
+_FLAGS = Flags(
+    with_value=("buffer", "line", "target", "o", "rows", "columns"),
+    switches=("svg", "html", "full", "remarks"),
+)
 _EVERYTHING = 1 << 30
 _DEFAULT_TARGET = "cuda:sm_90a"
 
@@ -69,21 +66,12 @@ _FORMATS: dict[str, tuple[Renderer, Limits]] = {
 }
 
 
-class UsageError(Exception):
-    """A command line that cannot be understood or followed."""
+class _Wanted:
+    """What a command line asks for."""
 
-
-@dataclass
-class _CommandLine:
-    file: str = ""
-    kernel: str | None = None
-    script_arguments: list[str] = field(default_factory=list[str])
-    switches: set[str] = field(default_factory=set[str])
-    values: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def is_script(self) -> bool:
-        return self.file.endswith(".py")
+    def __init__(self, line: CommandLine) -> None:
+        self.line = line
+        self.values, self.switches = line.values, line.switches
 
     @property
     def target(self) -> str:
@@ -108,60 +96,14 @@ class _CommandLine:
 # -- the command line ----------------------------------------------------------------------------
 
 
-def _parse(arguments: Sequence[str]) -> _CommandLine:
-    """Flags stand anywhere before the arguments of a script."""
-    line = _CommandLine()
-    pending = list(arguments)
-    while pending:
-        argument = pending.pop(0)
-        if argument == "-" or not argument.startswith("-"):
-            if line.is_script:
-                line.script_arguments = [argument, *pending]
-                break
-            if line.file:
-                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
-            line.file, line.kernel = _file_and_kernel(argument)
-            continue
-        name, separator, value = argument.lstrip("-").partition("=")
-        if name in _WITH_VALUE and not separator:
-            if not pending:
-                raise UsageError(f"'{argument}' needs a value")
-            value = pending.pop(0)
-        _apply(line, argument, name, value)
-    _check(line)
-    return line
-
-
-def _file_and_kernel(argument: str) -> tuple[str, str | None]:
-    """``FILE:KERNEL``, unless a file has that very name."""
-    file, separator, kernel = argument.rpartition(":")
-    if not separator or Path(argument).exists() or not kernel.isidentifier():
-        return argument, None
-    return file, kernel
-
-
-def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
-    if name in _WITH_VALUE:
-        line.values[name] = value
-    elif name in _SWITCHES and not value:
-        line.switches.add(name)
-    else:
-        close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
-        hint = f"did you mean '--{close}'?" if close else "try --help"
-        raise UsageError(f"unknown command line argument '{argument}'; {hint}")
-
-
-def _check(line: _CommandLine) -> None:
-    if not line.file:
-        raise UsageError("no FILE; try --help")
-    for name in ("line", "rows", "columns"):
-        text = line.values.get(name, "1")
-        if not text.isdigit() or not int(text):
-            raise UsageError(f"--{name}: '{text}' is no positive integer")
-    if {"svg", "html"} <= line.switches:
+def _parse(arguments: Sequence[str]) -> _Wanted:
+    wanted = _Wanted(_FLAGS.parse(arguments))
+    positive(wanted.line, ("line", "rows", "columns"))
+    if {"svg", "html"} <= wanted.switches:
         raise UsageError("--svg and --html: one picture has one format")
-    if not line.target.startswith("cuda"):
-        raise UsageError(f"--target: '{line.target}' has no layouts; take one like cuda:sm_90a")
+    if not wanted.target.startswith("cuda"):
+        raise UsageError(f"--target: '{wanted.target}' has no layouts; take one like cuda:sm_90a")
+    return wanted
 
 
 def run(arguments: Sequence[str], program: str) -> int:
@@ -171,38 +113,34 @@ def run(arguments: Sequence[str], program: str) -> int:
         return 0
     engine = DiagnosticEngine()
     try:
-        line = _parse(arguments)
+        wanted = _parse(arguments)
+        line = wanted.line
         modules = _script_modules(line, program) if line.is_script else _text_modules(line, engine)
-        layouts = [each for module in modules for each in _layouts(module, line, engine)]
+        layouts = [each for module in modules for each in _layouts(module, wanted, engine)]
         if engine.has_errors:
-            _say(engine.diagnostics, engine)
+            say(engine.diagnostics, engine)
             return 1
-        wanted = line.values.get("line")
-        kept = selected(layouts, line.values.get("buffer"), int(wanted) if wanted else None)
-        _write(line, _printable(_FORMATS[line.format][0](kept)))
+        number = line.values.get("line")
+        kept = selected(layouts, line.values.get("buffer"), int(number) if number else None)
+        _write(line, _printable(_FORMATS[wanted.format][0](kept)))
     except (UsageError, LookupError) as error:
         sys.stderr.write(f"{program}: {error.args[0]}\n")
         return 1
     except CompileError as error:
-        _say(error.diagnostics, DiagnosticEngine())
+        say(error.diagnostics, DiagnosticEngine())
         return 1
     if "remarks" in line.switches:
         sys.stdout.flush()
-        _say(engine.diagnostics, engine)
+        say(engine.diagnostics, engine)
     return 0
 
 
 # -- kernels -------------------------------------------------------------------------------------
 
 
-def _text_modules(line: _CommandLine, engine: DiagnosticEngine) -> list[ModuleOp]:
-    name = "<stdin>" if line.file == "-" else line.file
-    try:
-        data = sys.stdin.buffer.read() if line.file == "-" else Path(line.file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{line.file}': {error.strerror}") from None
-    text = data.decode("utf-8", errors="surrogateescape")
-    source = parse_source(make_context(), text, name, engine, keep_names=True)
+def _text_modules(line: CommandLine, engine: DiagnosticEngine) -> list[ModuleOp]:
+    name = line.name
+    source = parse_source(make_context(), text_of(line.file), name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
         return []
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
@@ -210,10 +148,10 @@ def _text_modules(line: _CommandLine, engine: DiagnosticEngine) -> list[ModuleOp
     return [source.module]
 
 
-def _script_modules(line: _CommandLine, program: str) -> list[ModuleOp]:
+def _script_modules(line: CommandLine, program: str) -> list[ModuleOp]:
     """What the script calls, each kernel once for every set of sizes."""
     # IR text needs neither the JIT nor what runs scripts.
-    from tilewright.compat.script import run_file
+    from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.runtime.tile.trace_only import tracing_only
 
@@ -228,22 +166,14 @@ def _script_modules(line: _CommandLine, program: str) -> list[ModuleOp]:
             module = kernel.prim_func.module
             found.setdefault(print_module(module), module.clone())
 
-    with tracing_only(tell), redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        # Results that were not computed give NumPy much to warn about.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            run_file(line.file, line.script_arguments)
-        except CompileError:
-            raise
-        except SystemExit:
-            pass
-        except Exception as error:
-            if not found:
-                raise
-            sys.stderr.write(
-                f"{program}: the script ended with {type(error).__name__}: its kernels were "
-                "traced, not run\n"
-            )
+    with tracing_only(tell):
+        run_quietly(
+            line.file,
+            line.script_arguments,
+            program=program,
+            done="traced",
+            found=lambda: bool(called),
+        )
     if found:
         return list(found.values())
     if line.kernel and called:
@@ -252,16 +182,17 @@ def _script_modules(line: _CommandLine, program: str) -> list[ModuleOp]:
     raise UsageError(f"{line.file} called no T kernel, so there is no layout to draw")
 
 
-def _layouts(module: ModuleOp, line: _CommandLine, engine: DiagnosticEngine) -> list[KernelLayouts]:
+def _layouts(module: ModuleOp, wanted: _Wanted, engine: DiagnosticEngine) -> list[KernelLayouts]:
     """The module's kernels after the passes that decide layouts; none if something is wrong."""
-    for each in GpuPipeline(target=line.target).passes():
+    line = wanted.line
+    for each in GpuPipeline(target=wanted.target).passes():
         each.run(module, engine)
         if engine.has_errors:
             return []
         if isinstance(each, InferLayouts):
             break
     kernels = [op for op in walk(module) if isinstance(op, KernelOp)]
-    drawn = [layouts_of(kernel, line.target, line.limits) for kernel in kernels]
+    drawn = [layouts_of(kernel, wanted.target, wanted.limits) for kernel in kernels]
     return [each for each in drawn if line.is_script or line.kernel in (None, each.kernel)]
 
 
@@ -275,7 +206,7 @@ def _printable(picture: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", picture)
 
 
-def _write(line: _CommandLine, picture: str) -> None:
+def _write(line: CommandLine, picture: str) -> None:
     output = line.values.get("o", "-")
     if output == "-":
         sys.stdout.write(picture)
@@ -287,9 +218,3 @@ def _write(line: _CommandLine, picture: str) -> None:
         Path(output).write_text(picture, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write '{output}': {error.strerror}") from None
-
-
-def _say(diagnostics: Sequence[Diagnostic], engine: DiagnosticEngine) -> None:
-    if diagnostics:
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        sys.stderr.write(pretty_all(diagnostics, engine.sources, colour=colour) + "\n")

@@ -110,6 +110,11 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         line = _applied(line, argument, name, value)
     if len(files) > 1:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
+    if files and files[0].endswith(".py"):
+        raise UsageError(
+            f"'{files[0]}' is no IR text: 'tilewright compile -o DIR' writes that of its kernels, "
+            "'tilewright layout' draws kernels of T"
+        )
     if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
         raise UsageError(f"the picture would overwrite its input '{files[0]}'")
     return replace(line, input=files[0]) if files else line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from tilewright.compat.driver import MULTIPROCESSORS
@@ -13,6 +14,7 @@ from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile import bench
 from tilewright.runtime.tile.closeness import assert_close
+from tilewright.runtime.tile.compile_ahead import compile_together
 from tilewright.runtime.tile.jit import compile_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
@@ -78,15 +80,11 @@ def par_compile(
     **options: Any,
 ) -> list[CompiledTileKernel | None]:
     """The kernels of several traced functions, in their order."""
-    found: list[CompiledTileKernel | None] = []
-    for func in funcs:
-        try:
-            found.append(compile_tile(func, **options))
-        except Exception:
-            if not ignore_error:
-                raise
-            found.append(None)
-    return found
+    return compile_together(
+        [partial(compile_tile, func, **options) for func in funcs],
+        num_workers,
+        ignore_error=ignore_error,
+    )
 
 
 # -- switches ------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "LowerL2Persistent",
         ("lower-l2-policy",),
-        note="the hint is checked and not applied, which a remark says: a window of the L2 would "
-        "outlive the launch",
+        note="accesses to the tensor carry a policy (`createpolicy`), where a window of the stream "
+        "would take the cache from other kernels",
     ),
     Entry("LegalizeVectorizedLoop", ("vectorize-loops",)),
     Entry("LegalizeSafeMemoryAccess", ("guard-memory-accesses",)),
@@ -100,7 +100,10 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry("AnnotateWarpGroupRegAlloc", ("set-warp-registers",)),
     Entry("PipelinePlanning", ("plan-pipeline",), ("analysis/pipelining/",)),
-    Entry("InjectSoftwarePipeline", ("expand-pipeline", "check-pipeline", "check-barriers")),
+    Entry(
+        "InjectSoftwarePipeline",
+        ("expand-pipeline", "check-plans", "check-pipeline", "check-barriers"),
+    ),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
     Entry("MergeIfStmt", ("merge-guards",)),
     Entry("RewriteWgmmaSync", ("overlap-products", "sink-wgmma-waits")),
@@ -161,7 +164,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("targets/cuda/host.py",),
         note="maps are made by the host, one for each kind of tile",
     ),
-    Entry("ThreadSync", ("insert-thread-syncs",)),
+    Entry("ThreadSync", ("insert-thread-syncs", "check-thread-sync")),
     # Host and device.
     Entry("AnnotateDeviceRegions", note="void: `tile.kernel` is the region of the device"),
     Entry("SplitHostDevice", ("outline-kernels",)),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.frontend.callers import located
 from tilewright.frontend.function import KernelFunction
@@ -260,64 +260,3 @@ def _found(module: str, name: str) -> object:
     for part in name.split("."):
         found = getattr(found, part)
     return found
-
-
-# What names a kernel of `T`, or a function that makes one, uses; nothing of `T` is loaded to look.
-_TILE_NAMES = frozenset({"Kernel", "ClusterKernel", "const", "prim_func"})
-
-
-def _is_tile_function(function: object) -> bool:
-    is_function = isinstance(function, FunctionType)
-    return is_function and not _TILE_NAMES.isdisjoint(function.__code__.co_names)
-
-
-@overload
-def jit(function: Callable[..., Any]) -> JITFunction: ...
-@overload
-def jit(
-    *,
-    version: object = None,
-    repr: object = None,
-    launch_metadata: object = None,
-    do_not_specialize: Collection[str | int] = (),
-    do_not_specialize_on_alignment: Collection[str | int] = (),
-    debug: bool | None = None,
-    noinline: bool | None = None,
-    **tile_options: Any,
-) -> Callable[[Callable[..., Any]], Any]: ...
-def jit(
-    function: Callable[..., Any] | None = None,
-    *,
-    version: object = None,
-    repr: object = None,
-    launch_metadata: object = None,
-    do_not_specialize: Collection[str | int] | None = None,
-    do_not_specialize_on_alignment: Collection[str | int] | None = None,
-    debug: bool | None = None,
-    noinline: bool | None = None,
-    **tile_options: Any,
-) -> Any:
-    """Make a kernel of a Python function, or a function that kernels can call.
-
-    A function with a ``T.Kernel`` in it, or one that makes a ``T.prim_func``, becomes a kernel of
-    `T`; `out_idx`, `target`, `pass_configs` and the like are for those (`runtime.tile.jit`).
-
-    `do_not_specialize` names parameters of whose value nothing is compiled in. `noinline` keeps a
-    called function apart in the IR. `version`, `repr` and `launch_metadata` are accepted for
-    Triton's sake and change nothing.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        if tile_options or _is_tile_function(function):
-            from tilewright.runtime.tile.jit import tile_jit
-
-            return tile_jit(function, **tile_options)
-        return JITFunction(
-            function,
-            do_not_specialize=do_not_specialize or (),
-            do_not_specialize_on_alignment=do_not_specialize_on_alignment or (),
-            debug=bool(debug),
-            noinline=bool(noinline),
-        )
-
-    return decorate if function is None else decorate(function)

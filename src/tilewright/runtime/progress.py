@@ -1,4 +1,7 @@
-"""One line on the terminal while a launch takes long; nothing for the quick ones."""
+"""One line on the terminal while a launch takes long; nothing for the quick ones.
+
+Where standard error is no terminal, work that takes minutes tells how far it is in lines.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from collections.abc import Callable
 _SILENT_SECONDS = 1.0
 _REFRESH_SECONDS = 0.1
 _WIDTH = 30
+QUIET_SECONDS = 2.0
+"""How long work may take before lines tell of it."""
+_LINES = 10
 
 
 def progress_bar(name: str, things: str = "programs") -> Callable[[int, int], None]:
@@ -34,6 +40,26 @@ def progress_bar(name: str, things: str = "programs") -> Callable[[int, int], No
         left = elapsed * (total - done) / done if done else 0.0
         bar = "#" * filled + "." * (_WIDTH - filled)
         sys.stderr.write(f"\r{name} [{bar}] {done}/{total} {things}, {left:.0f} s left\x1b[K")
+        sys.stderr.flush()
+
+    return show
+
+
+def progress_lines(name: str, things: str) -> Callable[[int, int], None]:
+    """The same as a bar on a terminal; elsewhere, a line for each tenth of long work."""
+    if sys.stderr.isatty():
+        return progress_bar(name, things)
+    start = time.perf_counter()
+    told = 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal told
+        elapsed = time.perf_counter() - start
+        if elapsed < QUIET_SECONDS or not told * total < done * _LINES < total * _LINES:
+            return
+        told = done * _LINES // total + 1
+        left = elapsed * (total - done) / done
+        sys.stderr.write(f"{name}: {done} of {total} {things}, {left:.0f} s left\n")
         sys.stderr.flush()
 
     return show

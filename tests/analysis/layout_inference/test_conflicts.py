@@ -108,29 +108,3 @@ def test_a_layout_of_the_author_with_more_threads_than_there_are():
     assert error.code == "TW2022"
     assert "gives elements to threads 0 to 63, but 32 threads run this" in error.message
     assert "threads=64" in error.notes[-1].message
-
-
-def test_results_held_by_threads_without_a_part_are_refused() -> None:
-    """A fragment that every thread holds cannot take the rows of a product's sums."""
-    from tilewright import T
-    from tilewright.ir.diagnostics import DiagnosticEngine
-    from tilewright.passes.gpu.pipeline import GpuPipeline
-
-    @T.prim_func
-    def rows(X: T.Tensor((8, 16), "float32"), Y: T.Tensor((8,), "float32")):
-        with T.Kernel(1, threads=128):
-            x = T.alloc_fragment((8, 16), "float32")
-            y = T.alloc_fragment((8,), "float32")
-            for i in T.Parallel(8):
-                y[i] = 0.0
-            for k in T.serial(2):
-                for i, j in T.Parallel(8, 16):
-                    Y[i] = y[k] + X[i, j]
-            T.copy(X, x)
-            T.reduce_min(x, y, dim=1, clear=False)
-            T.copy(y, Y)
-
-    engine = DiagnosticEngine()
-    GpuPipeline().run(rows.module.clone(), engine)
-    messages = [each.message for each in engine.diagnostics if each.code == "TW2020"]
-    assert any("which holds no part of it" in each for each in messages), messages

@@ -455,6 +455,34 @@ def source_of_the_author():
     return main
 
 
+@feature()
+def tensors_that_stay_in_the_cache():
+    """Tiles by the copy engine, wide moves and single elements, all with a policy."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 128), "float16"),
+        B: T.Tensor((128, 128), "float16"),
+        scale: T.Tensor((64, 3), "float32"),
+        C: T.Tensor((128, 128), "float32"),
+    ):
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            T.annotate_l2_hit_ratio({B: 0.8, scale: 1.0, C: 0.5})
+            a = T.alloc_shared((64, 32), "float16")
+            b = T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[k * 32, bx * 64], b)
+                T.gemm(a, b, c)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = c[i, j] * scale[i, 1]
+            T.copy(c, C[by * 64, bx * 64])
+
+    return main
+
+
 @feature(runs=False)
 def printing():
     @T.prim_func

@@ -8,65 +8,15 @@ is taken and checked the same way.
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tests.passes.gpu.seeds import check, lowered, product, source_of, whole
 from tilewright import T
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
-from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
-from tilewright.targets.cuda.nvrtc import compile_source
-from tilewright.targets.numpy.api import Buffer
-from tilewright.targets.numpy.simt import compile_simt
-
-
-def lowered(kernel: Any, *arguments: np.ndarray) -> tuple[Any, DiagnosticEngine]:
-    """Device functions of a kernel; raises `CompileError`."""
-    engine = DiagnosticEngine()
-    module = kernel.compile(*arguments).prim_func.module.clone()
-    GpuPipeline().run(module, engine)
-    engine.raise_if_errors()
-    return module, engine
-
-
-def check(kernel: Any, *arguments: np.ndarray, expected: np.ndarray) -> DiagnosticEngine:
-    """Compile to a cubin, and compare the tile level and the thread level with `expected`."""
-    module, engine = lowered(kernel, *arguments)
-    for function in kernels_of(module):
-        source = emit_kernel(function)
-        assert compile_source(source.text, "sm_90a").cubin[:4] == b"\x7fELF"
-    np.testing.assert_array_equal(kernel(*arguments), expected)
-    np.testing.assert_array_equal(by_threads(kernel, module, arguments, expected), expected)
-    return engine
-
-
-def by_threads(
-    kernel: Any, module: Any, arguments: tuple[np.ndarray, ...], like: np.ndarray
-) -> np.ndarray:
-    """The result of a run that follows every thread; the output is poisoned first."""
-    compiled = kernel.compile(*arguments)
-    given = iter(arguments)
-    buffers = [
-        Buffer(param.name, np.full(like.shape, -77, like.dtype), initialised=False)
-        if number in compiled.out_idx
-        else Buffer(param.name, next(given).copy())
-        for number, param in enumerate(compiled.params)
-    ]
-    compile_simt(module).launch(buffers)
-    return buffers[compiled.out_idx[0]].array
-
-
-def whole(seed: int, *shape: int, dtype: str = "float16") -> np.ndarray:
-    """Small whole numbers: sums are exact in any order."""
-    return np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a.astype(np.float32) @ b.astype(np.float32)
-
+from tilewright.ir.diagnostics import CompileError, Severity
 
 # -- pipelines -----------------------------------------------------------------------------------
 
@@ -144,6 +94,45 @@ def test_2668_a_buffer_is_read_and_then_filled_for_the_next_turn(stages):
     engine = check(running, a, first, expected=first + a[:-1].sum(axis=0, dtype=np.int32))
     if stages:
         assert "TW4045" in [each.code for each in engine.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("groups", "stages", "width"), [(1, 2, 64), (1, 3, 80), (2, 2, 80), (2, 3, 64)]
+)
+def test_2643_a_shared_tile_is_cleared_before_a_pipelined_product_and_written_after(
+    groups, stages, width
+):
+    """Where the tile is wider than the product, the zeros stay."""
+    rows, threads = 64 * groups, 128 * groups
+
+    @tw.jit
+    def through_scratch(A, B):
+        A: T.Tensor((rows, 128), "float16")
+        B: T.Tensor((128, 64), "float16")
+        C = T.empty((rows, width), "float32")
+        with T.Kernel(1, threads=threads):
+            A_shared = T.alloc_shared((rows, 32), "float16")
+            B_shared = T.alloc_shared((32, 64), "float16")
+            scratch = T.alloc_shared((rows, width), "float32")
+            total = T.alloc_fragment((rows, 64), "float32")
+            T.clear(scratch)
+            T.clear(total)
+            for k in T.Pipelined(4, num_stages=stages):
+                T.copy(A[0, k * 32], A_shared)
+                T.copy(B[k * 32, 0], B_shared)
+                T.gemm(A_shared, B_shared, total)
+            for i, j in T.Parallel(rows, 64):
+                scratch[i, j] = total[i, j]
+            T.copy(scratch, C)
+        return C
+
+    a, b = whole(16, rows, 128), whole(17, 128, 64)
+    # Warps of their own fetch: more threads run than the author asked for.
+    bounds = re.search(r"__launch_bounds__\((\d+)", source_of(lowered(through_scratch, a, b)[0]))
+    assert bounds and int(bounds[1]) > threads
+    expected = np.zeros((rows, width), np.float32)
+    expected[:, :64] = product(a, b)
+    check(through_scratch, a, b, expected=expected)
 
 
 # -- products ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import tilewright as tw
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.passes.gpu.announce_copies import AnnounceCopies
+from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.targets.numpy.api import Buffer
@@ -130,8 +131,8 @@ def test_threads_wait_for_bytes_that_were_announced() -> None:
     passes = GpuPipeline().passes()
     np.testing.assert_array_equal(run_on_threads(passes, a), a)
     # Without the announcement the phase may end before the tile is there.
-    silent = [each for each in passes if not isinstance(each, AnnounceCopies)]
-    assert len(silent) == len(passes) - 1
+    silent = [each for each in passes if not isinstance(each, AnnounceCopies | CheckThreadSync)]
+    assert len(silent) == len(passes) - 2
     with pytest.raises(SimtFault):
         run_on_threads(silent, a)
 
@@ -157,5 +158,8 @@ def test_a_tile_for_two_blocks_on_threads() -> None:
 
 def test_blocks_begin_together() -> None:
     alone = [each for each in GpuPipeline().passes() if not isinstance(each, SyncClusters)]
-    with pytest.raises(SimtFault, match="full of block 1 has not been set up"):
+    with pytest.raises(CompileError, match=r"full\[0\] is used, but nobody has set it up"):
         product_on_threads(alone)
+    unchecked = [each for each in alone if not isinstance(each, CheckThreadSync)]
+    with pytest.raises(SimtFault, match="full of block 1 has not been set up"):
+        product_on_threads(unchecked)

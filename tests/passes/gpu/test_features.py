@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 from tests.passes.gpu.features import FEATURES, Feature
+from tests.passes.gpu.odd_features import STAGED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.compile import compile_module
@@ -67,6 +68,16 @@ def test_a_fallback_is_told() -> None:
     )
     assert any("part of a matrix" in each for each in check("columns_of_a_matrix", "sm_90a"))
     assert any("converted to float16" in each for each in check("product_of_small_floats", "sm_80"))
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_a_trip_through_shared_memory_is_told(name: str) -> None:
+    assert any("through shared memory" in each for each in check(name, "sm_90a"))
+
+
+@pytest.mark.parametrize("name", ["rows_by_96_threads", "columns_of_seven", "a_warp_for_each_row"])
+def test_rows_are_reduced_in_registers(name: str) -> None:
+    assert not any("through shared memory" in each for each in check(name, "sm_90a"))
 
 
 @pytest.mark.parametrize("name", QUICK)

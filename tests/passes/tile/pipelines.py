@@ -8,6 +8,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.pass_support import apply, parse
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 from tilewright.targets.numpy import Buffer
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
@@ -93,8 +95,11 @@ def results(kernel: ModuleOp, turns: int, lower: int = 0, schedules: int = 1) ->
     return [c, d]
 
 
-def expanded(kernel: ModuleOp) -> ModuleOp:
-    return apply(kernel, "plan-pipeline", "expand-pipeline")
+def expanded(kernel: ModuleOp, *, rolled: bool = False) -> ModuleOp:
+    apply(kernel, "plan-pipeline")
+    ExpandPipeline(rolled=rolled).run(kernel, DiagnosticEngine())
+    kernel.verify()
+    return kernel
 
 
 def serial(kernel: ModuleOp) -> ModuleOp:

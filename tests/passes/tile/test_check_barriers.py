@@ -68,6 +68,21 @@ def test_roles_of_the_examples_are_proved(name: str) -> None:
     assert proved
 
 
+def test_questions_that_change_nothing_are_asked_once() -> None:
+    tried: list[tuple[int | None, int | None]] = []
+
+    def changed(kernel: ModuleOp) -> ModuleOp:
+        apply(kernel, "canonicalize", "cse", "specialize-warps")
+        (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
+        (team,) = teams(block)
+        tried.extend((turns.inner, turns.outer) for turns, _ in traces(team, team.questions()))
+        return kernel
+
+    transformed(load("persistent_gemm"), changed)
+    # Its inner loop says itself how often it runs; how many tiles there are is open.
+    assert tried == [(0, 1), (0, 3)]
+
+
 def caught(names: list[str], stages: list[int]) -> tuple[list[str], int]:
     """Mutants that were not noticed, and how many there were."""
     missed: list[str] = []

@@ -18,7 +18,7 @@ from tests.passes.tile.pipelines import (
 )
 from tilewright.analysis.pipelining import automatic, versions_of
 from tilewright.dialects.nv import CpAsyncWaitOp
-from tilewright.dialects.tile import AsyncCopyOp, PipelineOp
+from tilewright.dialects.tile import AsyncCopyOp, GemmOp, PipelineOp
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy import NumpyFault
@@ -59,11 +59,12 @@ BODIES = {
 }
 
 
+@pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", BODIES)
-def test_same_as_the_serial_loop(name: str, stages: int) -> None:
+def test_same_as_the_serial_loop(name: str, stages: int, rolled: bool) -> None:
     body = BODIES[name]
-    fast = expanded(module(body, loop=f"%lo to %n num_stages({stages})"))
+    fast = expanded(module(body, loop=f"%lo to %n num_stages({stages})"), rolled=rolled)
     plain = serial(module(body, loop="%lo to %n num_stages(0)"))
     assert any(isinstance(op, AsyncCopyOp) for op in walk(fast)) or name == "guarded"
     for turns in range(2 * stages + 2):
@@ -82,6 +83,26 @@ def test_a_known_number_of_turns(stages: int, turns: int) -> None:
     assert not any(op.name == "scf.if" for op in walk(fast))
     for found, wanted in zip(results(fast, turns, schedules=4), results(plain, turns), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("turns", range(7))
+@pytest.mark.parametrize("stages", [2, 3])
+def test_a_known_number_of_turns_in_one_loop(stages: int, turns: int) -> None:
+    body = BODIES["late copy"]
+    fast = expanded(module(body, loop=f"0 to {turns} num_stages({stages})"), rolled=True)
+    plain = serial(module(body, loop=f"0 to {turns} num_stages(0)"))
+    assert sum(isinstance(op, GemmOp) for op in walk(fast)) == (turns > 0)
+    for found, wanted in zip(results(fast, turns, schedules=4), results(plain, turns), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_wait_of_one_loop_that_leaves_one_more_in_flight_is_noticed() -> None:
+    kernel = expanded(module(BODIES["gemm"], loop="0 to 9 num_stages(3)"), rolled=True)
+    (wait,) = (op for op in walk(kernel) if isinstance(op, CpAsyncWaitOp))
+    assert wait.count == 2
+    Rewriter().replace_op(wait, CpAsyncWaitOp(3))
+    with pytest.raises(NumpyFault, match="still writes it"):
+        results(kernel, 9, schedules=20)
 
 
 def test_waits_leave_what_runs_ahead_in_flight() -> None:

@@ -15,7 +15,8 @@ ORDER = (
     *("check-buffer-init", "check-reducers", "plan-storage-alias"),
     *("split-guards", "expand-explicit-unroll"),
     *("specialize-warps", "check-barriers"),
-    *("plan-pipeline", "expand-pipeline", "canonicalize", "cse", "check-barriers"),
+    *("plan-pipeline", "check-plans", "expand-pipeline"),
+    *("canonicalize", "cse", "check-barriers"),
 )
 
 

@@ -2,44 +2,10 @@
 
 import pytest
 
-from tests.runtime.cuda.fake_driver import FakeDriver
+from tests.runtime.cuda.fake_clock import Clock
 from tilewright.runtime.cuda.driver import using
-from tilewright.runtime.cuda.timing import Timing, compare, do_bench
-
-
-class Clock(FakeDriver):
-    """Time passes only where the test says so."""
-
-    now = 0.0
-    flushes = 0
-    flushed_bytes = 0
-    freed = 0
-
-    def _cuMemAlloc_v2(self, address, size):
-        self._set(address, 0x9000)
-        self.flushed_bytes = size.value
-
-    def _cuMemFree_v2(self, address):
-        self.freed += 1
-
-    def _cuMemsetD8Async(self, address, value, size, stream):
-        assert (address.value, size.value) == (0x9000, self.flushed_bytes)
-        self.flushes += 1
-        self.now += 1000.0  # would show if it counted
-
-    def _cuEventCreate(self, event, flags):
-        self.events = getattr(self, "events", 0) + 1
-        self.alive = getattr(self, "alive", 0) + 1
-        self._set(event, self.events)
-
-    def _cuEventDestroy_v2(self, event):
-        self.alive -= 1
-
-    def _cuEventRecord(self, event, stream):
-        self.at = {**getattr(self, "at", {}), event.value: self.now}
-
-    def _cuEventElapsedTime(self, time, before, after):
-        self._set(time, self.at[after.value] - self.at[before.value])
+from tilewright.runtime.cuda.timing import Timing, compare, do_bench, estimate
+from tilewright.runtime.tile.bench import do_bench as tile_bench
 
 
 @pytest.fixture
@@ -118,3 +84,29 @@ def test_the_buffer_is_freed_when_a_run_fails(clock):
     with pytest.raises(KeyError):
         do_bench(call)
     assert clock.freed == 1
+
+
+def test_an_estimate_takes_a_few_runs(clock):
+    calls = []
+    slow = passing(clock, 80.0, 3.0, 4.0, 5.0, 4.0, 4.0)
+
+    def call():
+        calls.append(1)
+        slow()
+
+    assert estimate(call) == pytest.approx(4.0)
+    assert (len(calls), clock.flushes, clock.alive) == (6, 5, 0)
+
+
+def test_what_is_clearly_slow_is_measured_briefly(clock):
+    calls = []
+    four = passing(clock, 4.0)
+
+    def call():
+        calls.append(1)
+        four()
+
+    assert tile_bench(call, warmup=40, rep=40, early_stop_baseline=3.0) == pytest.approx(4.0)
+    assert len(calls) == 6
+    assert tile_bench(call, warmup=40, rep=40, early_stop_baseline=5.0) == pytest.approx(4.0)
+    assert len(calls) > 6 + 6 + 10

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 from tilewright import T
 from tilewright.runtime.tile.autotune import ProfileArgs, choose, get_autotune_inputs
-from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
 
 
 def plus(n, block, amount=1):
@@ -163,12 +163,12 @@ def test_times_decide_if_asked_and_are_remembered(monkeypatch, tmp_path):
 def test_writers_at_the_same_time(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
     kernel = tw.compile(plus(16, 4), out_idx=-1)
-    kernel.latency = 1.5
+    times = Times(1.5)
     key = key_of(kernel, {"block": 4}, ())
     assert recall(key) is None
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for _ in pool.map(lambda _: remember(key, kernel), range(40)):
-            assert recall(key) == (1.5, None)
+        for _ in pool.map(lambda _: remember(key, times), range(40)):
+            assert recall(key) == times
     assert [file.name for file in (tmp_path / "autotune").iterdir()] == [f"{key}.json"]
     (tmp_path / "autotune" / f"{key}.json").write_text("{")
     assert recall(key) is None

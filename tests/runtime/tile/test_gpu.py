@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,11 @@ import pytest
 import tilewright as tw
 from tests.runtime.cuda.fake_driver import FakeDriver
 from tilewright import T
+from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.cuda.driver import using
+from tilewright.runtime.tile.device import Map, plan
 from tilewright.runtime.tile.pass_configs import PassConfigKey, checked_configs, gpu_settings
+from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.settings import Settings
 
 
@@ -45,6 +50,12 @@ def test_source_and_resources_need_no_gpu():
 def test_numpy_arrays_still_run_here():
     a = np.arange(1000, dtype=np.float32)
     np.testing.assert_array_equal(doubled(1000)(a), 2 * a)
+
+
+def test_times_without_a_gpu_are_told_for_what_they_are(monkeypatch):
+    monkeypatch.setattr("tilewright.runtime.tile.profiler.is_available", lambda: False)
+    with pytest.warns(UserWarning, match="main for cuda:sm_90a: there is no GPU: this is the time"):
+        assert doubled(128).get_profiler().do_bench(n_repeat=1) > 0
 
 
 def test_a_folder_for_programs_in_c(tmp_path):
@@ -185,3 +196,76 @@ def test_arguments_on_a_gpu_are_checked(cuda):
     with pytest.raises(ValueError, match=r"scaled\.A begins 4 bytes behind a multiple of 16"):
         kernel(OnGpu((48,), address=0x10004), 2.0, good)
     assert not cuda.launches
+
+
+def test_a_tensor_without_elements_has_a_map_of_a_zero():
+    """The driver encodes no map of an empty tensor, yet a product over nothing is zero."""
+    depth = T.dynamic("depth")
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"), B: T.Tensor((depth, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(T.ceildiv(depth, 64), num_stages=2):
+                T.copy(A, a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    steps = compile_module(main.module, "sm_90a").steps
+
+    def planned(rows):
+        given = [((64, 64), "f16", 2), ((rows, 64), "f16", 2), ((64, 64), "f32", 4)]
+        return plan(
+            steps,
+            [DeviceArray(4096, kind, shape, (64, 1), size, 0, None) for shape, kind, size in given],
+        )
+
+    def maps(found):
+        return [each for each in found.launches[0].arguments if isinstance(each, Map)]
+
+    full, empty = planned(128), planned(0)
+    assert full.zeros is None
+    assert [each.facts["shape"] for each in maps(full)] == [(64, 64), (128, 64)]
+    assert empty.zeros == 0
+    assert [each.facts["shape"] for each in maps(empty)] == [(64, 64), (1, 1)]
+    assert maps(empty)[1].facts["strides"] == (8, 1)  # 16 bytes
+    assert empty.workspace == 256
+
+
+WARM = """
+import json, sys
+import tilewright as tw
+from tilewright import T
+
+@tw.jit(target="cuda:sm_90a")
+def twice(A):
+    n = T.const("n")
+    A: T.Tensor((n,), "float32")
+    B = T.empty((n,), "float32")
+    with T.Kernel(T.ceildiv(n, 128), threads=128) as bx:
+        for i in T.Parallel(128):
+            B[bx * 128 + i] = A[bx * 128 + i] * 2
+    return B
+
+kernel = twice.compile(n=256)
+assert "twice_kernel" in kernel.get_kernel_source()
+print(any(name.startswith("tilewright.passes.gpu") for name in sys.modules))
+print("cuda.bindings.nvrtc" in sys.modules)
+"""
+
+
+def test_a_process_that_finds_its_program_loads_no_compiler(tmp_path):
+    script = tmp_path / "warm.py"
+    script.write_text(WARM)
+    runs = [
+        subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout.split() for run in runs] == [["True", "True"], ["False", "False"]]

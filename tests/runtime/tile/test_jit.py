@@ -154,6 +154,10 @@ def test_targets_elsewhere():
         assert tw.compile(made.get_tir(8), target="hip").target == "numpy"
     with pytest.raises(ValueError, match="unknown target 'vax'"):
         tw.compile(made.get_tir(8), target="vax")
+    with pytest.raises(
+        ValueError, match="unknown target 'cuda:h200': it is cuda, or names its chip"
+    ):
+        tw.compile(made.get_tir(8), target="cuda:h200")
 
 
 def test_settings_that_nobody_knows_are_told_once():
@@ -161,6 +165,16 @@ def test_settings_that_nobody_knows_are_told_once():
         for _ in range(2):
             tw.compile(made.get_tir(8), pass_configs={"tl.make_it_fast": True})
     assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_settings_with_a_slip_are_told_what_was_meant():
+    with pytest.warns(UserWarning, match=r"did you mean 'tl\.disable_wgmma'\?"):
+        tw.compile(made.get_tir(8), pass_configs={"tl.disable_wgma": True})
+    with pytest.raises(
+        ValueError, match=r"'tl\.ptxas_register_usage_level' is 11, but it must be 0"
+    ):
+        tw.compile(made.get_tir(8), pass_configs={"tl.ptxas_register_usage_level": 11})
 
 
 def test_compile_takes_traced_functions_only():

@@ -152,3 +152,42 @@ def test_do_bench_runs_long_calls_once(monkeypatch):
     calls = []
     assert tw.do_bench(lambda: calls.append(1), warmup=25, rep=100) == 10_000
     assert len(calls) == 1
+
+
+class TorchTensor:
+    """As much of a tensor of torch as comparing touches."""
+
+    device = "cuda:0"
+
+    def __init__(self, values):
+        self.values = np.asarray(values, np.float16)
+        self.shape = self.values.shape
+
+    def is_floating_point(self):
+        return True
+
+    def element_size(self):
+        return 2
+
+    def numel(self):
+        return self.values.size
+
+    def float(self):
+        return self
+
+    def isclose(self, other, rtol, atol, equal_nan):
+        return np.isclose(self.values, other.values, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+    def __array__(self, dtype=None, copy=None):
+        raise LookupError("brought to the host")
+
+
+TorchTensor.__module__ = "torch"
+
+
+def test_tensors_on_a_gpu_are_compared_there():
+    values = np.ones(1000)
+    values[0] = 2
+    assert_close(TorchTensor(values), TorchTensor(np.ones(1000)), max_mismatched_ratio=0.001)
+    with pytest.raises(LookupError, match="brought to the host"):  # to say which ones differ
+        assert_close(TorchTensor(values), TorchTensor(np.ones(1000)), max_mismatched_ratio=0.0)

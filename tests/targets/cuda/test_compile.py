@@ -17,8 +17,9 @@ from tilewright.runtime.tile.device import WORKSPACE, Address, Map, plan
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.cuda import compile as compiler
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
-from tilewright.targets.cuda.compile import compile_module, compiled
+from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.export import Parameter, export
+from tilewright.targets.cuda.kept import compiled
 from tilewright.targets.cuda.nvrtc import include_folders
 from tilewright.targets.cuda.settings import Settings
 

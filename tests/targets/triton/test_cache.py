@@ -116,3 +116,13 @@ def test_boundaries_count_in_a_digest():
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab") == cache.digest(b"ab")
     assert cache.our_version() == cache.our_version()
+
+
+def test_the_folder_is_not_looked_at_for_every_write(folder, monkeypatch):
+    looks = []
+    clear = cache._clear
+    monkeypatch.setattr(cache, "_clear", lambda root: looks.append(root) or clear(root))
+    monkeypatch.setenv("TILEWRIGHT_CACHE_MB", "32")
+    for number in range(10):
+        cache.store("artefacts", f"k{number}", {"data": os.urandom(300_000)})
+    assert len(looks) == 3  # the first, and each time another megabyte has come

@@ -1,4 +1,4 @@
-"""Takes an element of a fragment that the data name."""
+"""Takes an element that the data name, of a fragment whose layout is fixed."""
 
 import numpy as np
 
@@ -13,6 +13,7 @@ def wrong(A, P):
     C = T.empty((128,), "float32")
     with T.Kernel(1, threads=128):
         values = T.alloc_fragment((128,), "float32")
+        T.annotate_layout({values: T.Fragment((128,), forward_fn=lambda i: (i, 0))})
         T.copy(A, values)
         for i in T.Parallel(128):
             C[i] = values[P[i]]

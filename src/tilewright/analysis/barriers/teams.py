@@ -61,7 +61,7 @@ class Turns:
 
     def __str__(self) -> str:
         if self.inner is None:
-            return f"with {self.argument} for arguments"
+            return f"with {self.argument} for what only a run knows"
         again = "" if self.outer in (None, 1) else f", entered {self.outer} times"
         return f"with {self.inner} turns{again}"
 

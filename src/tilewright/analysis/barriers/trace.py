@@ -88,15 +88,20 @@ class Trace:
 def traces(team: Team, questions: Iterable[Turns]) -> Iterator[tuple[Turns, list[Trace]]]:
     """What every member does, for each of the numbers of turns. Raises `NotAnalysed`."""
     facts = Facts(team)
+    settled: list[tuple[Turns, set[str]]] = []
     for turns in questions:
+        if any(_agree(turns, before, used) for before, used in settled):
+            continue  # they differ in nothing that mattered: the events would be the same
         writers = [Writer(member, turns, facts) for member in team.members]
         yield (
             turns,
             [Trace(each.member.name, len(each.member.threads), each.write()) for each in writers],
         )
-        # Questions differ in what the caller gives, or else in how often loops run.
-        if not any(each.asked if turns.inner is None else each.counted for each in writers):
-            return  # nothing depends on that: other numbers give the same events
+        settled.append((turns, {name for each in writers for name in each.used}))
+
+
+def _agree(one: Turns, other: Turns, names: set[str]) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 class Facts:
@@ -162,10 +167,8 @@ class Writer:
     events: list[Event] = field(default_factory=list[Event])
     active: tuple[int, ...] = ()
     """The threads of the member that are here."""
-    asked: bool = False
-    """Whether a number of the caller was used."""
-    counted: bool = False
-    """Whether a loop ran as often as was asked for, and not by its own bounds."""
+    used: set[str] = field(default_factory=set[str])
+    """The fields of `turns` that the events depend on."""
 
     def write(self) -> tuple[Event, ...]:
         team = self.facts.team
@@ -212,7 +215,7 @@ class Writer:
         ]
         if value not in numbers:
             return None
-        self.asked = True
+        self.used.add("argument")
         return (numbers.index(value) + 1) * self.turns.argument
 
     def needed(self, value: Mixed, op: Operation) -> int:
@@ -253,7 +256,7 @@ class Writer:
         static = None if axis is None else shape_of(op.operands[0].type)[axis]
         if static is not None and static >= 0:
             return static
-        self.asked = True
+        self.used.add("argument")
         return self.turns.argument
 
     def _loaded(self, op: LoadOp) -> Number:
@@ -282,7 +285,9 @@ class Writer:
             self._op(op)
 
     def _op(self, op: Operation) -> None:
-        if op.regions and not self._is_followed(op):
+        if not op.regions:
+            self._leaf(op)
+        elif not self._is_followed(op):
             self._whole(op)
         elif isinstance(op, ForOp):
             lower, step = self.needed(op.lower_bound, op), self.needed(op.step, op)
@@ -294,10 +299,8 @@ class Writer:
             self._persistent(op)
         elif isinstance(op, IfOp):
             self._branch(op)
-        elif op.regions:
-            raise NotAnalysed(op, f"barriers in {op.name} are not followed")
         else:
-            self._leaf(op)
+            raise NotAnalysed(op, f"barriers in {op.name} are not followed")
 
     def _is_followed(self, op: Operation) -> bool:
         """Whether what is inside of an op matters one by one."""
@@ -307,14 +310,15 @@ class Writer:
         """Where a loop ends. Bounds that are constants are meant, and so are those of loops that
         were expanded: what was written out in front of the loop, or behind it, counts on them.
         """
-        turns = self._turns(op)
-        if turns is None or _is_constant(upper) or not self.facts.has_barriers(op):
+        if _is_constant(upper) or not self.facts.has_barriers(op):
             return self.needed(upper, op)
-        self.counted = True
-        return lower + turns * step
+        turns = self._turns(op)
+        return self.needed(upper, op) if turns is None else lower + turns * step
 
     def _turns(self, op: Operation) -> int | None:
-        return self.turns.inner if self.facts.is_innermost(op) else self.turns.outer
+        name = "inner" if self.facts.is_innermost(op) else "outer"
+        self.used.add(name)
+        return getattr(self.turns, name)
 
     def _loop(self, op: Operation, turns: range) -> None:
         block = op.regions[0].block
@@ -327,7 +331,6 @@ class Writer:
 
     def _persistent(self, op: PersistentOp) -> None:
         count = self._turns(op)
-        self.counted = True
         if count is None:
             count = ENTRIES  # how many tiles a block gets is a matter of the launch
         block = op.regions[0].blocks[0]
@@ -370,6 +373,9 @@ class Writer:
     # -- events ------------------------------------------------------------------------------
 
     def _leaf(self, op: Operation) -> None:
+        if op.name.startswith("arith."):  # most ops are: they touch nothing and order nothing
+            self._compute(op)
+            return
         threads = len(self.active)
         if isinstance(op, _BLOCKING) and threads < len(self.member.threads):
             raise NotAnalysed(op, "only some threads of a role wait here")

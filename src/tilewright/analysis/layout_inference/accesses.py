@@ -75,7 +75,15 @@ class Access:
         if self.extra or int(np.prod(shape)) != self.elements[0].size:
             return False
         flat = np.ravel_multi_index([np.ravel(each) for each in self.elements], shape)
-        return len(np.unique(flat)) == flat.size
+        return int(np.bincount(flat).max(initial=1)) == 1
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether an iteration touches the element with its own coordinates."""
+        own = np.indices(self.elements[0].shape)
+        return len(own) == len(self.elements) and all(
+            np.array_equal(each, at) for each, at in zip(self.elements, own, strict=True)
+        )
 
 
 def loop_shape(loop: ParallelOp) -> tuple[int, ...] | None:
@@ -171,3 +179,11 @@ def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[Access]:
         for op in loop.walk()
         if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT
     ]
+
+
+def touches_fragments(loop: ParallelOp) -> bool:
+    """Whether a loop accesses what threads hold."""
+    return any(
+        isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT
+        for op in loop.walk()
+    )

@@ -59,10 +59,9 @@ def _owners(table: Table, shape: tuple[int, ...]) -> str | None:
     pairs = holders * (int(registers.max()) + 1) + registers[:, None]
     if (np.diff(np.sort(holders, axis=1), axis=1) == 0).any():
         return "a thread is named twice as the holder of an element"
-    used, counts = np.unique(pairs, return_counts=True)
-    twice = np.flatnonzero(counts > 1)
+    twice = np.flatnonzero(np.bincount(pairs.ravel()) > 1)
     if len(twice):
-        thread, register = divmod(int(used[twice[0]]), int(registers.max()) + 1)
+        thread, register = divmod(int(twice[0]), int(registers.max()) + 1)
         return f"register {register} of thread {thread} holds two elements"
     return None
 
@@ -72,8 +71,11 @@ def _places(buffer: SSAValue, map: LayoutMap) -> str | None:
     shape = shape_of(buffer.type)
     found: tuple[Any, ...] = tuple(map.evaluate(*np.indices(shape)))
     columns: list[Any] = [np.broadcast_to(np.asarray(each), shape).ravel() for each in found]
-    places: Any = np.stack(columns, axis=1)
-    if len(np.unique(places, axis=0)) != len(places):
+    first = [int(each.min()) for each in columns]
+    extents = [int(each.max()) - low + 1 for each, low in zip(columns, first, strict=True)]
+    from_zero = [each - low for each, low in zip(columns, first, strict=True)]
+    places: Any = np.ravel_multi_index(from_zero, extents)
+    if np.bincount(places).max() > 1:
         return "two elements lie in one place"
     return None
 
@@ -131,8 +133,10 @@ def _reached(held: Table, elements: list[Numbers], runners: Numbers, *, writes: 
         return None
     written = np.zeros_like(has)
     written[np.repeat(numbers, runners.shape[1]), runners.ravel()] = True
-    touched = written.any(axis=1)
-    stale = np.argwhere(has[touched] & ~written[touched])
-    if len(stale):
-        return f"thread {int(stale[0][1])} keeps an old copy of a written element"
-    return None
+    touched = np.zeros(size, dtype=bool)
+    touched[numbers] = True
+    reached = has if touched.all() else has[touched]
+    if np.count_nonzero(written) == np.count_nonzero(reached):  # all who write have it: the same
+        return None
+    stale = np.argwhere(reached & ~written[touched])
+    return f"thread {int(stale[0][1])} keeps an old copy of a written element"

@@ -65,8 +65,39 @@ def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> Pr
             if columns is None:
                 reason = f"{n // warps[1]} columns for a group are no multiple of 8"
             else:
-                return Product("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
+                found = Product("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
+                reason = _why_not_apart(op, found)
+                if reason is None:
+                    return found
     return _mma(op, threads, arch, reason)
+
+
+def apart(op: GemmOp, product: Product, *, is_a: bool) -> int | None:
+    """How many elements of a row in shared memory an instruction takes, if not the whole row.
+
+    Instructions begin where the pattern of a swizzle begins; what they share must be made of such
+    pieces. It does not matter where rows run along the sums, as they do in `wgmma`'s own order.
+    """
+    m, n, _ = op.mnk
+    rows, columns, _ = product.shape
+    if is_a:
+        return rows if op.transpose_a is not None and rows < m else None
+    return columns if op.transpose_b is None and columns < n else None
+
+
+def _why_not_apart(op: GemmOp, product: Product) -> str | None:
+    for operand, is_a in ((op.a, True), (op.b, False)):
+        space = space_of(operand.type)
+        step = apart(op, product, is_a=is_a)
+        if step is None or space is None or not space.is_shared:
+            continue
+        rows, columns = shape_of(operand.type)[-2:]
+        if (
+            swizzles.for_matrix(rows, columns, bit_width(element_type_of(operand.type)), step)
+            is None
+        ):
+            return f"no swizzle has pieces of {step} columns, of which each instruction takes some"
+    return None
 
 
 def _mma(op: GemmOp, threads: Threads, arch: int, reason: str | None) -> Product:

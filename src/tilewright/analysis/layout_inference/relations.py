@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.accesses import (
     Access,
@@ -30,6 +31,41 @@ def is_update(access: Access) -> bool:
         and use.operation.memref is access.buffer
         and use.operation.parent is access.op.parent
         for use in access.buffer.uses
+    )
+
+
+def _is_private(buffer: SSAValue) -> bool:
+    space = space_of(buffer.type)
+    return space is Space.FRAGMENT or (space is not None and space.is_per_thread)
+
+
+def touches_memory(loop: ParallelOp) -> bool:
+    """Whether a loop accesses what is no thread's own."""
+    return any(
+        isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref) for op in loop.walk()
+    )
+
+
+def is_done_once(loop: ParallelOp) -> bool:
+    """Whether only one of several threads with the same iteration may run it."""
+    return _writes_memory(loop) or _updates_reducer(loop)
+
+
+def _updates_reducer(loop: ParallelOp) -> bool:
+    """Whether iterations add to a reducer: each of them once, whoever runs it."""
+    read = {id(op.memref) for op in loop.walk() if isinstance(op, LoadOp)}
+    return any(
+        isinstance(op, StoreOp)
+        and isinstance(base_of(op.memref).owner, ReducerAllocOp)
+        and id(op.memref) in read
+        for op in loop.walk()
+    )
+
+
+def _writes_memory(loop: ParallelOp) -> bool:
+    return any(
+        (isinstance(op, StoreOp) and not _is_private(op.memref)) or op.name == "tile.atomic"
+        for op in loop.walk()
     )
 
 

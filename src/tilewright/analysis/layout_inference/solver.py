@@ -13,12 +13,13 @@ everyone who holds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.copy_choice import plain_piece
 from tilewright.analysis.layout_inference import products, swizzles
 from tilewright.analysis.layout_inference.accesses import (
     Access,
@@ -27,9 +28,11 @@ from tilewright.analysis.layout_inference.accesses import (
     accesses_in,
     loop_shape,
 )
+from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import (
     contains,
     dependent_access,
@@ -40,11 +43,12 @@ from tilewright.analysis.layout_inference.relations import (
     turned,
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
+from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
-from tilewright.analysis.layout_inference.vectors import width_of
-from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some
+from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some, who_asks
 from tilewright.dialects.tile import (
     AllocOp,
+    AsyncCopyOp,
     CopyOp,
     GemmOp,
     KernelOp,
@@ -58,10 +62,11 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.layouts.disagreement import Place, Side, side_by_side
+from tilewright.layouts.disagreement import Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
 SLOWER = "TW3006"
+EVEN = "threads and extents that are powers of two, or multiples of each other, come out even"
 
 
 @dataclass
@@ -74,6 +79,16 @@ class Loop:
     table: Table | None = None
     origin: Operation | None = None
     """What decided the table."""
+
+
+@dataclass(frozen=True)
+class Clash:
+    """An op and a fragment that could not agree."""
+
+    op: ParallelOp | ReduceOp
+    fragment: SSAValue
+    reason: str
+    """Why, as the end of a sentence."""
 
 
 class Failed(Exception):
@@ -95,8 +110,8 @@ class Solver:
     )
     products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
     loops: list[Loop] = field(default_factory=list[Loop])
-    clash: tuple[ParallelOp, SSAValue] | None = None
-    """The loop and the fragment that could not agree, if that is why there is no plan."""
+    clash: Clash | None = None
+    """What could not agree, if that is why there is no plan."""
     is_trial: bool = False
     """Whether a failure is only a reason to try something else."""
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
@@ -146,6 +161,7 @@ class Solver:
         except Depends as error:
             access = dependent_access(op, shape)
             name = name_of(base_of(access.memref))
+            self.clash = Clash(op, base_of(access.memref), "the data say which element is meant")
             raise self._failure(
                 access,
                 UNREPRESENTABLE,
@@ -170,6 +186,11 @@ class Solver:
             # What the copy engine takes from shared memory is written there without conflicts.
             if isinstance(op, CopyOp):
                 self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
+            # Wide tiles come in pieces, and only a swizzled matrix lies piece after piece.
+            elif isinstance(op, AsyncCopyOp) and op.is_bulk:
+                bits = bit_width(element_type_of(op.src.type))
+                if plain_piece(shape_of(op.src.type), bits) is None:
+                    self._swizzle(base_of(op.dst), bits)
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:
         """A layout that the author wrote has no more threads than there are."""
@@ -207,17 +228,21 @@ class Solver:
                 transposed = (op.transpose_a if is_a else op.transpose_b) is not None
                 self._give(base_of(operand), turned(table) if transposed else table, op)
             else:
-                self._swizzle(base_of(operand), bits)
+                is_wide = product.instruction == "wgmma"
+                step = products.apart(op, product, is_a=is_a) if is_wide else None
+                self._swizzle(base_of(operand), bits, step)
 
-    def _swizzle(self, buffer: SSAValue, bits: int) -> None:
+    def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
+        """Give a buffer the widest swizzle that all who use it can do with."""
         owner = buffer.owner
-        if not isinstance(owner, AllocOp) or owner.layout is not None or buffer in self.shared:
+        if not isinstance(owner, AllocOp) or owner.layout is not None:
             return
         if len(shape_of(buffer.type)) < 2:
             return
         *_, rows, columns = shape_of(buffer.type)
-        swizzle = swizzles.for_matrix(rows, columns, bits)
-        if swizzle is not None:
+        swizzle = swizzles.for_matrix(rows, columns, bits, step)
+        held = self.shared.get(buffer)
+        if swizzle is not None and (held is None or swizzle.width < held.width):
             self.shared[buffer] = swizzle
 
     # -- common ------------------------------------------------------------------------------
@@ -286,12 +311,7 @@ class Solver:
         try:
             found = reduced(table, op.axis)
         except NotALayout as error:
-            raise self._failure(
-                op,
-                UNREPRESENTABLE,
-                f"the results of the reduction have no owner: {error}",
-                "copy the source to shared memory and reduce from there",
-            ) from error
+            raise self._no_reduction(op, error) from error
         shape = shape_of(target.type)
         if shape != found.shape:  # the reduced dimension may be kept, with one element
             found = Table(found.holders.reshape(*shape, -1), found.registers.reshape(shape))
@@ -311,7 +331,7 @@ class Solver:
 
     def _decide_freely(self, loop: Loop) -> None:
         """Deal iterations out; if something that follows from it cannot be, in another way."""
-        candidates = list(self._candidates(loop))
+        candidates = list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
         # Best is what also says where everything lives that the loop touches.
         for is_whole in (True, False):
             for table in candidates[:-1]:
@@ -339,25 +359,16 @@ class Solver:
             self.is_trial = False
         return True
 
-    def _candidates(self, loop: Loop) -> Iterator[Table]:
-        """Layouts of a loop, best first; the last one stands for "none of them"."""
-        threads = threads_of(loop.op)
-        width = width_of(loop.op, loop.shape, threads.count)
-        table = Table.free(loop.shape, threads.count, width)
-        if not loop.accesses:
-            if table.replicas > 1:
-                # Nothing is kept in registers: the threads beyond have nothing to do.
-                table = Table(table.holders[..., :1], table.registers)
-            yield table
-            return
-        yield table
-        if table.replicas > 1:
-            yield Table(table.holders[..., :1], table.registers)
-        while width >= 1:
-            if loop.shape[-1] % width == 0:
-                yield Table.rows(loop.shape, threads.count, width)
-            width //= 2
-        yield table
+    def _reduces_rows(self, loop: Loop) -> bool:
+        """Whether something that the loop touches is reduced along the loop's last dimension."""
+        touched = {base_of(each.buffer) for each in loop.accesses}
+        rank = len(loop.shape)
+        return any(
+            isinstance(op, ReduceOp)
+            and op.axis == rank - 1 == len(shape_of(op.src.type)) - 1
+            and base_of(op.src) in touched
+            for op in self.reductions
+        )
 
     def _state(self) -> tuple[dict[SSAValue, Table], dict[SSAValue, Operation], list[Table | None]]:
         return dict(self.fragments), dict(self.origins), [loop.table for loop in self.loops]
@@ -389,6 +400,9 @@ class Solver:
                         loop.table, self.fragments[base_of(access.buffer)], access
                     ):
                         raise Failed
+        for op in self.reductions:
+            if isinstance(op, ReduceOp):
+                self._check_reduction(op)
 
     # -- the end -----------------------------------------------------------------------------
 
@@ -402,6 +416,50 @@ class Solver:
         for loop in self.loops:
             for access in loop.accesses:
                 self._check_access(loop, access)
+        for buffer, table in self.fragments.items():
+            self._check_formula(buffer, table)
+        for loop in self.loops:
+            self._check_share(loop)
+
+    def _check_formula(self, buffer: SSAValue, table: Table) -> None:
+        """Code must be able to compute where an element is."""
+        try:
+            table.as_map()
+        except NotALayout as error:
+            origin = self.origins[buffer]
+            if isinstance(origin, ParallelOp | ReduceOp):
+                self.clash = Clash(origin, buffer, str(error))
+            raise self._failure(
+                origin,
+                UNREPRESENTABLE,
+                f"the layout of '{name_of(buffer)}' that follows from this: {error}",
+                EVEN,
+            ) from error
+
+    def _check_share(self, loop: Loop) -> None:
+        """Code must be able to compute what a thread runs of a loop, and where it keeps things."""
+        assert loop.table is not None
+        failing = infeasible(loop.op, loop.table, loop.accesses, self.fragments)
+        if failing is None:
+            return
+        error, access = failing
+        if access is not None:
+            self.clash = self._blamed(loop, access, str(error))
+        raise self._failure(
+            loop.op,
+            UNREPRESENTABLE,
+            f"this cannot be written for each of {threads_of(loop.op).count} threads: {error}",
+            EVEN,
+        ) from error
+
+    def _blamed(self, loop: Loop, access: Access, reason: str) -> Clash | None:
+        """The loop that has to do without a fragment: who walks it in its order is not at fault."""
+        buffer = base_of(access.buffer)
+        origin = self.origins[buffer]
+        if access.is_in_order and isinstance(origin, ParallelOp):
+            return Clash(origin, buffer, reason)
+        is_copy = access.is_in_order and len(loop.accesses) == 1
+        return None if is_copy else Clash(loop.op, buffer, reason)
 
     def _lacks_layout(self, op: AllocOp) -> bool:
         is_used = any(True for _ in op.result.uses)
@@ -413,32 +471,24 @@ class Solver:
         self._give(op.result, Table.everywhere(shape_of(op.result.type), threads.count), op)
 
     def _check_reduction(self, op: ReduceOp) -> None:
-        """Whoever is to hold a result must hold a part of what goes into it."""
+        """Whoever is to hold a result must come by all parts of it."""
         source, target = base_of(op.src), base_of(op.dst)
         if source not in self.fragments or target not in self.fragments:
             return
         try:
-            found = reduced(self.fragments[source], op.axis)
-        except NotALayout:
-            return  # said where the layout was asked for
-        wanted = self.fragments[target]
-        if found.registers.size != wanted.registers.size:
-            return
-        size = found.registers.size
-        have = found.holders.reshape(size, -1)
-        want = wanted.holders.reshape(size, -1)
-        held = (want[:, :, None] == have[:, None, :]).any(axis=2)
-        if held.all():
-            return
-        number, copy = (int(each) for each in np.argwhere(~held)[0])
-        raise self._failure(
+            plan_reduction(self.fragments[source], self.fragments[target], op.axis)
+        except NotALayout as error:
+            raise self._no_reduction(op, error) from error
+
+    def _no_reduction(self, op: ReduceOp, error: NotALayout) -> Failed:
+        if not self.is_trial:
+            self.clash = Clash(op, base_of(op.src), str(error))
+        return self._failure(
             op,
-            CONFLICT,
-            f"result {number} of the reduction is to be held by thread {int(want[number, copy])}, "
-            f"which holds no part of it ('{name_of(source)}' has it in {some(have[number])})",
-            f"reduce into a fragment of its own, and T.copy that to '{name_of(target)}' through "
-            "shared memory (T.alloc_shared)",
-            note=(self.origins[target], f"the layout of '{name_of(target)}' comes from here"),
+            UNREPRESENTABLE,
+            f"the threads that hold '{name_of(base_of(op.src))}' cannot reduce it: {error}",
+            "T.copy it to shared memory (T.alloc_shared), and reduce that into a fragment of its "
+            "own",
         )
 
     def _check_access(self, loop: Loop, access: Access) -> None:
@@ -464,7 +514,9 @@ class Solver:
         held = self.fragments[buffer].holders[element]
         asked = loop.table.holders[point[: len(loop.shape)]]
         if not self.is_trial:
-            self.clash = (loop.op, buffer)
+            does = "writes" if access.is_write else "reads"
+            reason = f"this loop {does} its elements in other threads than those that hold them"
+            self.clash = Clash(loop.op, buffer, reason)
         verb = "write" if access.is_write else "read"
         what = verb if len(asked) > 1 else f"{verb}s"
         message = (
@@ -477,27 +529,11 @@ class Solver:
             message,
             f"copy '{name_of(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
             note=(self.origins[buffer], f"the layout of '{name_of(buffer)}' comes from here"),
-            picture=self._picture(loop, access, element),
+            picture=who_asks(
+                self.fragments[buffer], access, threads_at(loop.table, access), element
+            ),
         )
         return failure
-
-    def _picture(self, loop: Loop, access: Access, element: tuple[int, ...]) -> str:
-        """Who holds the elements around one, and who asks for them."""
-        buffer = base_of(access.buffer)
-        table = self.fragments[buffer]
-        assert loop.table is not None
-        threads = threads_at(loop.table, access)
-
-        def asking(point: tuple[int, ...]) -> Place:
-            is_here = np.logical_and.reduce(
-                [each == at for each, at in zip(access.elements, point, strict=True)]
-            )
-            found = np.unique(threads[is_here])
-            return tuple(int(each) for each in found), 0
-
-        what = "written by" if access.is_write else "read by"
-        left = Side(f"'{name_of(buffer)}' held by", place_in(table))
-        return side_by_side(table.shape, element, left, Side(f"{what}, here", asking))
 
     # -- reports -----------------------------------------------------------------------------
 

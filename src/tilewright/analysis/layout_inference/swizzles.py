@@ -7,6 +7,7 @@ stays outside.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from tilewright.dialects.tile.attributes import LayoutAttr
 from tilewright.dialects.tile.maps import LayoutMap
@@ -44,9 +45,12 @@ class Swizzle:
         return LayoutAttr(LayoutMap.from_function(shape, layout.forward))
 
 
-def for_matrix(rows: int, columns: int, bits: int) -> Swizzle | None:
-    """The widest swizzle a matrix can have; None if it has to stay as it is."""
+def for_matrix(rows: int, columns: int, bits: int, step: int | None = None) -> Swizzle | None:
+    """The widest swizzle a matrix can have; None if it has to stay as it is.
+
+    Every `step` columns a piece must begin.
+    """
     if rows % ATOM_ROWS:
         return None
-    width = choose_swizzle(columns, bits)
+    width = choose_swizzle(columns if step is None else gcd(columns, step), bits)
     return None if not width else Swizzle(width, rows, columns, bits)

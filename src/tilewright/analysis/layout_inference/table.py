@@ -94,15 +94,16 @@ class Table:
         return cls.of(holders, registers)
 
     @classmethod
-    def rows(cls, shape: Sequence[int], threads: int, width: int) -> Table:
+    def rows(cls, shape: Sequence[int], threads: int, width: int, most: int | None = None) -> Table:
         """Each row to neighbouring threads, several rows at a time; rows need not come out even.
 
-        Threads that are left over hold copies, so that all of them can use what a row gives.
+        A row has `most` threads at most. Threads that are left over hold copies, so that all of
+        them can use what a row gives.
         """
         *outer, columns = shape
         rows = int(np.prod(outer)) if outer else 1
         across = 1
-        while across * 2 <= threads and across * 2 * width <= columns:
+        while across * 2 <= min(threads, most or threads) and across * 2 * width <= columns:
             across *= 2
         down = threads // across
         flat = np.arange(rows * columns, dtype=np.int64)
@@ -160,9 +161,11 @@ class Table:
 
         `elements` are the coordinates asked for at each point, `threads` who asks (a last axis).
         """
-        held = self.holders[tuple(elements)]
-        asks = threads[..., :, None] == held[..., None, :]
-        bad = np.argwhere(~asks.any(axis=-1).all(axis=-1))
+        size = self.registers.size
+        has = np.zeros((size, max(self.num_threads, int(threads.max()) + 1)), dtype=np.bool_)
+        has[np.arange(size)[:, None], self.holders.reshape(size, -1)] = True
+        flat = np.asarray(np.ravel_multi_index(tuple(elements), self.shape))
+        bad = np.argwhere(~has[flat[..., None], threads].all(axis=-1))
         return None if len(bad) == 0 else tuple(int(each) for each in bad[0])
 
     # -- formulas ----------------------------------------------------------------------------
@@ -192,42 +195,53 @@ class Table:
     def as_map(self) -> FragmentMap:
         """The layout as expressions; raises `NotALayout` if there are none."""
         index = forward_expression(self.registers)
-        thread = self._thread_expression()
-        if index is None or thread is None:
-            flat = self._flat_map()
-            if flat is None:
-                raise NotALayout("no formula gives the threads and registers of this layout")
-            return flat
-        return FragmentMap(self.shape, thread, (index,), self.replicas)
+        thread = self.thread_expression()
+        if index is not None and thread is not None:
+            return FragmentMap(self.shape, thread, (index,), self.replicas)
+        for table in self.countings():
+            found = self._merged_map(table)
+            if found is not None:
+                return found
+        raise NotALayout("no formula gives the threads and registers of this layout")
 
-    def _thread_expression(self) -> LayoutExpr | None:
+    def thread_expression(self) -> LayoutExpr | None:
+        """The threads of an element, as an expression of its place and the replica."""
         if self.replicas == 1:
             return forward_expression(self.holders[..., 0])
         return forward_expression(self.holders)
 
-    def _flat_map(self) -> FragmentMap | None:
-        """The layout as a function of the element's number, for sizes that do not divide."""
-        size = self.registers.size
-        index = forward_expression(self.registers.reshape(size))
-        threads = self.holders.reshape(size, self.replicas)
-        thread = forward_expression(threads if self.replicas > 1 else threads[:, 0])
+    def countings(self) -> list[Table]:
+        """The same layout, its elements counted through: rows by their number, then all of them."""
+        found: list[Table] = []
+        for kept in (1, 0):
+            lead = len(self.shape) - kept
+            if lead > 1:
+                shape = (int(np.prod(self.shape[:lead])), *self.shape[lead:])
+                holders = self.holders.reshape(*shape, self.replicas)
+                found.append(Table(holders, self.registers.reshape(shape)))
+        return found
+
+    def _merged_map(self, table: Table) -> FragmentMap | None:
+        """The layout as a function of elements' numbers, for sizes that do not divide."""
+        index, thread = forward_expression(table.registers), table.thread_expression()
         if index is None or thread is None:
             return None
         number: LayoutExpr = Coordinate(0)
-        for axis in range(1, len(self.shape)):
+        lead = len(self.shape) - len(table.shape) + 1
+        for axis in range(1, lead):
             number = number * self.shape[axis] + Coordinate(axis)
-        replica = Coordinate(len(self.shape))
+        rest = [Coordinate(axis) for axis in range(lead, len(self.shape) + 1)]
         return FragmentMap(
             self.shape,
-            _replaced(thread, (number, replica)),
-            (_replaced(index, (number,)),),
+            _replaced(thread, (number, *rest)),
+            (_replaced(index, (number, *rest)),),
             self.replicas,
         )
 
     def filled(self) -> Table | None:
-        """The layout of a tile with more columns that leaves no register empty, if there is one.
+        """The layout of a tile with more elements that leaves no register empty, if there is one.
 
-        The formulas of such a tile hold for this one; registers beyond its columns are not used.
+        The formulas of such a tile hold for this one; registers of elements beyond are not used.
         """
         if self.is_full:
             return self
@@ -235,14 +249,28 @@ class Table:
             map = self.as_map()
         except NotALayout:
             return None
-        columns = self.shape[-1]
-        for more in range(columns + 1, 2 * columns + self.num_threads + 1):
-            wider = Table.from_map(replace(map, extents=(*self.shape[:-1], more)))
-            is_same = wider.num_registers == self.num_registers
-            if wider.num_registers > self.num_registers:
-                return None
-            if is_same and wider.collision() is None and wider.is_full:
-                return wider
+        sizes = [self._even_size(map, axis) for axis in range(len(self.shape))]
+        extents = tuple(size for size in sizes if size is not None)
+        if len(extents) != len(self.shape):
+            return None
+        wider = Table.from_map(replace(map, extents=extents))
+        is_same = wider.num_registers == self.num_registers
+        return wider if is_same and wider.collision() is None and wider.is_full else None
+
+    def _even_size(self, map: FragmentMap, axis: int) -> int | None:
+        """The least size of a dimension that fills all its registers in all its threads."""
+        size = self.shape[axis]
+        most = 2 * size + self.num_threads
+        points = [np.zeros(most, dtype=np.int64) for _ in self.shape]
+        points[axis] = np.arange(most, dtype=np.int64)
+        thread, index = map.evaluate(*points)
+        threads, registers = _full(thread, (most,)), _joined([_full(e, (most,)) for e in index])
+        seen: tuple[set[int], set[int]] = (set(), set())
+        for number, pair in enumerate(zip(threads.tolist(), registers.tolist(), strict=True), 1):
+            for found, value in zip(seen, pair, strict=True):
+                found.add(value)
+            if number >= size and len(seen[0]) * len(seen[1]) == number:
+                return number
         return None
 
     def coordinates(self) -> tuple[LayoutExpr, ...]:
@@ -306,9 +334,10 @@ def held_by(
     size = int(np.prod(shape))
     places: list[Numbers] = [np.ravel(each) for each in elements]
     flat: Numbers = np.ravel_multi_index(places, tuple(shape))
-    pairs = np.unique(
-        np.stack([np.repeat(flat, threads.shape[-1]), threads.reshape(-1)], axis=1), axis=0
-    )
+    count = int(threads.max()) + 1
+    uses = np.zeros((size, count), dtype=np.bool_)
+    uses[flat[:, None], threads.reshape(len(flat), -1)] = True
+    pairs = np.argwhere(uses)
     used, counts = np.unique(pairs[:, 0], return_counts=True)
     if len(used) < size:
         missing = int(np.setdiff1d(np.arange(size), used)[0])

@@ -22,11 +22,20 @@ ACCESS_BITS = 128
 
 
 def width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
-    """The run of iterations that each thread takes at a time."""
+    """The run of iterations that each thread takes at a time, all threads equally often."""
+    width = row_width_of(loop, shape, threads)
+    total = int(np.prod(shape))
+    while width > 1 and number_of(loop.coalesced_width) is None and total % (threads * width):
+        width //= 2
+    return width
+
+
+def row_width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
+    """The run of iterations that a thread may take at a time, with one for all threads at least."""
     wanted = number_of(loop.coalesced_width)
     width = wanted if wanted is not None else _widest(loop, shape)
-    total, inner = int(np.prod(shape)), shape[-1]
-    while width > 1 and (inner % width or (wanted is None and total % (threads * width))):
+    total = int(np.prod(shape))
+    while width > 1 and (shape[-1] % width or (wanted is None and total < threads * width)):
         width //= 2
     return max(width, 1)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
+from tilewright.analysis.layout_inference.accesses import Access
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import (
     AllocOp,
 )
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.reducers import ReducerAllocOp
-from tilewright.layouts.disagreement import Holders, Place
+from tilewright.layouts.disagreement import Holders, Place, Side, side_by_side
 
 
 def name_of(value: SSAValue) -> str:
@@ -38,3 +40,18 @@ def place_in(table: Table) -> Holders:
         return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
 
     return place
+
+
+def who_asks(table: Table, access: Access, threads: np.ndarray, element: tuple[int, ...]) -> str:
+    """A picture of who holds the elements around one, and who asks for them."""
+    name = name_of(base_of(access.buffer))
+
+    def asking(point: tuple[int, ...]) -> Place:
+        is_here = np.logical_and.reduce(
+            [each == at for each, at in zip(access.elements, point, strict=True)]
+        )
+        return tuple(int(each) for each in np.unique(threads[is_here])), 0
+
+    what = "written by" if access.is_write else "read by"
+    held = Side(f"'{name}' held by", place_in(table))
+    return side_by_side(table.shape, element, held, Side(f"{what}, here", asking))

@@ -2,7 +2,8 @@
 
 The part that tile kernels meet: barriers in shared memory with their phases, groups of
 asynchronous copies and matrix products, fences, register budgets, named barriers, clusters.
-The part of thread level: moves, tensor cores, the copy engine, reductions across threads, launches.
+The part of thread level: moves, what caches do with them, tensor cores, the copy engine, reductions
+across threads, launches.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tilewright.dialects.nv.barriers import (
     WgmmaCommitOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
 from tilewright.dialects.nv.machine import (
     BarOp,
     ClusterArriveOp,
@@ -66,6 +68,9 @@ Nv = Dialect(
         BulkLoadOp,
         BulkStoreOp,
         ConvertOp,
+        HintedLoadOp,
+        HintedStoreOp,
+        L2PolicyOp,
         LaunchOp,
         LdMatrixOp,
         MatrixOp,
@@ -125,6 +130,9 @@ __all__ = [
     "ElectOp",
     "FenceBarrierInitOp",
     "FenceProxyAsyncOp",
+    "HintedLoadOp",
+    "HintedStoreOp",
+    "L2PolicyOp",
     "LaunchOp",
     "LdMatrixOp",
     "MBarrierArriveExpectTxOp",

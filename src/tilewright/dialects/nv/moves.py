@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -25,6 +26,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.tile.access import Region, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import NUMBER, Operand, given, number, number_prop
@@ -82,8 +84,8 @@ class LaneOp(AsmOp, RegionAccess):
 
     @property
     def bytes(self) -> int:
-        """How many bytes of the source."""
-        return self.width * bit_width(element_type_of(self.src.type)) // 8
+        """How many bytes of the source; a truth takes one, as every element does at least."""
+        return self.width * max(8, bit_width(element_type_of(self.src.type))) // 8
 
     @override
     def reads(self) -> Sequence[Region]:
@@ -114,17 +116,41 @@ class LaneOp(AsmOp, RegionAccess):
             raise VerifyException(f"moves elements as they are, but '{mine}' is not '{theirs}'")
 
     def verify_bytes(self, allowed: Sequence[int]) -> None:
-        bits = self.width * bit_width(element_type_of(self.src.type))
-        if bits % 8 or bits // 8 not in allowed:
+        if self.bytes not in allowed:
             shown = ", ".join(map(str, allowed))
-            raise VerifyException(f"one access moves {shown} bytes, not {bits / 8:g}")
+            raise VerifyException(f"one access moves {shown} bytes, not {self.bytes}")
 
 
 @irdl_op_definition
-class MoveOp(LaneOp):
+class MoveOp(LaneOp, Hintable):
     """One access: memory to registers, registers to memory, or among registers."""
 
     name = "nv.move"
+
+    src = operand_def(BUFFER)
+    src_indices = var_operand_def(INDEX)
+    dst = operand_def(BUFFER)
+    dst_indices = var_operand_def(INDEX)
+    policy = opt_operand_def(i64)
+
+    ASM: ClassVar[str] = (
+        "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
+        "(`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
+    )
+
+    def __init__(
+        self,
+        src: Operand,
+        src_indices: Sequence[Operand],
+        dst: Operand,
+        dst_indices: Sequence[Operand],
+        lanes: int,
+    ) -> None:
+        AsmOp.__init__(
+            self,
+            operands=[src, src_indices, dst, dst_indices, None],
+            properties=given(lanes=number(lanes)),
+        )
 
     @override
     def verify_(self) -> None:
@@ -138,7 +164,7 @@ class MoveOp(LaneOp):
 
 
 @irdl_op_definition
-class AsyncMoveOp(LaneOp):
+class AsyncMoveOp(LaneOp, Hintable):
     """Starts the move of a few bytes from global to shared memory; zeros from lane `valid` on."""
 
     name = "nv.async_move"
@@ -148,10 +174,11 @@ class AsyncMoveOp(LaneOp):
     dst = operand_def(BUFFER)
     dst_indices = var_operand_def(INDEX)
     valid = opt_operand_def(INDEX)
+    policy = opt_operand_def(i64)
 
     ASM: ClassVar[str] = (
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` "
-        "(`valid` $valid^)? attr-dict `:` type($src) `,` type($dst)"
+        "(`valid` $valid^)? (`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
     )
 
     def __init__(
@@ -165,7 +192,7 @@ class AsyncMoveOp(LaneOp):
     ) -> None:
         AsmOp.__init__(
             self,
-            operands=[src, src_indices, dst, dst_indices, valid],
+            operands=[src, src_indices, dst, dst_indices, valid, None],
             properties=given(lanes=number(lanes)),
         )
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import i16
+from xdsl.dialects.builtin import i16, i64
 from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -31,6 +31,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import (
     Orders,
@@ -131,7 +132,7 @@ def _in_shared(buffer: SSAValue) -> Region:
 
 
 @irdl_op_definition
-class TmaLoadOp(AsmOp, RegionAccess):
+class TmaLoadOp(AsmOp, RegionAccess, Hintable):
     """Starts the copy of a tile into shared memory; its bytes are reported to the barrier."""
 
     name = "nv.tma_load"
@@ -144,13 +145,15 @@ class TmaLoadOp(AsmOp, RegionAccess):
     barrier_index = operand_def(INDEX)
     multicast = opt_operand_def(i16)
     """The blocks of the cluster that all receive the tile, one bit each."""
+    policy = opt_operand_def(i64)
     eviction_policy = opt_word_prop(POLICIES)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegionEffects())
     ASM: ClassVar[str] = (
         "$map `[` $coordinates `]` `->` $dst `[` $dst_index `]` "
-        "`barrier` $barrier `[` $barrier_index `]` (`multicast` $multicast^)? attr-dict "
+        "`barrier` $barrier `[` $barrier_index `]` (`multicast` $multicast^)? "
+        "(`policy` $policy^)? attr-dict "
         "`:` type($dst) `,` type($barrier)"
     )
 
@@ -165,7 +168,7 @@ class TmaLoadOp(AsmOp, RegionAccess):
         eviction_policy: str | None = None,
     ) -> None:
         super().__init__(
-            operands=[map, coordinates, *dst, *barrier, multicast],
+            operands=[map, coordinates, *dst, *barrier, multicast, None],
             properties=given(eviction_policy=string(eviction_policy)),
         )
 
@@ -188,13 +191,16 @@ class TmaLoadOp(AsmOp, RegionAccess):
             raise VerifyException(f"expects a buffer of barriers, but got '{self.barrier.type}'")
 
 
-class TmaStoreBase(AsmOp, RegionAccess):
+class TmaStoreBase(AsmOp, RegionAccess, Hintable):
     """Base of copies of a tile from shared memory."""
 
     src = operand_def(BUFFER)
     src_index = operand_def(INDEX)
     map = operand_def(TENSORMAP)
     coordinates = var_operand_def(INDEX)
+    policy = opt_operand_def(i64)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     # In a kernel the tensor behind the map is not known, but it is written all the same.
     traits = traits_def(Orders())
 
@@ -218,13 +224,14 @@ class TmaStoreOp(TmaStoreBase):
 
     name = "nv.tma_store"
     ASM: ClassVar[str] = (
-        "$src `[` $src_index `]` `->` $map `[` $coordinates `]` attr-dict `:` type($src)"
+        "$src `[` $src_index `]` `->` $map `[` $coordinates `]` (`policy` $policy^)? attr-dict "
+        "`:` type($src)"
     )
 
     def __init__(
         self, src: tuple[Operand, Operand], map: Operand, coordinates: Sequence[Operand]
     ) -> None:
-        super().__init__(operands=[*src, map, coordinates])
+        super().__init__(operands=[*src, map, coordinates, None])
 
 
 @irdl_op_definition
@@ -234,7 +241,8 @@ class TmaReduceOp(TmaStoreBase):
     name = "nv.tma_reduce"
     kind = word_prop(REDUCTIONS)
     ASM: ClassVar[str] = (
-        "$kind $src `[` $src_index `]` `->` $map `[` $coordinates `]` attr-dict `:` type($src)"
+        "$kind $src `[` $src_index `]` `->` $map `[` $coordinates `]` (`policy` $policy^)? "
+        "attr-dict `:` type($src)"
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": REDUCTIONS}
 
@@ -245,16 +253,19 @@ class TmaReduceOp(TmaStoreBase):
         map: Operand,
         coordinates: Sequence[Operand],
     ) -> None:
-        super().__init__(operands=[*src, map, coordinates], properties=given(kind=string(kind)))
+        super().__init__(
+            operands=[*src, map, coordinates, None], properties=given(kind=string(kind))
+        )
 
 
-class BulkOp(AsmOp, RegionAccess):
+class BulkOp(AsmOp, RegionAccess, Hintable):
     """Base of copies of bytes that lie one behind the other."""
 
     src = operand_def(BUFFER)
     src_index = operand_def(INDEX)
     dst = operand_def(BUFFER)
     dst_index = operand_def(INDEX)
+    policy = opt_operand_def(i64)
     elements = number_prop()
     traits = traits_def(RegionEffects())
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": NUMBER}
@@ -281,7 +292,7 @@ class BulkLoadOp(BulkOp):
     barrier_index = operand_def(INDEX)
     ASM: ClassVar[str] = (
         "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `elements` `(` $elements `)` "
-        "`barrier` $barrier `[` $barrier_index `]` attr-dict "
+        "`barrier` $barrier `[` $barrier_index `]` (`policy` $policy^)? attr-dict "
         "`:` type($src) `,` type($dst) `,` type($barrier)"
     )
 
@@ -294,7 +305,7 @@ class BulkLoadOp(BulkOp):
     ) -> None:
         # Operands of a class come before those of its base.
         super().__init__(
-            operands=[*barrier, *src, *dst], properties=given(elements=number(elements))
+            operands=[*barrier, *src, *dst, None], properties=given(elements=number(elements))
         )
 
 
@@ -305,10 +316,10 @@ class BulkStoreOp(BulkOp):
     name = "nv.bulk_store"
     ASM: ClassVar[str] = (
         "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `elements` `(` $elements `)` "
-        "attr-dict `:` type($src) `,` type($dst)"
+        "(`policy` $policy^)? attr-dict `:` type($src) `,` type($dst)"
     )
 
     def __init__(
         self, src: tuple[Operand, Operand], dst: tuple[Operand, Operand], elements: int
     ) -> None:
-        super().__init__(operands=[*src, *dst], properties=given(elements=number(elements)))
+        super().__init__(operands=[*src, *dst, None], properties=given(elements=number(elements)))

@@ -61,7 +61,10 @@ from tilewright.dialects.tile.types import (
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.syntax import AttributeSyntax
 
-ATOMIC_KINDS = Words(("add", "max", "min", "and", "or", "xor", "exch", "load", "store"))
+ATOMIC_KINDS = Words(
+    ("add", "max", "min", "umax", "umin", "and", "or", "xor", "exch", "load", "store")
+)
+"""Integers have no sign here: `umax` and `umin` read them as numbers without one."""
 MEMORY_ORDERS = Words(("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"))
 _WIDTHS = (1, 2, 4)
 

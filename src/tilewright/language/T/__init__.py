@@ -295,6 +295,10 @@ _INSTEAD = {
     "Else": "write a Python if",
     "loop_break": "write break",
     "gemm_sp": "products of sparse matrices are not supported, use T.gemm",
+    "copy_cluster": (
+        "shared memory of another block is not written; for a tile that several blocks read, "
+        "T.tma_copy(..., cluster_mask=...) fetches it once"
+    ),
     **dict.fromkeys(
         (
             *("WSID", "WSPipeline", "WSRole", "WSSchedule", "WSScope", "WSSync"),

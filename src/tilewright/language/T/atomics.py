@@ -19,6 +19,8 @@ from tilewright.language.T.session import effect, kernel
 from tilewright.language.T.symbols import Symbolic
 from tilewright.language.T.tile_ops import SHAPES, head_region, may_fit, operand, region
 
+_EXTREMES = ("max", "min")
+
 
 def _is_scalar(value: Any) -> bool:
     if isinstance(value, Cell):
@@ -37,6 +39,8 @@ def _atomic(
     width: int | None = None,
 ) -> Any:
     kernel(f"T.{word}")
+    if kind in _EXTREMES and operand(word, "the destination", dst).dtype.is_unsigned:
+        kind = f"u{kind}"
     if isinstance(dst, Element) and _is_scalar(value) and width is None:
         handle = as_type(value, dst.dtype)
         op = effect(

@@ -25,7 +25,7 @@ from tilewright.frontend.builder import is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
 from tilewright.language.T.arithmetic import absolute, common_dtype
-from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
+from tilewright.language.T.buffers import Buffer, BufferRegion, Cell, Element
 from tilewright.language.T.dtypes import DTYPES, boolean, float32, int32
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
@@ -427,20 +427,40 @@ def popcount(value: Any) -> Any:
 
 
 def dp4a(a: Any, b: Any, c: Any) -> Any:
-    """``c`` plus the dot product of four signed bytes, in int32 or in buffers of four int8."""
+    """``c`` plus the dot product of four signed bytes.
+
+    The bytes are in an int32, in a buffer of four int8, or they begin at an element of one; then
+    the sum goes to `c`, as it does where `c` is a buffer.
+    """
     from tilewright.language.T.allocate import view
 
     kernel("T.dp4a")
-    words = [
-        view(each, (1,), "int32")[0] if isinstance(each, Buffer) and each.dtype == "int8" else each
-        for each in (a, b)
-    ]
+
+    def word(value: Any) -> Any:
+        if isinstance(value, Buffer):
+            return view(value, (1,), "int32")[0] if value.dtype == "int8" else value
+        return _word(value) if is_head(value) else value
+
+    def is_head(value: Any) -> bool:
+        return isinstance(value, Element) and value.dtype == "int8"
+
     target = c[0] if isinstance(c, Buffer) else c
-    handles = [as_type(each, int32) for each in (*words, target)]
+    handles = [as_type(each, int32) for each in (word(a), word(b), target)]
     found = Expr(emit(Dp4aOp(*handles)), int32)
-    if isinstance(c, Buffer):
-        c[0] = found
+    if isinstance(target, Element) and (isinstance(c, Buffer) or is_head(a) or is_head(b)):
+        target.write(found)
     return found
+
+
+def _word(head: Element) -> Any:
+    """Four bytes from an element on, as one number: the first in its lowest bits."""
+    *rows, column = head.indices
+    bytes = [Element(head.buffer, (*rows, column + number)) for number in range(4)]
+    parts = [
+        shift_left(bitwise_and(cast_(each, int32), 255), 8 * number)
+        for number, each in enumerate(bytes)
+    ]
+    return bitwise_or(bitwise_or(parts[0], parts[1]), bitwise_or(parts[2], parts[3]))
 
 
 # -- warps -------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.by_thread import is_by_thread
 from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.dialects.arith import CmpiOp
@@ -96,29 +97,10 @@ def _divergent(kernel: KernelOp) -> Iterator[IfOp]:
     stack: list[Operation] = list(kernel.body.block.ops)
     while stack:
         op = stack.pop(0)
-        if isinstance(op, IfOp) and _is_by_thread(op.condition):
+        if isinstance(op, IfOp) and is_by_thread(op.condition):
             yield op
             continue
         stack += [inner for region in op.regions for block in region.blocks for inner in block.ops]
-
-
-def _is_by_thread(value: SSAValue) -> bool:
-    """Whether a value is computed from the number of the thread, or read where that says.
-
-    What cells hold is not looked into: most are the same for all threads.
-    """
-    seen: set[SSAValue] = set()
-    stack = [value]
-    while stack:
-        current = stack.pop()
-        owner = current.owner
-        if current in seen or not isinstance(owner, Operation) or owner.regions:
-            continue
-        seen.add(current)
-        if isinstance(owner, ThreadIdOp):
-            return True
-        stack += owner.operands
-    return False
 
 
 def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:

@@ -18,10 +18,13 @@ from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
 
 NO_CLUSTERS, LARGE_CLUSTER, EMPTY_GRID = "TW6002", "TW6003", "TW6004"
+LARGE_GRID = "TW6005"
 FIRST_WITH_CLUSTERS = 90
 MAX_CLUSTER = 8
 """Blocks of a cluster that every GPU with clusters takes."""
 _AXES = "xyz"
+MAX_GRID = {"x": 2**31 - 1, "y": 65535, "z": 65535}
+"""Blocks of a grid that every GPU takes."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,20 @@ def _check_grid(kernel: KernelOp, engine: DiagnosticEngine) -> None:
                 EMPTY_GRID,
             )
             diagnostic.note(None, "help: T.ceildiv(size, block) rounds up, size // block down")
+        elif isinstance(extent, int) and extent > MAX_GRID[axis]:
+            diagnostic = engine.error(
+                kernel,
+                f"the grid has {extent} blocks along {axis}: GPUs take at most {MAX_GRID[axis]}",
+                LARGE_GRID,
+            )
+            diagnostic.note(None, _way_out(axis))
+
+
+def _way_out(axis: str) -> str:
+    """The first axis has room for much more; where that is full, blocks have to do more each."""
+    if axis != "x":
+        return f"help: name this extent first in T.Kernel: x takes up to {MAX_GRID['x']}"
+    return "help: larger tiles, or T.Persistent, which has blocks walk over tiles"
 
 
 def _check_cluster(kernel: KernelOp, engine: DiagnosticEngine) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from tilewright.analysis.by_thread import begins_by_thread
 from tilewright.analysis.copy_choice import BulkCopy, bulk_store
 from tilewright.dialects.tile import CopyOp, Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -31,6 +32,8 @@ class ChooseEngines(Pass):
         for op in module.walk():
             if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
                 continue
+            if begins_by_thread(op.src) or begins_by_thread(op.dst):
+                continue  # each thread copies a part of its own
             found = bulk_store(op)
             if isinstance(found, BulkCopy):
                 op.attributes[BY_ENGINE] = StringAttr("tma")

@@ -6,13 +6,18 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     DictionaryAttr,
+    FloatAttr,
     IndexType,
+    IntegerAttr,
     IntegerType,
     StringAttr,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.arith import (
+    CmpfOp,
+    CmpiOp,
+    ConstantOp,
     ExtfOp,
     ExtsiOp,
     ExtuiOp,
@@ -25,7 +30,7 @@ from tilewright.dialects.arith import (
     UitofpOp,
 )
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.tile import AllocOp, names
+from tilewright.dialects.tile import AllocOp, ReducerAllocOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.tile.code import Code
@@ -41,7 +46,19 @@ def converted(
     source = value.type
     if source == type:
         return value
+    if type == IntegerType(1):
+        return _is_not_zero(code, value)
     return code.add(_conversion(value, source, type, is_unsigned)).results[0]
+
+
+def _is_not_zero(code: Code, value: SSAValue) -> SSAValue:
+    """Every number but zero is true; cutting off all bits but one would say so of odd ones."""
+    if isinstance(value.type, AnyFloat):
+        zero = code.add(ConstantOp(FloatAttr(0.0, value.type))).results[0]
+        return code.add(CmpfOp("une", value, zero)).results[0]
+    assert isinstance(value.type, IntegerType | IndexType)
+    zero = code.add(ConstantOp(IntegerAttr(0, value.type))).results[0]
+    return code.add(CmpiOp("ne", value, zero)).results[0]
 
 
 def copied(code: Code, value: SSAValue, source: SSAValue, target: SSAValue) -> SSAValue:
@@ -55,7 +72,7 @@ def is_unsigned(buffer: SSAValue) -> bool:
     """Whether the author gave a buffer unsigned integers; those of the IR have no sign."""
     base = base_of(buffer)
     owner = base.owner
-    if isinstance(owner, AllocOp):
+    if isinstance(owner, AllocOp | ReducerAllocOp):
         return owner.dtype is not None and owner.dtype.data.startswith(_UNSIGNED)
     function = owner.parent_op() if isinstance(owner, Block) else None
     if not isinstance(base, BlockArgument) or not isinstance(function, FuncOp):

@@ -17,7 +17,6 @@ from itertools import product
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    AnyFloat,
     IndexType,
     MemRefType,
     ModuleOp,
@@ -26,10 +25,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.by_thread import begins_by_thread, is_by_thread
 from tilewright.dialects.arith import (
-    AddiOp,
     CmpiOp,
-    ConstantOp,
     SelectOp,
 )
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -54,52 +52,14 @@ from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
 from tilewright.dialects.tile.reducers import ReducerFinalizeOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.tile.types import is_buffer_or_region
-from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
-from tilewright.passes.gpu.lower.combinations import both
+from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.scans import lower_scan
+from tilewright.passes.gpu.parts import part_of
 from tilewright.passes.tile.code import Code
-
-
-@dataclass(frozen=True)
-class Part:
-    """Elements of a buffer: for each of its dimensions where they begin, and how many."""
-
-    buffer: SSAValue
-    offsets: tuple[Mixed, ...]
-    extents: tuple[Mixed, ...]
-
-    @property
-    def axes(self) -> list[int]:
-        """The dimensions along which there is more than one element."""
-        return [axis for axis, extent in enumerate(self.extents) if extent != 1]
-
-    def element(
-        self, code: Code, position: Sequence[SSAValue], axes: Sequence[int]
-    ) -> list[SSAValue]:
-        """The indices of the element at `position` along `axes`."""
-        indices: list[SSAValue] = []
-        places = dict(zip(axes, position, strict=True))
-        for axis, offset in enumerate(self.offsets):
-            if axis not in places:
-                indices.append(code.index(offset))
-            elif offset == 0:
-                indices.append(places[axis])
-            else:
-                indices.append(code.add(AddiOp(code.index(offset), places[axis])).results[0])
-        return indices
-
-
-def part_of(value: SSAValue) -> Part:
-    """A buffer or a region as a part."""
-    owner = value.owner
-    if isinstance(owner, RegionOp):
-        return Part(owner.base, owner.offsets, owner.extents)
-    shape = shape_of(value.type)
-    assert DYNAMIC_INDEX not in shape, "whole buffers of tile ops have known sizes"
-    return Part(value, (0,) * len(shape), shape)
 
 
 @dataclass(frozen=True)
@@ -123,7 +83,7 @@ class ExpandCopies(Pass):
             elif isinstance(op, PrintOp):
                 _expand_print(op)
             elif isinstance(op, ScanOp):
-                expand_scan(op)
+                lower_scan(op)
             elif isinstance(op, ReduceOp):
                 _expand_reduce(op)
             elif isinstance(op, ReducerFinalizeOp) and op.dst is not None:
@@ -150,18 +110,21 @@ def _loop(code: Code, extents: Sequence[Mixed], origin: Operation) -> tuple[Para
 
 
 def _is_private(value: SSAValue) -> bool:
+    """Whether elements are a thread's own: in its memory, or where its number says."""
     space = space_of(value.type)
-    return space is not None and space.is_per_thread
+    return (space is not None and space.is_per_thread) or begins_by_thread(value)
 
 
-def _each_thread(code: Code, extents: Sequence[Mixed]) -> tuple[list[SSAValue], Code]:
+def _each_thread(
+    code: Code, extents: Sequence[Mixed], *, wide: bool
+) -> tuple[list[SSAValue], Code]:
     """Loops that every thread runs as a whole: what it holds is its own."""
     position: list[SSAValue] = []
     for number, extent in enumerate(extents):
         block = Block([YieldOp()], arg_types=[IndexType()])
         loop = ForOp(code.index(0), code.index(extent), code.index(1), [], Region(block))
         is_last = number == len(extents) - 1
-        is_wide = is_last and isinstance(extent, int) and extent in _WIDTHS
+        is_wide = wide and is_last and isinstance(extent, int) and extent in _WIDTHS
         loop.attributes[names.VECTORIZE if is_wide else names.UNROLL] = UnitAttr()
         code.add(loop)
         position.append(block.args[0])
@@ -173,11 +136,11 @@ _WIDTHS = (2, 4, 8, 16, 32)
 
 
 def _points(
-    code: Code, extents: Sequence[Mixed], origin: Operation, *, private: bool
+    code: Code, extents: Sequence[Mixed], origin: Operation, *, private: bool, wide: bool = True
 ) -> tuple[list[SSAValue], Code]:
     """The elements of a copy: shared out among threads, or all of them for each thread."""
     if private:
-        return _each_thread(code, list(extents) or [1])
+        return _each_thread(code, list(extents) or [1], wide=wide)
     loop, body = _loop(code, extents, origin)
     return list(loop.body.block.args), body
 
@@ -272,18 +235,27 @@ def _expand_atomic(op: AtomicOp) -> None:
     if _is_in_parallel(op):
         _expand_each(op)
         return
-    source, target = part_of(op.value), part_of(op.dst)
-    code = Code(op)
+    target, code = part_of(op.dst), Code(op)
     axes = target.axes or [0]
-    loop, body = _loop(code, [target.extents[axis] for axis in axes], op)
-    position = list(loop.body.block.args)
-    from_axes = source.axes or [0]
-    loaded = body.add(LoadOp(source.buffer, source.element(body, position, from_axes))).results[0]
-    value = copied(body, loaded, source.buffer, target.buffer)
+    private = _is_private(op.dst) or _is_private(op.value) or is_by_thread(op.value)
+    extents = [target.extents[axis] for axis in axes]
+    position, body = _points(code, extents, op, private=private, wide=False)
+    value = _update(body, op.value, target.buffer, position)
     indices = target.element(body, position, axes)
     order = op.memory_order.data if op.memory_order is not None else None
     body.add(AtomicOp(op.kind.data, target.buffer, indices, value, memory_order=order))
     code.rewriter.erase(op)
+
+
+def _update(
+    code: Code, given: SSAValue, target: SSAValue, position: Sequence[SSAValue]
+) -> SSAValue:
+    """What an element is updated with: one of a tile, or a number for all of them."""
+    if not is_buffer_or_region(given.type):
+        return converted(code, given, element_type_of(target.type))
+    source = part_of(given)
+    at = source.element(code, position, source.axes or [0])
+    return copied(code, code.add(LoadOp(source.buffer, at)).results[0], source.buffer, target)
 
 
 def _expand_finalize(op: ReducerFinalizeOp) -> None:
@@ -387,75 +359,3 @@ def _fragment(code: Code, value: SSAValue) -> SSAValue:
         shape = [extent for extent in shape if extent != 1] or [1]
     type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
     return code.add(AllocOp(type, name="values")).results[0]
-
-
-def expand_scan(op: ScanOp) -> None:
-    """Running results along a dimension: one thread for each line, through shared memory.
-
-    A line is spread over threads when it lies in a fragment, so it is put into shared memory first.
-    """
-    code = Code(op)
-    source = _in_shared(code, op.src)
-    target = _room(code, op.dst)
-    part, into = part_of(source), part_of(target)
-    extents = list(part.extents)
-    axis = part.axes[op.axis] if len(part.axes) > op.axis else op.axis
-    length = extents[axis]
-    others = [each for each in part.axes if each != axis]
-    loop, body = _loop(code, [extents[each] for each in others] or [1], op)
-    element = element_type_of(target.type)
-    is_float = isinstance(element, AnyFloat)
-    without_sign = is_unsigned(op.dst)
-    start: int | float = 0
-    if op.kind.data == "max" and not without_sign:
-        start = float("-inf") if is_float else -(1 << (bit_width(element) - 1))
-    zero = body.add(ConstantOp.of(float(start) if is_float else start, element)).results[0]
-    block = Block([], arg_types=[IndexType(), element])
-    block.add_op(YieldOp([block.args[1]]))
-    body.add(ForOp(body.index(0), body.index(length), body.index(1), [zero], Region(block)))
-    inner = body.inside(block)
-    step, before = block.args
-    along: Mixed = step
-    if op.reverse is not None:
-        along = combined(inner, "-", combined(inner, "-", length, 1), step)
-    position = list(loop.body.block.args)
-    at: dict[int, SSAValue] = dict(zip(others, position, strict=False))
-    at[axis] = inner.index(along)
-    used = sorted(at)
-    loaded = inner.add(
-        LoadOp(part.buffer, part.element(inner, [at[each] for each in used], used))
-    ).results[0]
-    value = converted(inner, loaded, element, is_unsigned=is_unsigned(op.src))
-    total = both(inner, op.kind.data, before, value, keeps_nan=False, is_unsigned=without_sign)
-    into_axes = dict(zip(part.axes, into.axes, strict=True))
-    places = [at[each] for each in used]
-    indices = into.element(inner, places, [into_axes.get(each, each) for each in used])
-    inner.add(StoreOp(total, into.buffer, indices))
-    end = block.last_op
-    assert end is not None
-    end.operands[0] = total
-    if target is not op.dst:
-        copy = CopyOp(target, op.dst)
-        code.add(copy)
-        _expand_copy(copy)
-    code.rewriter.erase(op)
-
-
-def _in_shared(code: Code, value: SSAValue) -> SSAValue:
-    """The same elements in memory that all threads see."""
-    if space_of(value.type) is not Space.FRAGMENT:
-        return value
-    room = _room(code, value)
-    copy = CopyOp(value, room)
-    code.add(copy)
-    _expand_copy(copy)
-    return room
-
-
-def _room(code: Code, value: SSAValue) -> SSAValue:
-    """Shared memory for the elements of a fragment; other memory is taken as it is."""
-    if space_of(value.type) is not Space.FRAGMENT:
-        return value
-    shape = shape_of(value.type)
-    type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
-    return code.add(AllocOp(type, name="scan")).results[0]

@@ -58,6 +58,7 @@ class FlattenMemrefs(Pass):
                     [place],
                     op.value,
                     return_previous=op.previous is not None,
+                    memory_order=None if op.memory_order is None else op.memory_order.data,
                 )
             elif isinstance(op, (MoveOp, AsyncMoveOp)):
                 new = _move(op, flat)

@@ -9,7 +9,7 @@ The same holds for tensors that threads of a kernel read and write, by plain acc
 
 What the copy engine writes is ordered by its own barriers and not looked at here; what threads
 wrote and an engine or a tensor core reads gets a fence, too, which each writer passes before the
-barrier (`specs/passes.md` G12).
+barrier (`specs/passes.md` G12), or before it arrives at an mbarrier that tells another role.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tilewright.dialects.nv import (
     FenceProxyAsyncOp,
     LdMatrixOp,
     MatrixOp,
+    MBarrierArriveOp,
     MoveOp,
     StMatrixOp,
     TmaStoreOp,
@@ -37,7 +38,7 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
-from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, KernelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -205,6 +206,11 @@ class _Walk:
         """The barrier of the role that is being walked: its number, and its threads."""
         self.next_id = _FIRST_ID
         self.tensors = tensors_in_use(function)
+        self.by_roles = Pending()
+        """What roles did since all threads last met. Among themselves they have mbarriers."""
+        self.for_engines = {
+            each.buffer for op in function.walk() for each in touches_of(op) if each.by_engine
+        }
 
     def _touches(self, op: Operation) -> list[Touch]:
         """What an op and those in it do to memory that threads share."""
@@ -236,16 +242,31 @@ class _Walk:
             self._whole(op, pending)
         elif isinstance(op, (BarrierOp, BarOp)):
             pending.met()
+            if self.role is None:
+                self.by_roles.met()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.unfenced.clear()
         elif isinstance(op, CpAsyncWaitOp):
             pending.landed()
+        elif isinstance(op, MBarrierArriveOp):
+            self._tell(op, pending)
         else:
             self._touch(op, self._touches(op), pending)
+
+    def _tell(self, op: Operation, pending: Pending) -> None:
+        """An arrival lets others read what this thread wrote, by engines perhaps."""
+        if isinstance(op.prev_op, FenceProxyAsyncOp):
+            return
+        if any(share_bytes(one, each) for one in pending.unfenced for each in self.for_engines):
+            _before(op, FenceProxyAsyncOp())
+            pending.unfenced.clear()
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
         self._touch(op, self._touches(op), pending)
+        for inner in list(op.walk()):
+            if isinstance(inner, MBarrierArriveOp):
+                self._tell(inner, pending.copy())
 
     def _touch(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
         self._prepare(op, touches, pending)
@@ -256,9 +277,10 @@ class _Walk:
         if pending.needs_fence(touches):
             _before(op, FenceProxyAsyncOp())
             pending.unfenced.clear()
-        if pending.conflicts(touches):
+        if pending.conflicts(touches) or (self.role is None and self.by_roles.conflicts(touches)):
             self._meet(op)
             pending.met()
+            self.by_roles.met()
 
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
@@ -297,6 +319,8 @@ class _Walk:
             self.next_id += 1
             self._block(region.block, Pending(unfenced=set(pending.unfenced)))
             self.role = None
+        self.by_roles.add(self._touches(op))
+        pending.unfenced |= self.by_roles.unfenced
 
     def _meet(self, op: Operation) -> None:
         if self.role is None or self.role[1] == self.threads:
@@ -327,6 +351,20 @@ def _leaves_apart(op: WhileOp) -> bool:
     """Whether threads may leave a loop after different numbers of turns."""
     end = op.regions[0].block.last_op
     return end is None or differs(end.operands[0])
+
+
+def comes_together(op: Operation) -> bool:
+    """Whether all threads of a block or of a role come to `op`, as far as can be told."""
+    current = op.parent_op()
+    while current is not None and not isinstance(current, WsOp | FuncOp):
+        if isinstance(current, IfOp) and differs(current.condition):
+            return False
+        if isinstance(current, ForOp) and not _is_together(current):
+            return False
+        if isinstance(current, WhileOp) and _leaves_apart(current):
+            return False
+        current = current.parent_op()
+    return True
 
 
 def _before(op: Operation, new: Operation) -> None:
@@ -383,14 +421,14 @@ class _Differences:
             if value is not block.args[0]:
                 return True
             return self.of(loop.lower_bound) or self.of(loop.upper_bound) or self.of(loop.step)
-        return not isinstance(loop, FuncOp)
+        return not isinstance(loop, FuncOp | KernelOp)
 
     def _loaded(self, op: LoadOp) -> bool:
         space = space_of(op.memref.type)
         if any(self.of(each) for each in op.indices):
             return True
-        if space is Space.GLOBAL:
-            return False
+        if space is not None and (space is Space.GLOBAL or space.is_shared):
+            return False  # threads meet before anybody writes there
         return space is None or not space.is_per_thread or self._cell(base_of(op.memref))
 
     def _cell(self, buffer: SSAValue) -> bool:

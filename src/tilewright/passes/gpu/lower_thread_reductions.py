@@ -47,10 +47,7 @@ def _lower(op: AllReduceOp) -> None:
     code = Code(op)
     value = op.value
     threads, scale = op.threads.value.data, op.scale.value.data
-    is_power = threads & (threads - 1) == 0 and scale & (scale - 1) == 0
-    inside = 1
-    while is_power and inside < threads and inside * scale < WARP:
-        inside *= 2
+    inside = _in_a_warp(threads, scale)
     distance = inside * scale // 2
     while distance >= scale and inside > 1:
         step = code.add(ConstantOp.of(distance, i32)).results[0]
@@ -60,6 +57,14 @@ def _lower(op: AllReduceOp) -> None:
     if inside < threads:
         value = _through_memory(code, op, value, threads // inside, scale * inside)
     code.rewriter.replace_op(op, [], [value])
+
+
+def _in_a_warp(threads: int, scale: int) -> int:
+    """How many partners next to each other are in one warp, wherever their group begins."""
+    found = 1
+    while scale & (scale - 1) == 0 and threads % (found * 2) == 0 and found * 2 * scale <= WARP:
+        found *= 2
+    return found
 
 
 def _both(code: Code, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:

@@ -14,11 +14,14 @@ from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
 from tilewright.passes.gpu.announce_copies import AnnounceCopies
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
+from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
+from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.passes.gpu.choose_engines import ChooseEngines
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
+from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
 from tilewright.passes.gpu.expand_copies import ExpandCopies
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
@@ -45,6 +48,7 @@ from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.hopper.narrow_producers import NarrowProducers
 from tilewright.passes.hopper.overlap_products import OverlapProducts
+from tilewright.passes.hopper.sink_store_waits import SinkStoreWaits
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
@@ -80,20 +84,29 @@ class GpuPipeline(Pass):
     index_bits: int | None = None
     """How wide indices are; None to choose by the extents of tensors."""
 
+    rolled: bool = False
+    """Whether pipelined loops without roles run their last turns too: less code."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the author does without: guards, wide accesses."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
-        return [each for each in self._all() if each.name not in self.leave_out]
+        left_out = {*self.leave_out}
+        if InsertThreadSyncs.name in left_out:
+            left_out.add(CheckThreadSync.name)  # the author answers for what is missing
+        return [each for each in self._all() if each.name not in left_out]
 
     def _all(self) -> list[Pass]:
         return [
             DropLayoutHints(),
-            *FrontHalf(target=self.target, roles=self.roles, check_each=False).passes(),
+            *FrontHalf(
+                target=self.target, roles=self.roles, check_each=False, rolled=self.rolled
+            ).passes(),
+            DropReuseGroups(),
             CheckLaunch(),
+            CheckElementTypes(),
             LowerTmem(),
-            LowerL2Policy(),
             LowerPersistent(),
             FlattenThreads(),
             CheckDivergentCode(),
@@ -122,6 +135,7 @@ class GpuPipeline(Pass):
             ChooseIndexWidth(self.index_bits),
             PlaceSharedMemory(),
             InsertThreadSyncs(),
+            SinkStoreWaits(),
             NarrowProducers(),
             SetWarpRegisters(),
             RemarkRegisterIndices(),
@@ -134,6 +148,8 @@ class GpuPipeline(Pass):
             Dce(),
             DropUnusedArguments(),
             VerifyDeviceIr(),
+            CheckThreadSync(),
+            LowerL2Policy(),
         ]
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:

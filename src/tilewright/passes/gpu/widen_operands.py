@@ -28,7 +28,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.conversions import converted
-from tilewright.passes.gpu.expand_copies import part_of
+from tilewright.passes.gpu.parts import part_of
 from tilewright.passes.tile.code import Code
 
 _FIRST = 89

@@ -43,6 +43,13 @@ _NUMBERS = {
     FaultKind.COUNT: 3,
     FaultKind.OVERRUN: 4,
 }
+_HELP = {
+    FaultKind.DEADLOCK: "an arrival is missing, a count is too high, or a parity is the wrong one: "
+    "the wait for a slot that nobody has used yet has parity 1",
+    FaultKind.UNORDERED: "between the two, one role has to arrive at a barrier (a copy does so "
+    "with its bytes), and the other to wait for it with T.mbarrier_wait_parity",
+}
+"""What authors of roles can do about it."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +81,5 @@ def _report(fault: Fault, team: Team, turns: Turns, engine: DiagnosticEngine) ->
     diagnostic = engine.error(fault.op, f"{fault.message} ({turns})", code)
     for op, text in fault.notes:
         diagnostic.note(op, text)
+    if team.is_custom and fault.kind in _HELP:
+        diagnostic.note(None, f"help: {_HELP[fault.kind]}")

@@ -13,6 +13,10 @@ dimension, and turn `i` works in slot ``i mod versions``. Asynchronous copies of
 group; whoever needs a turn's data waits until no more groups are in flight than were committed
 since. Values that a statement computes with are computed again beside it.
 
+The epilogue repeats the body `S` times, and assemblers that mix these copies with each other run
+out of registers. With `rolled`, where stages are 0 and `S` only, the loop runs to ``n+S-1`` and
+asks whether there is a turn left for stage 0: less code, for a branch in every turn.
+
 A loop without a plan becomes an ``scf.for``.
 """
 
@@ -25,7 +29,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.pipelining import Dependences, versions_of
-from tilewright.dialects.arith import AddiOp
+from tilewright.dialects.arith import AddiOp, CmpiOp
 from tilewright.dialects.nv import CpAsyncCommitOp, CpAsyncWaitOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import AsyncCopyOp, CopyOp, PipelineOp, SlotOp
@@ -45,12 +49,15 @@ class ExpandPipeline(Pass):
 
     name = "expand-pipeline"
 
+    rolled: bool = False
+    """Let the loop run the last turns too, instead of writing them out behind it."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         while (loop := _outermost(module)) is not None:
             if loop.plan is None:
                 _make_serial(loop)
             else:
-                _Expansion(loop, loop.plan.data).run()
+                _Expansion(loop, loop.plan.data, rolled=self.rolled).run()
 
 
 def _outermost(module: ModuleOp) -> PipelineOp | None:
@@ -90,6 +97,8 @@ class _Step:
     head: int = 0
     """The newest group that this step's commit makes, relative to `turn`."""
     commits: bool = True
+    more: SSAValue | None = None
+    """Whether there is a turn left for stage 0, if that must be asked."""
 
 
 @dataclass
@@ -104,7 +113,7 @@ class _Group:
 class _Expansion:
     """The expansion of one loop."""
 
-    def __init__(self, loop: PipelineOp, plan: PlannedPipeline) -> None:
+    def __init__(self, loop: PipelineOp, plan: PlannedPipeline, *, rolled: bool) -> None:
         self.loop = loop
         self.dependences = Dependences(loop)
         self.ops = self.dependences.ops
@@ -112,6 +121,7 @@ class _Expansion:
         self.sequence = sorted(range(len(self.ops)), key=lambda number: plan.order[number])
         self.is_async = [group >= 0 for group in plan.async_group] or [False] * len(self.ops)
         self.depth = max(plan.stage, default=0)
+        self.rolled = rolled and set(plan.stage) <= {0, self.depth}
         self.versions = self._versions(plan)
         self.rings: dict[SSAValue, SSAValue] = {}
         self.lower, self.upper = loop.lower, loop.upper
@@ -132,8 +142,9 @@ class _Expansion:
         for number in range(depth):
             self._emit(self._prologue(code, number, turns))
         self._steady(code, turns)
-        for number in range(depth):
-            self._epilogue(code, number, turns)
+        if not self.rolled:
+            for number in range(depth):
+                self._epilogue(code, number, turns)
         code.rewriter.erase(self.loop)
         for buffer in self.rings:
             drop_unused(buffer, code.rewriter)
@@ -151,19 +162,25 @@ class _Expansion:
     def _prologue(self, code: Code, number: int, turns: Mixed) -> _Step:
         if isinstance(turns, SSAValue):
             return _Step(code, number, range(number + 1), turns)
+        if self.rolled:
+            return _Step(code, number, range(1 if number < turns else 0))
         return _Step(code, number, range(max(0, number - turns + 1), number + 1))
 
     def _steady(self, code: Code, turns: Mixed) -> None:
-        if isinstance(turns, int) and turns <= self.depth:
+        if isinstance(turns, int) and turns <= (0 if self.rolled else self.depth):
             return
         start = code.index(code.plus(self.lower, self.depth))
-        loop = ForOp(start, code.index(self.upper), code.index(1))
+        end = code.plus(self.upper, self.depth if self.rolled else 0)
+        loop = ForOp(start, code.index(end), code.index(1))
         block = loop.body.block
         block.args[0].name_hint = self.loop.induction_variable.name_hint
         code.add(loop)
         inside = code.inside(block)
         turn = inside.minus(block.args[0], self.lower)
-        self._emit(_Step(inside, turn, range(self.depth + 1)))
+        more = None
+        if self.rolled:
+            more = inside.add(CmpiOp("slt", block.args[0], inside.index(self.upper))).results[0]
+        self._emit(_Step(inside, turn, range(self.depth + 1), more=more))
 
     def _epilogue(self, code: Code, number: int, turns: Mixed) -> None:
         """Step ``turns + number``, unless it was part of the prologue."""
@@ -202,13 +219,18 @@ class _Expansion:
             if self.is_async[number]:
                 uncommitted -= 1
                 if uncommitted == 0:
-                    group.code.add(CpAsyncCommitOp())
+                    (step.code if self.rolled else group.code).add(CpAsyncCommitOp())
+        if self.rolled and uncommitted:
+            step.code.add(CpAsyncCommitOp())  # of nothing: waits count groups
 
     def _group(self, step: _Step, stage: int) -> _Group:
         code = step.code
+        exists = step.more if stage == 0 else None
         if step.turns is not None:
             assert isinstance(step.turn, int)  # only the prologue asks
-            guard = IfOp(code.at_least(step.turns, step.turn - stage + 1))
+            exists = code.at_least(step.turns, step.turn - stage + 1)
+        if exists is not None:
+            guard = IfOp(exists)
             code.add(guard)
             code = code.inside(guard.regions[0].block)
         values: dict[SSAValue, SSAValue] = {}

@@ -29,6 +29,7 @@ from tilewright.passes.tile.check_barriers import CheckBarriers
 from tilewright.passes.tile.check_buffer_init import CheckBufferInit
 from tilewright.passes.tile.check_parallel_races import CheckParallelRaces
 from tilewright.passes.tile.check_pipeline import CheckPipeline
+from tilewright.passes.tile.check_plans import CheckPlans
 from tilewright.passes.tile.check_reducers import CheckReducers
 from tilewright.passes.tile.expand_explicit_unroll import ExpandExplicitUnroll
 from tilewright.passes.tile.expand_pipeline import ExpandPipeline
@@ -61,6 +62,8 @@ class FrontHalf(Pass):
     """Prove barriers after the split into roles as well as at the end."""
     async_copies: bool = True
     """Copy while the threads go on, in loops without roles."""
+    rolled: bool = False
+    """Let pipelined loops without roles run their last turns too."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
@@ -91,9 +94,10 @@ class FrontHalf(Pass):
                 yield CheckBarriers()
         has_async_copies = self.async_copies and not self.target.startswith("hip")
         yield PlanPipeline(async_copies=has_async_copies)
+        yield CheckPlans()
         if self.check_pipelines:
             yield CheckPipeline()
-        yield ExpandPipeline()
+        yield ExpandPipeline(rolled=self.rolled)
         yield Canonicalize()
         yield Cse()
         yield CheckBarriers()

@@ -24,9 +24,10 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.tile.share_elements import share_elements
 from tilewright.passes.tile.stage_fragments import stage
 
-_MOST_STAGED = 16
+_MOST_STAGED = 64
 """Loops of a kernel that may be led through shared memory."""
 
 
@@ -41,6 +42,7 @@ class InferLayouts(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
+            share_elements(kernel, engine)
             plan = self._solved(kernel, engine)
             if plan is None:
                 return
@@ -61,7 +63,7 @@ class InferLayouts(Pass):
             own = DiagnosticEngine(sources=engine.sources)
             attempt = Solver(kernel, own, arch_of(kernel), self.wgmma)
             plan = attempt.solve()
-            if plan is None and attempt.clash is not None and stage(*attempt.clash, engine):
+            if plan is None and attempt.clash is not None and stage(attempt.clash, engine):
                 continue
             for each in own.diagnostics:
                 engine.emit(each)

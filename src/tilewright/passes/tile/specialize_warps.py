@@ -75,7 +75,7 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
         else:
             engine.remark(
                 loop,
-                f"warp specialisation not applied: {found}; loop pipelined without it",
+                f"warp specialisation not applied: {found}; the threads that compute also copy",
                 NOT_APPLIED,
             )
     if chosen:

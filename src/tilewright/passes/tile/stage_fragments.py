@@ -3,8 +3,9 @@
     tile.parallel { %B[..] = %A[..] }    ->    tile.parallel { %S[..] = %A[..] }
                                                tile.parallel { %B[..] = %S[..] }
 
-Fragments that one loop uses may have layouts of their own, each dictated by another product, say.
-Then elements have to change threads, and shared memory is the way.
+Fragments that one loop uses may have layouts of their own, each dictated by another product, say;
+threads may be asked for an element that the data name; a result of a reduction may be held by other
+threads than its parts. Then elements have to change threads, and shared memory is the way.
 """
 
 from __future__ import annotations
@@ -12,62 +13,59 @@ from __future__ import annotations
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
+from tilewright.analysis.layout_inference.solver import Clash
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import AllocOp, ParallelOp, Space, SpaceAttr
+from tilewright.dialects.tile import AllocOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
+from tilewright.passes.gpu.parts import copy_elements
 from tilewright.passes.tile.code import Code
 
 STAGED = "TW2023"
 
 
-def stage(loop: ParallelOp, fragment: SSAValue, engine: DiagnosticEngine) -> bool:
-    """Let a loop use a fragment through shared memory; whether it does.
+def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
+    """Let a loop or a reduction use a fragment through shared memory; whether it does.
 
     A layout that the author gave is not worked around: it was meant.
     """
+    op, fragment = clash.op, clash.fragment
     owner = fragment.owner
+    if isinstance(op, ReduceOp):
+        name = owner.buffer_name if isinstance(owner, AllocOp) else "the source"
+        engine.remark(op, f"'{name}' is reduced through shared memory: {clash.reason}", STAGED)
+        reduce_through_memory(op)
+        return True
     accesses = [
-        op
-        for op in loop.walk()
-        if isinstance(op, (LoadOp, StoreOp)) and base_of(op.memref) is fragment
+        each
+        for each in op.walk()
+        if isinstance(each, (LoadOp, StoreOp)) and base_of(each.memref) is fragment
     ]
-    is_whole = all(op.memref is fragment for op in accesses)
-    if not isinstance(owner, AllocOp) or owner.layout is not None or not accesses or not is_whole:
+    if not isinstance(owner, AllocOp) or owner.layout is not None or not accesses:
         return False
-    writes = any(isinstance(op, StoreOp) for op in accesses)
-    code = Code(loop)
-    type = MemRefType(
-        element_type_of(fragment.type),
-        shape_of(fragment.type),
-        NoneAttr(),
-        SpaceAttr(Space.SHARED),
-    )
-    room = code.add(AllocOp(type, name=f"{owner.buffer_name}_staged")).results[0]
+    writes = any(isinstance(each, StoreOp) for each in accesses)
+    code = Code(op)
+    room = code.add(AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged")).results[0]
     # Also before a loop that writes: it may leave some elements as they are.
-    _copied(code, fragment, room)
-    for op in accesses:
-        place = next(n for n, each in enumerate(op.operands) if each is fragment)
-        op.operands[place] = room
+    copy_elements(code, fragment, room)
+    for each in accesses:
+        place = next(n for n, value in enumerate(each.operands) if value is each.memref)
+        seen = each.memref
+        each.operands[place] = (
+            room if seen is fragment else code.add(ViewOp(room, _in_shared(seen))).results[0]
+        )
     if writes:
-        following = loop.next_op
+        following = op.next_op
         assert following is not None
-        _copied(Code(following), room, fragment)
-    engine.remark(
-        loop,
-        f"'{owner.buffer_name}' goes through shared memory here: this loop "
-        f"{'writes' if writes else 'reads'} its elements in other threads than those that hold "
-        "them",
-        STAGED,
-    )
+        copy_elements(Code(following), room, fragment)
+    text = f"'{owner.buffer_name}' goes through shared memory here: {clash.reason}"
+    engine.remark(op, text, STAGED)
     return True
 
 
-def _copied(code: Code, source: SSAValue, target: SSAValue) -> None:
-    loop = ParallelOp(list(shape_of(source.type)))
-    code.add(loop)
-    body = code.inside(loop.body.block)
-    position = list(loop.body.block.args)
-    value = body.add(LoadOp(source, position)).results[0]
-    body.add(StoreOp(value, target, position))
+def _in_shared(buffer: SSAValue) -> MemRefType:
+    element, shape = element_type_of(buffer.type), shape_of(buffer.type)
+    return MemRefType(element, shape, NoneAttr(), SpaceAttr(Space.SHARED))

@@ -54,3 +54,14 @@ def _from_pool(size: int, align: int, stream: int) -> Generator[int]:
         yield _aligned(address.value, align)
     finally:
         cuda.call("cuMemFreeAsync", address, ctypes.c_void_p(stream))
+
+
+def clear(address: int, size: int, stream: int) -> None:
+    """Set bytes to zero, in the order of a stream."""
+    driver().call(
+        "cuMemsetD8Async",
+        ctypes.c_uint64(address),
+        ctypes.c_ubyte(0),
+        ctypes.c_size_t(size),
+        ctypes.c_void_p(stream),
+    )

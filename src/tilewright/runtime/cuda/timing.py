@@ -109,6 +109,22 @@ def compare(
             }
 
 
+def estimate(call: Callable[[], object], *, flush_l2: bool = True, stream: Any = None) -> float:
+    """About how many milliseconds `call` takes: the median of a few runs after a first one."""
+    device = current_device()
+    where = current_stream(device) if stream is None else stream_handle(stream)
+    with _flusher(device, where, active=flush_l2) as flush:
+        return _estimate(call, flush, where)
+
+
+def _estimate(call: Callable[[], object], flush: Callable[[], None], stream: int) -> float:
+    call()  # compiles, perhaps
+    with _Events() as events:
+        spans = [_flushed(events, call, flush, stream) for _ in range(_ESTIMATED_RUNS)]
+        wait(stream)
+        return max(statistics.median(map(_milliseconds, spans)), 1e-4)
+
+
 def _warm_up(
     calls: Mapping[str, Callable[[], object]],
     flush: Callable[[], None],
@@ -119,15 +135,11 @@ def _warm_up(
     """Run everything until clocks and caches have settled; how many runs fill `rep_ms`."""
     slowest = 0.0
     for call in calls.values():
-        call()  # compiles, perhaps
-        with _Events() as events:
-            spans = [_flushed(events, call, flush, stream) for _ in range(_ESTIMATED_RUNS)]
-            wait(stream)
-            estimate = max(statistics.median(map(_milliseconds, spans)), 1e-4)
-        for _ in range(min(int(warmup_ms / estimate), _MAX_RUNS)):
+        about = _estimate(call, flush, stream)
+        for _ in range(min(int(warmup_ms / about), _MAX_RUNS)):
             call()
         wait(stream)
-        slowest = max(slowest, estimate)
+        slowest = max(slowest, about)
     return max(_MIN_RUNS, min(int(rep_ms / slowest), _MAX_RUNS))
 
 

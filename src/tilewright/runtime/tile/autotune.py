@@ -5,35 +5,29 @@
     def kernel(A, block=64): ...
 
 A configuration is a dict of keyword arguments. With a GPU in the machine, all are measured and the
-fastest is taken. Times of the CPU say nothing about a GPU, so without one the first configuration
-that compiles, and agrees with `ref_prog` where there is one, is taken, and measured when its
-`latency` is asked for; ``TILEWRIGHT_AUTOTUNE=time`` measures them all here too. With
-``TILEWRIGHT_CACHE_DIR`` set, what was measured is remembered there.
+fastest is taken; what was measured is kept on disk. Times of the CPU say nothing about a GPU, so
+without one the first configuration that compiles, and agrees with `ref_prog` where there is one, is
+taken, and measured when its `latency` is asked for. ``TILEWRIGHT_AUTOTUNE=time`` measures them all
+here too, ``fresh`` even those whose times are known.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
-from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.tile.choose import AutotuneResult, choose, inputs_for_tuning
 from tilewright.runtime.tile.jit import TileJIT, compile_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.runtime.tile.supply import TensorSupplyType
-from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
+from tilewright.runtime.tile.trials import Config, ProfileArgs
 
-Config = Mapping[str, Any]
 Configs = Sequence[Config] | Callable[..., Sequence[Config]]
-
-_inputs: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs for tuning", default=None)
 
 
 @contextmanager
@@ -41,63 +35,17 @@ def set_autotune_inputs(*tensors: Any) -> Generator[None]:
     """Tune with these tensors inside the ``with``; one list of them will do as well."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(cast("Sequence[Any]", tensors[0]))
-    before = _inputs.set(tensors)
+    before = inputs_for_tuning.set(tensors)
     try:
         yield
     finally:
-        _inputs.reset(before)
+        inputs_for_tuning.reset(before)
 
 
 def get_autotune_inputs() -> list[Any] | None:
     """The tensors that are set at the moment."""
-    tensors = _inputs.get()
+    tensors = inputs_for_tuning.get()
     return None if tensors is None else list(tensors)
-
-
-@dataclass(frozen=True)
-class ProfileArgs:
-    """How configurations are compared and measured."""
-
-    warmup: float = 25
-    rep: float = 100
-    timeout: float = 100
-    backend: str = "event"
-    supply_type: TensorSupplyType = TensorSupplyType.Auto
-    ref_prog: Callable[..., Any] | None = None
-    supply_prog: Callable[..., Any] | None = None
-    rtol: float = 1e-2
-    atol: float = 1e-2
-    max_mismatched_ratio: float = 0.01
-    skip_check: bool = False
-    manual_check_prog: Callable[..., Any] | None = None
-    cache_input_tensors: bool = False
-    early_stop: bool = False
-    early_stop_factor: float = 2.0
-
-
-@dataclass(frozen=True)
-class AutotuneResult:
-    """The configuration that was chosen, and its kernel."""
-
-    kernel: CompiledTileKernel
-    config: Config | None = None
-
-    @property
-    def latency(self) -> float | None:
-        """Milliseconds of this machine."""
-        return self.kernel.latency
-
-    @property
-    def ref_latency(self) -> float | None:
-        return self.kernel.ref_latency
-
-    @property
-    def func(self) -> PrimFunc:
-        return self.kernel.prim_func
-
-    @property
-    def libcode(self) -> str:
-        return self.kernel.get_kernel_source()
 
 
 class AutoTuner:
@@ -226,7 +174,16 @@ class TunedTileJIT:
     def _compiled(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config
     ) -> CompiledTileKernel:
-        return self.inner.compile(*args, **{**kwargs, **_without_passes(config)})
+        inner = self.inner
+        if config.get(_PASSES):
+            inner = TileJIT(
+                inner.function,
+                out_idx=inner.out_idx,
+                target=inner.target,
+                pass_configs={**inner.pass_configs, **config[_PASSES]},
+                compile_flags=inner.compile_flags,
+            )
+        return inner.compile(*args, **{**kwargs, **_without_passes(config)})
 
     def __repr__(self) -> str:
         return f"TunedTileJIT({self.inner!r})"
@@ -284,110 +241,3 @@ def _identity(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_identity(each) for each in cast("Sequence[Any]", value))
     return str(value)
-
-
-def choose(
-    name: str,
-    configs: Sequence[Config],
-    compiled: Callable[[Config], CompiledTileKernel],
-    profile: ProfileArgs,
-    arguments: object = (),
-) -> AutotuneResult:
-    """The best of `configs`, or the first that works where times do not count."""
-    timed = os.environ.get("TILEWRIGHT_AUTOTUNE", "time" if is_available() else "") == "time"
-    failures: list[tuple[Config, Exception]] = []
-    best: AutotuneResult | None = None
-    for config in configs:
-        try:
-            kernel = compiled(config)
-            if not timed:
-                _check(kernel, profile)
-            else:
-                _look_up_or_measure(kernel, config, profile, arguments, best)
-        except Exception as error:  # whatever is wrong with it, the next one may do
-            failures.append((config, error))
-            continue
-        kernel.config = config
-        found = AutotuneResult(kernel, config)
-        if not timed:
-            kernel.measure_with(
-                functools.partial(_measure, kernel, profile, get_autotune_inputs(), None)
-            )
-            return found
-        if best is None or (found.latency or 0.0) < (best.latency or 0.0):
-            best = found
-    if best is not None:
-        return best
-    first = failures[0][1]
-    others = "\n".join(f"  {config}: {_headline(error)}" for config, error in failures[1:])
-    first.add_note(
-        f"none of the {len(failures)} configurations of {name} works; the above is for "
-        f"{failures[0][0]}" + (f", then:\n{others}" if others else "")
-    )
-    raise first
-
-
-def _headline(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _look_up_or_measure(
-    kernel: CompiledTileKernel,
-    config: Config,
-    profile: ProfileArgs,
-    arguments: object,
-    best: AutotuneResult | None,
-) -> None:
-    key = key_of(kernel, config, arguments)
-    if (known := recall(key)) is not None:
-        kernel.latency, kernel.ref_latency = known
-        return
-    _check(kernel, profile)
-    _measure(kernel, profile, get_autotune_inputs(), None if best is None else best.latency)
-    remember(key, kernel)
-
-
-def _inputs_for(
-    kernel: CompiledTileKernel, profile: ProfileArgs, given: Sequence[Any] | None
-) -> list[Any]:
-    if given is not None:
-        return list(given)
-    if profile.supply_prog is not None:
-        return list(profile.supply_prog(kernel.inputs))
-    return kernel.get_profiler(profile.supply_type).inputs()
-
-
-def _check(kernel: CompiledTileKernel, profile: ProfileArgs) -> None:
-    if profile.skip_check or profile.ref_prog is None:
-        return
-    profiler = kernel.get_profiler(profile.supply_type)
-    inputs = _inputs_for(kernel, profile, get_autotune_inputs())
-    if profile.manual_check_prog is not None:
-        profiler.manual_assert_close(profile.ref_prog, inputs, profile.manual_check_prog)
-    else:
-        profiler.assert_allclose(
-            profile.ref_prog, inputs, profile.atol, profile.rtol, profile.max_mismatched_ratio
-        )
-
-
-def _measure(
-    kernel: CompiledTileKernel,
-    profile: ProfileArgs,
-    given: Sequence[Any] | None,
-    least: float | None,
-) -> None:
-    """Note how long the kernel and its reference take."""
-    profiler = kernel.get_profiler(profile.supply_type)
-    inputs = _inputs_for(kernel, profile, given)
-    limit = least * profile.early_stop_factor if profile.early_stop and least else None
-    kernel.latency = profiler.do_bench(
-        warmup=profile.warmup,
-        rep=profile.rep,
-        input_tensors=inputs,
-        backend=profile.backend,
-        early_stop_baseline=limit,
-    )
-    if profile.ref_prog is not None:
-        kernel.ref_latency = profiler.do_bench(
-            profile.ref_prog, warmup=profile.warmup, rep=profile.rep, input_tensors=inputs
-        )

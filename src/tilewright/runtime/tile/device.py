@@ -16,7 +16,7 @@ from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.context import current_device
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
-from tilewright.runtime.cuda.scratch import scratch
+from tilewright.runtime.cuda.scratch import clear, scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import cuda_type_of, encode
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
@@ -56,6 +56,8 @@ _TWO: Mapping[str, Callable[[Any, Any], Any]] = {
 
 WORKSPACE = -1
 _ALIGNMENT = 256
+_MAP_STRIDE = 16
+"""Strides of tensor maps are multiples of so many bytes."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,13 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
     workspace: int = 0
     """Bytes that the kernels hand on to each other."""
+    zeros: int | None = None
+    """Where in them a few must be zero."""
 
 
 def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
     """The launches for arguments: device arrays, numbers, None."""
-    workspace = 0
+    workspace, zeros = 0, None
     values: dict[str, Any] = {}
     for number, argument in enumerate(arguments):
         values[f"%{number}"] = argument
@@ -117,7 +121,12 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             if x and y and z:
                 launches.append(PlannedLaunch(step.facts[0], (x, y, z), tuple(rest)))
         elif step.kind == "map":
-            values[step.result] = Map(operands[0], _map_facts(step, operands[0]))
+            array = operands[0]
+            if not all(array.shape):
+                if zeros is None:
+                    zeros, workspace = workspace, workspace + _ALIGNMENT
+                array = _nothing(array, step.facts[1], zeros)
+            values[step.result] = Map(array, _map_facts(step, array))
         elif step.kind == "alloc":
             shape, size = step.facts
             values[step.result] = Address(WORKSPACE, tuple(shape), _contiguous(shape), workspace)
@@ -133,11 +142,21 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
                 raise ValueError(step.facts[0])
         else:
             values[step.result] = _TWO[step.kind](*operands)
-    return Plan(tuple(launches), workspace)
+    return Plan(tuple(launches), workspace, zeros)
 
 
 def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _nothing(array: Address, element_bytes: int, place: int) -> Address:
+    """In place of an array without elements, which has no tensor map: a zero.
+
+    A kernel has nothing to do with such an array, or reads what lies beyond it, which is zero.
+    """
+    row = _MAP_STRIDE // element_bytes
+    strides = tuple(1 if axis == len(array.shape) - 1 else row for axis in range(len(array.shape)))
+    return Address(WORKSPACE, (1,) * len(array.shape), strides, place)
 
 
 def _viewed(step: Step, operands: Sequence[Any]) -> Address:
@@ -208,6 +227,8 @@ class DeviceProgram:
         on = current_device() if device is None else device
         handle = current_stream(on) if stream is None else stream_handle(stream)
         with scratch(plan.workspace, _ALIGNMENT, on, handle) as base:
+            if plan.zeros is not None:
+                clear(base + plan.zeros, _ALIGNMENT, handle)
             self._launch(plan, arguments, stream, device, base)
 
     def _launch(

@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.device import DeviceProgram, Plan
 from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
+from tilewright.targets.cuda.artefact import Program, read_program, write_program
+from tilewright.targets.cuda.kept import compiled, program_key
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from tilewright.language.T.dtypes import dtype as Dtype
     from tilewright.runtime.tile.kernel import CompiledTileKernel
-    from tilewright.targets.cuda.artefact import Program
     from tilewright.targets.cuda.settings import Settings
 
 _KEPT_CALLS = 256
@@ -59,9 +61,31 @@ class GpuKernel:
     @cached_property
     def program(self) -> Program:
         """Machine code; from the disk cache where it is there."""
-        from tilewright.targets.cuda.compile import compiled
+        return compiled(self.module, self.settings)
 
-        return compiled(self._kernel.prim_func.module, self.settings, DiagnosticEngine())
+    @property
+    def module(self) -> ModuleOp:
+        """What is compiled."""
+        return self._kernel.prim_func.module
+
+    def is_compiled(self) -> bool:
+        """Whether the program is at hand, or on the disk, from where it is taken then."""
+        if "program" in self.__dict__:
+            return True
+        found = read_program(self._key)
+        if found is not None:
+            self.program = found
+        return found is not None
+
+    def adopt(self, program: Program) -> None:
+        """Take what another process made of `module`, and keep it for others."""
+        write_program(self._key, program)
+        self.program = program
+
+    @cached_property
+    def _key(self) -> str:
+        """What the program is kept under."""
+        return program_key(self.module, self.settings)
 
     @cached_property
     def device(self) -> DeviceProgram:
@@ -121,7 +145,7 @@ class GpuKernel:
             return
         self.settings = replace(self.settings, index_bits=_WIDE)
         self._calls.clear()
-        for name in ("program", "device"):
+        for name in ("program", "device", "_key"):
             self.__dict__.pop(name, None)
 
     def _with_outputs(

@@ -210,18 +210,18 @@ class TileJIT:
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
     ) -> list[CompiledTileKernel | None]:
         """The kernels for several sets of arguments, tuples or dicts, in their order."""
-        found: list[CompiledTileKernel | None] = []
-        for config in configs:
-            try:
-                if isinstance(config, Mapping):
-                    found.append(self.compile(**cast("Mapping[str, Any]", config)))
-                else:
-                    found.append(self.compile(*config))
-            except Exception:
-                if not ignore_error:
-                    raise
-                found.append(None)
-        return found
+        from tilewright.runtime.tile.compile_ahead import compile_together
+
+        return compile_together(
+            [
+                functools.partial(self.compile, **cast("Mapping[str, Any]", config))
+                if isinstance(config, Mapping)
+                else functools.partial(self.compile, *config)
+                for config in configs
+            ],
+            num_workers,
+            ignore_error=ignore_error,
+        )
 
     def __repr__(self) -> str:
         return f"TileJIT({self.function.__module__}.{self.function.__qualname__})"

@@ -4,6 +4,8 @@
     c = kernel(a, b)
 
 `out_idx` names parameters that the caller does not pass: the call makes them and returns them.
+What runs kernels on this machine is loaded when the first of them does: those on a GPU need none
+of it.
 """
 
 from __future__ import annotations
@@ -22,25 +24,20 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
-from tilewright.passes.tile.plan_pipeline import PlanPipeline
-from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
 from tilewright.runtime.arrays import HostArray, host_array
-from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.observers import tell
-from tilewright.runtime.tile.options import current_tile_options
 from tilewright.runtime.tile.pass_configs import gpu_settings
 from tilewright.runtime.tile.profiler import Profiler
 from tilewright.runtime.tile.supply import TensorSupplyType
 from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu
 from tilewright.runtime.tile.tensors import example_of, new_tensor
-from tilewright.targets.numpy.api import Buffer, NumpyFault
-from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
-from tilewright.targets.numpy.tile import TileOptions, TileReport, compile_tile_module
 
 if TYPE_CHECKING:
     from tilewright.targets.cuda.export import Parameter as CParameter
+    from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
+    from tilewright.targets.numpy.tile import TileOptions, TileReport
 
 
 class CompiledTileKernel:
@@ -107,6 +104,8 @@ class CompiledTileKernel:
     @cached_property
     def program(self) -> NumpyProgram:
         """The kernel as a NumPy program; made once."""
+        from tilewright.targets.numpy.tile import compile_tile_module
+
         module = self.prim_func.module.clone()
         _check_schedules(module)
         _place_aliases(module)
@@ -179,6 +178,8 @@ class CompiledTileKernel:
 
     def launch(self, values: Sequence[Any]) -> None:
         """Run on this machine, with one value for each parameter; arrays are `HostArray`s."""
+        from tilewright.targets.numpy.api import Buffer, NumpyFault
+
         arguments = [
             Buffer(param.name, value.array, initialised=number not in self.out_idx)
             if isinstance(value, HostArray)
@@ -196,6 +197,9 @@ class CompiledTileKernel:
                 value.finish()
 
     def _options(self) -> TileOptions:
+        from tilewright.runtime.progress import progress_bar
+        from tilewright.runtime.tile.options import current_tile_options
+
         bar = progress_bar(self.name) if sys.stderr.isatty() else None
         return current_tile_options(progress=bar)
 
@@ -292,6 +296,8 @@ def _check_schedules(module: ModuleOp) -> None:
     """A schedule that the author wrote is right or wrong, whatever the target makes of it."""
     loops = [op for op in walk(module) if isinstance(op, PipelineOp)]
     if any(loop.manual_stage is not None for loop in loops):
+        from tilewright.passes.tile.plan_pipeline import PlanPipeline
+
         engine = DiagnosticEngine()
         PlanPipeline().run(module.clone(), engine)
         engine.raise_if_errors()
@@ -300,6 +306,8 @@ def _check_schedules(module: ModuleOp) -> None:
 def _place_aliases(module: ModuleOp) -> None:
     """Buffers of a storage-alias spec get their offsets: they share bytes in a run as well."""
     if any(isinstance(op, StorageAliasSpecOp) for op in walk(module)):
+        from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
+
         engine = DiagnosticEngine()
         PlanStorageAlias().run(module, engine)
         engine.raise_if_errors()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum, StrEnum
 from typing import Any
 
+from tilewright.frontend.callers import call_site
+from tilewright.ir.passes import closest
 from tilewright.targets.cuda.settings import Settings
 
 
@@ -51,11 +53,38 @@ def checked_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
     for key, value in (configs or {}).items():
         name = str(key.value if isinstance(key, Enum) else key)
         if name in _KNOWN:
+            _check_value(name, value)
             found[name] = value
         elif name not in _noticed:
             _noticed.add(name)
-            warnings.warn(f"pass_configs: {name!r} is not known and has no effect", stacklevel=5)
+            close = closest(name, _KNOWN)
+            hint = f"; did you mean {close!r}?" if close else ""
+            _warn(f"pass_configs: {name!r} is not known and has no effect{hint}")
     return found
+
+
+_VALUES: dict[str, tuple[Collection[int], str]] = {
+    PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL: (range(11), "0 to 10"),
+    PassConfigKey.TL_CONFIG_INDEX_BITWIDTH: ((32, 64), "32 or 64"),
+}
+"""Settings that are numbers: which ones, and how to say so."""
+
+
+def _check_value(name: str, value: object) -> None:
+    if name not in _VALUES or value is None:
+        return
+    allowed, text = _VALUES[name]
+    if value not in allowed:
+        raise ValueError(f"pass_configs: {name!r} is {value!r}, but it must be {text}")
+
+
+def _warn(message: str) -> None:
+    """Warn at the author's line, however deep in here that was noticed."""
+    position = call_site()
+    if position is None:
+        warnings.warn(message, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UserWarning, position.file, position.line)
 
 
 _LEFT_OUT = {

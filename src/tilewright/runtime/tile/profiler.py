@@ -7,6 +7,7 @@ print(profiler.do_bench(), "ms")
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +16,7 @@ from tilewright.runtime.arrays import host_array, is_array
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.bench import do_bench
 from tilewright.runtime.tile.closeness import assert_close
-from tilewright.runtime.tile.options import tile_running
+from tilewright.runtime.tile.settings import changed
 from tilewright.runtime.tile.supply import TensorSupplyType, get_tensor_supply
 from tilewright.runtime.tile.tensors import copied, on_host
 
@@ -127,7 +128,7 @@ class Profiler:
     def _bits(self, inputs: Sequence[Any], seed: int) -> list[tuple[str, bytes]]:
         """All memory that the kernel could have written, by name."""
         passed = [copied(value) for value in inputs]
-        with tile_running(seed=seed):
+        with changed(seed=seed):
             results = _as_list(self.kernel(*passed))
         named = [
             (param.name, value) for param, value in zip(self.kernel.inputs, passed, strict=True)
@@ -153,6 +154,9 @@ class Profiler:
         early_stop_baseline: float | None = None,
     ) -> Any:
         """Milliseconds that the kernel, or `func`, takes for made-up inputs."""
+        if func is None and getattr(self.kernel, "gpu", None) is not None and not is_available():
+            message = "there is no GPU: this is the time of NumPy on the processor"
+            warnings.warn(f"{self.kernel.name} for {self.kernel.target}: {message}", stacklevel=2)
         inputs = (
             self.inputs(dynamic_symbolic_constraints)
             if input_tensors is None

@@ -37,6 +37,11 @@ def checked_target(target: object) -> str:
         return NUMPY
     if kind == CUDA:
         arch = _ARCH.search(text)
+        if arch is None and text.partition(":")[2].strip():
+            raise ValueError(
+                f"unknown target {text!r}: it is cuda, or names its chip as cuda:sm_90a (H100, "
+                "H200) and cuda:sm_80 (A100) do"
+            )
         return CUDA if arch is None else f"{CUDA}:{_complete(arch[0])}"
     if kind not in _OTHER_KINDS:
         raise ValueError(

@@ -3,14 +3,15 @@
     program = compile_module(module, "sm_90a")
     program.kernels["gemm_kernel"].source, .cubin, .facts
 
-`program.steps` is what the host does to launch them. What was compiled once is kept on disk by its
-content (`artefact`); `compile_module` always compiles, `compiled` looks there first.
+`program.steps` is what the host does to launch them. What was compiled once is kept on disk: `kept`
+looks there first, the functions here always compile.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -21,22 +22,17 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine, one_line
-from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.targets.cuda.artefact import (
-    DeviceKernel,
-    Program,
-    read_program,
-    write_program,
-)
+from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
-from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
+from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
 from tilewright.targets.cuda.facts import LaunchFacts, TensorMapFacts
 from tilewright.targets.cuda.host import host_steps
 from tilewright.targets.cuda.nvrtc import compile_source
-from tilewright.targets.cuda.nvrtc import version as nvrtc_version
 from tilewright.targets.cuda.settings import Settings
-from tilewright.targets.triton.cache import digest, our_version
+from tilewright.targets.cuda.spills import warn_of_spills
+
+ROLLED = "TW5013"
 
 
 def compile_module(
@@ -49,33 +45,69 @@ def compile_module(
 ) -> Program:
     """Compile a copy of `module` for a GPU; raises `CompileError` with all that is wrong."""
     engine = engine or DiagnosticEngine()
-    lowered = module.clone()
-    (pipeline or GpuPipeline(target=f"cuda:{arch}")).run(lowered, engine)
-    engine.raise_if_errors()
-    functions = kernels_of(lowered)
-    names = {function.sym_name.data for function in functions}
-    hosts = [
-        op for op in lowered.body.ops if isinstance(op, FuncOp) and op.sym_name.data not in names
-    ]
-    kernels: dict[str, DeviceKernel] = {}
-    for function in functions:
-        source = emit_kernel(function)
-        compiled = compile_source(source.text, arch, options, name=f"{source.name}.cu")
-        facts = _facts(function, hosts[0], compiled.log)
-        kernels[source.name] = DeviceKernel(source.text, compiled.cubin, facts, compiled.log)
-    return Program(host_steps(hosts[0]), kernels, lowered, tuple(map(one_line, engine.diagnostics)))
+    pipeline = pipeline or GpuPipeline(target=f"cuda:{arch}")
+    lowered = _Lowered.of(module, pipeline, engine)
+    kernels = lowered.compiled(arch, options)
+    if _spilled(kernels) and not pipeline.rolled:
+        smaller = _Lowered.of(module, replace(pipeline, rolled=True), DiagnosticEngine())
+        if smaller.sources != lowered.sources:
+            instead = smaller.compiled(arch, options)
+            if _spilled(instead) < _spilled(kernels):
+                _remark_rolled(lowered, _spilled(kernels), _spilled(instead), engine)
+                lowered, kernels = smaller, instead
+    for function in lowered.functions:
+        warn_of_spills(function, kernels[function.sym_name.data].facts, engine)
+    remarks = tuple(map(one_line, engine.diagnostics))
+    return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
 
 
-def compiled(
+@dataclass(frozen=True)
+class _Lowered:
+    """A module after the passes, and its kernels as text."""
+
+    module: ModuleOp
+    host: FuncOp
+    functions: Sequence[FuncOp]
+    sources: Sequence[Source]
+
+    @staticmethod
+    def of(module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine) -> _Lowered:
+        """Raises `CompileError` if something is wrong."""
+        lowered = module.clone()
+        pipeline.run(lowered, engine)
+        engine.raise_if_errors()
+        functions = kernels_of(lowered)
+        host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
+        return _Lowered(lowered, host, functions, list(map(emit_kernel, functions)))
+
+    def compiled(self, arch: str, options: Sequence[str]) -> dict[str, DeviceKernel]:
+        """Its kernels as machine code."""
+        kernels: dict[str, DeviceKernel] = {}
+        for function, source in zip(self.functions, self.sources, strict=True):
+            done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
+            facts = _facts(function, self.host, done.log)
+            kernels[source.name] = DeviceKernel(source.text, done.cubin, facts, done.log)
+        return kernels
+
+
+def _spilled(kernels: Mapping[str, DeviceKernel]) -> int:
+    return sum(each.facts.spill_bytes for each in kernels.values())
+
+
+def _remark_rolled(lowered: _Lowered, before: int, after: int, engine: DiagnosticEngine) -> None:
+    engine.remark(
+        lowered.functions[0],
+        "pipelined loops run their last turns themselves, and ask in every turn what is left to "
+        f"copy: {after} bytes of registers of each thread go to memory so, and {before} with these "
+        "turns written out",
+        ROLLED,
+    )
+
+
+def compile_as(
     module: ModuleOp, settings: Settings, engine: DiagnosticEngine | None = None
 ) -> Program:
-    """The program for `module`: from the disk if it is there, else compiled and kept there."""
-    key = digest(
-        print_module(module, locations=True), repr(settings), our_version(), nvrtc_version()
-    )
-    found = read_program(key)
-    if found is not None:
-        return found
+    """Compile a copy of `module` as its author wants it."""
     pipeline = GpuPipeline(
         target=f"cuda:{settings.arch}",
         wgmma=settings.wgmma,
@@ -83,11 +115,9 @@ def compiled(
         index_bits=settings.index_bits,
         leave_out=settings.leave_out,
     )
-    program = compile_module(
+    return compile_module(
         module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
     )
-    write_program(key, program)
-    return program
 
 
 def _facts(function: FuncOp, host: FuncOp, log: str) -> LaunchFacts:

@@ -26,5 +26,6 @@ class CudaCompilerError(Exception):
 
     def __init__(self, message: str, log: str, source: str) -> None:
         super().__init__(f"{message}\n{log}")
+        self.message = message
         self.log = log
         self.source = source

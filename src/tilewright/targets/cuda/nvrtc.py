@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
 from tilewright.targets.cuda.errors import CudaCompilerError
 
 _INSTALL = "pip install 'tilewright[cuda]'"
+_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+"""What brings the compiler: of CUDA 13 and later, and of 12."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,20 @@ def compile_source(
         return Compiled(cubin, ptx, log)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+@cache
+def release() -> str:
+    """Which compiler this is; where a package brought it, it is not loaded to ask."""
+    found = {name: _packaged(name) for name in _PACKAGES}
+    return ", ".join(f"{name} {each}" for name, each in found.items() if each) or version()
+
+
+def _packaged(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def version() -> str:

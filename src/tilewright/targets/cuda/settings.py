@@ -17,7 +17,7 @@ class Settings:
     """Whether extra warps may issue the copies of pipelined loops, through TMA."""
     fast_math: bool = False
     register_level: int | None = None
-    """How hard the assembler works against spills, 0 to 10."""
+    """How freely the assembler spends registers on speed, 0 to 10."""
     index_bits: int | None = None
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
     leave_out: tuple[str, ...] = ()

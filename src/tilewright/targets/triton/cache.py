@@ -36,10 +36,14 @@ _ROOMS = (
     "memory",
     "passes",
     "runtime",
+    "targets/cuda",
     "targets/triton",
 )
 _KEEP = 0.75
 """What part of the bound is left after a clearing, so that not every write clears."""
+_UNSEEN = 1 / 32
+"""What part of the bound a process writes before it looks at the whole folder again."""
+_unseen_bytes: dict[Path, int] = {}
 
 
 def cache_dir() -> Path:
@@ -115,10 +119,15 @@ def touch(kind: str, key: str) -> bool:
 
 def store(kind: str, key: str, sections: Mapping[str, bytes]) -> bool:
     """Keep `sections` under `key`; whether that worked."""
-    folder = cache_dir() / kind
+    root, data = cache_dir(), _packed(sections)
     try:
-        _write(folder / key, _packed(sections))
-        _clear(cache_dir())
+        _write(root / kind / key, data)
+        unseen = _unseen_bytes.get(root)
+        # The first write of a process looks: others may have written before it.
+        if unseen is None or unseen + len(data) > _bound_bytes() * _UNSEEN:
+            _clear(root)
+            unseen = -len(data)
+        _unseen_bytes[root] = unseen + len(data)
     except OSError:
         return False
     return True

@@ -56,3 +56,28 @@ func.func @b(%A: memref<?xf16, #g>, %S: memref<8192xf16, #s>, %bar: memref<3x!nv
   nv.bulk_store %S[%i] -> %A[%i] elements(64) : memref<8192xf16, #s>, memref<?xf16, #g>
   func.return
 }
+// CHECK-LABEL: func.func @policies
+func.func @policies(%A: memref<?xf16, #g>, %a: memref<64xf16, #l>, %S: memref<8192xf16, #s>, %bar: memref<3x!nv.mbarrier, #b>, %i: index, %m: i16) {
+  // CHECK: [[P:%[a-z0-9]+]] = nv.l2_policy evict_last {fraction = 5.000000e-01 : f32}
+  %p = nv.l2_policy evict_last {fraction = 0.5 : f32}
+  // CHECK: [[X:%[a-z0-9]+]] = nv.load {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] policy [[P]] : memref<?xf16, #global> -> f16
+  %x = nv.load %A[%i] policy %p : memref<?xf16, #g> -> f16
+  // CHECK: nv.store [[X]], {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] policy [[P]] : f16, memref<?xf16, #global>
+  nv.store %x, %A[%i] policy %p : f16, memref<?xf16, #g>
+  // CHECK: nv.move {{.*}} lanes(8) policy [[P]] :
+  nv.move %A[%i] -> %a[%i] lanes(8) policy %p : memref<?xf16, #g>, memref<64xf16, #l>
+  // CHECK: nv.async_move {{.*}} lanes(8) valid {{%[a-z0-9]+}} policy [[P]] :
+  nv.async_move %A[%i] -> %S[%i] lanes(8) valid %i policy %p : memref<?xf16, #g>, memref<8192xf16, #s>
+  %map = nv.tensormap %A box [128] swizzle(0) : memref<?xf16, #g>
+  // CHECK: nv.tma_load {{.*}} multicast {{%[a-z0-9]+}} policy [[P]] :
+  nv.tma_load %map[%i] -> %S[%i] barrier %bar[%i] multicast %m policy %p : memref<8192xf16, #s>, memref<3x!nv.mbarrier, #b>
+  // CHECK: nv.tma_store {{.*}} policy [[P]] :
+  nv.tma_store %S[%i] -> %map[%i] policy %p : memref<8192xf16, #s>
+  // CHECK: nv.tma_reduce add {{.*}} policy [[P]] :
+  nv.tma_reduce add %S[%i] -> %map[%i] policy %p : memref<8192xf16, #s>
+  // CHECK: nv.bulk_load {{.*}} policy [[P]] :
+  nv.bulk_load %A[%i] -> %S[%i] elements(64) barrier %bar[%i] policy %p : memref<?xf16, #g>, memref<8192xf16, #s>, memref<3x!nv.mbarrier, #b>
+  // CHECK: nv.bulk_store {{.*}} policy [[P]] :
+  nv.bulk_store %S[%i] -> %A[%i] elements(64) policy %p : memref<8192xf16, #s>, memref<?xf16, #g>
+  func.return
+}

@@ -47,3 +47,17 @@ func.func @nothing_runs() {
   }
   func.return
 }
+
+// -----
+
+func.func @too_many() {
+  // expected-error @+2 {{the grid has 65536 blocks along y: GPUs take at most 65535}}
+  // expected-note @+1 {{help: name this extent first in T.Kernel: x takes up to 2147483647}}
+  tile.kernel (%x, %y) in (8, 65536) threads(128) {
+  }
+  // expected-error @+2 {{the grid has 4294967296 blocks along x: GPUs take at most 2147483647}}
+  // expected-note @+1 {{help: larger tiles, or T.Persistent, which has blocks walk over tiles}}
+  tile.kernel (%z) in (4294967296) threads(128) {
+  }
+  func.return
+}

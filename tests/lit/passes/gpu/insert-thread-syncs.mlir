@@ -137,3 +137,57 @@ func.func @role(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
   }
   func.return
 }
+
+// -----
+
+// What roles wrote is met by all threads before one of them reads it.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @after_roles
+// CHECK:         memref.store
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    memref.load
+func.func @after_roles(%x: f32) attributes {nv.kernel, nv.threads = 256 : i64} {
+  %S = tile.alloc "S" offset 0 : memref<128xf32, #s>
+  %c0 = arith.constant 0 : index
+  tile.ws
+  role "group1" threads(128 to 256) {
+    memref.store %x, %S[%c0] : memref<128xf32, #s>
+  }
+  %y = memref.load %S[%c0] : memref<128xf32, #s>
+  func.return
+}
+
+// -----
+
+// Another role reads with tensor cores what this one wrote: a fence before it is told. Roles that
+// wait for each other never meet at a barrier of the block.
+
+#s = #tile.space<shared>
+#b = #tile.space<barrier>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @told
+// CHECK:         memref.store
+// CHECK-NEXT:    nv.fence_proxy_async
+// CHECK-NEXT:    nv.mbarrier.arrive
+// CHECK-NOT:     gpu.barrier
+// CHECK:         nv.wgmma %
+func.func @told(%v: f16, %acc: memref<64xf32, #l>, %i: index) attributes {nv.kernel, nv.threads = 256 : i64} {
+  %full = tile.alloc "full" init [128] offset 16384 : memref<1x!nv.mbarrier, #b>
+  %A = tile.alloc "A" offset 0 : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  tile.ws
+  role "group1" threads(128 to 256) {
+    memref.store %v, %A[%i] : memref<8192xf16, #s>
+    nv.mbarrier.arrive %full[%c0] : memref<1x!nv.mbarrier, #b>
+  }
+  tile.ws
+  role "group0" threads(0 to 128) {
+    nv.mbarrier.wait %full[%c0], %c0 : memref<1x!nv.mbarrier, #b>, index
+    %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  }
+  func.return
+}

@@ -21,3 +21,16 @@ func.func @f(%x: f32, %i: i32) {
   }
   func.return
 }
+
+// The partners of 96 that are in one warp exchange, then three warps meet.
+// CHECK-LABEL: func.func @three_warps(
+// CHECK: [[E:%.*]] = tile.alloc "exchange"
+// CHECK-COUNT-5: tile.shuffle xor
+// CHECK-COUNT-3: memref.load [[E]]
+// CHECK-NOT: memref.load
+func.func @three_warps(%x: f32) {
+  tile.kernel (%bx) in (1) threads(96) {
+    %a = nv.allreduce sum %x threads(96) scale(1) : f32
+  }
+  func.return
+}

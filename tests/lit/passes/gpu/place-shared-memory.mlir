@@ -54,3 +54,67 @@ func.func @persistent(%v: f16, %n: index) attributes {nv.kernel, nv.threads = 25
   }
   func.return
 }
+
+// -----
+
+// Buffers of one storage lie in it where they were put; others keep away from all of it.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @storage
+// CHECK-SAME:    nv.shared_bytes = 4096
+// CHECK-NOT:     tile.storage_alias_spec
+// CHECK-DAG:     "first" offset [[START:[0-9]+]] {
+// CHECK-DAG:     "second" offset [[START]] {
+// CHECK-DAG:     "third"
+func.func @storage(%v: f32) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c0 = arith.constant 0 : index
+  %spec = tile.storage_alias_spec shared size 2048 : !tile.storage_alias_spec<shared>
+  %first = tile.alloc "first" alias %spec offset 0 {nv.align = 128 : i64} : memref<512xf32, #s>
+  %second = tile.alloc "second" alias %spec offset 0 {nv.align = 128 : i64} : memref<256xf32, #s>
+  %third = tile.alloc "third" {nv.align = 128 : i64} : memref<512xf32, #s>
+  memref.store %v, %first[%c0] : memref<512xf32, #s>
+  memref.store %v, %third[%c0] : memref<512xf32, #s>
+  memref.store %v, %second[%c0] : memref<256xf32, #s>
+  func.return
+}
+
+// -----
+
+// A product knows its operand by a descriptor that was made earlier: the operand is needed still.
+// It reads until it has been waited for.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @described
+// CHECK-SAME:    nv.shared_bytes = 16384
+func.func @described(%v: f16) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c0 = arith.constant 0 : index
+  %yes = arith.constant true
+  %acc = tile.alloc "acc" : memref<32xf32, #l>
+  %b = tile.alloc "b" {nv.align = 1024 : i64} : memref<4096xf16, #s>
+  %other = tile.alloc "other" {nv.align = 1024 : i64} : memref<4096xf16, #s>
+  memref.store %v, %b[%c0] : memref<4096xf16, #s>
+  %matrix = nv.matrix %b[%c0] swizzle(128) leading(8192) stride(1024) : memref<4096xf16, #s>
+  memref.store %v, %other[%c0] : memref<4096xf16, #s>
+  nv.wgmma %matrix, %matrix -> %acc[%c0] shape [64, 64, 16] types(f16, f16) scale_d %yes : i64 -> memref<32xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 0
+  func.return
+}
+
+// -----
+
+// A truth takes a byte, as every element does at least.
+
+#s = #tile.space<shared>
+
+// CHECK-LABEL: func.func @truths
+// CHECK-SAME:    nv.shared_bytes = 256
+func.func @truths(%v: i1) attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c0 = arith.constant 0 : index
+  %mask = tile.alloc "mask" : memref<256xi1, #s>
+  memref.store %v, %mask[%c0] : memref<256xi1, #s>
+  func.return
+}

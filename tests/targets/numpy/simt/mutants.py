@@ -17,12 +17,20 @@ from xdsl.ir import Operation
 
 from tests.examples.tile_examples import load
 from tests.targets.numpy.simt.simt_support import lowered
-from tilewright.dialects.arith import ConstantOp, XoriOp
-from tilewright.dialects.nv.barriers import BytesOp, MBarrierInitOp, MBarrierWaitOp, WaitOp
+from tilewright.dialects.arith import AddiOp, ConstantOp, RemuiOp, XoriOp
+from tilewright.dialects.nv import names
+from tilewright.dialects.nv.barriers import (
+    BytesOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+    WaitOp,
+)
 from tilewright.dialects.nv.matrix import MatrixOp
-from tilewright.dialects.nv.tma import TensorMapOp
+from tilewright.dialects.nv.tma import TensorMapOp, TmaLoadOp
 from tilewright.dialects.tile.base import number
 from tilewright.dialects.tile.mixed import integers_attr
+from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.runtime.arrays import HostArray
@@ -120,6 +128,32 @@ def _count_more(op: Operation) -> bool:
     return True
 
 
+def _next_slot(op: Operation) -> bool:
+    """Take the slot behind, of a ring of barriers or of tiles."""
+    if isinstance(op, TmaLoadOp):
+        owner = op.dst.owner
+        assert isinstance(owner, Operation)
+        versions = owner.attributes.get(names.VERSIONS)
+        if not isinstance(versions, IntegerAttr):
+            return False
+        size = num_elements(op.dst.type)
+        place, step = list(op.operands).index(op.dst) + 1, size // versions.value.data
+    elif isinstance(op, MBarrierWaitOp | MBarrierArriveOp | BytesOp):
+        place, step, size = 1, 1, num_elements(op.barrier.type)
+    else:
+        return False
+    if size == step:
+        return False
+    index, block = op.operands[place], op.parent
+    assert block is not None
+    by, around = (ConstantOp(IntegerAttr(each, index.type)) for each in (step, size))
+    moved = AddiOp(index, by.results[0])
+    wrapped = RemuiOp(moved.results[0], around.results[0])
+    block.insert_ops_before([by, around, moved, wrapped], op)
+    op.operands[place] = wrapped.results[0]
+    return True
+
+
 def _leave_more(op: Operation) -> bool:
     if not isinstance(op, WaitOp):
         return False
@@ -148,6 +182,7 @@ MUTATIONS: dict[str, Mutate] = {
     "skip a copy": _erase("nv.tma_load", "nv.async_move"),
     "count fewer arrivals": _count_less,
     "count more arrivals": _count_more,
+    "take the next slot": _next_slot,
 }
 FENCES = ("drop a fence",)
 

@@ -15,7 +15,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.runtime.tile import kernel as kernels
+from tilewright.targets.numpy import tile as tiles
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, SimtReport, compile_simt
 from tilewright.targets.numpy.tile import TileReport
 
@@ -51,17 +51,17 @@ def example_results(
     **settings: Any,
 ) -> list[np.ndarray]:
     """What an example computes if its kernels run at the thread level."""
-    before = kernels.compile_tile_module
+    before = tiles.compile_tile_module
 
     def compiled(module: ModuleOp) -> Any:
         made = lowered(module, pipeline)
         return _Program(made if change is None else change(made), options or SimtOptions())
 
-    kernels.compile_tile_module = compiled  # type: ignore[assignment]
+    tiles.compile_tile_module = compiled  # type: ignore[assignment]
     try:
         found, _ = fresh(example).example(np.random.default_rng(0), **settings)
     finally:
-        kernels.compile_tile_module = before
+        tiles.compile_tile_module = before
     return [np.asarray(each) for each in as_tuple(found)]
 
 

@@ -22,8 +22,9 @@ PATHS = {
     "Hopper": GpuPipeline(),
     "without roles": GpuPipeline(roles=False),
     "Ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
+    "rolled": GpuPipeline(target="cuda:sm_80", wgmma=False, rolled=True),
 }
-"""TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync."""
+"""TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync, also with one loop for all."""
 
 
 @cache
@@ -54,7 +55,13 @@ def test_every_path_and_order(name: str, path: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "path"), [("dynamic_shapes", "Ampere"), ("rms_norm", "without roles")]
+    ("name", "path"),
+    [
+        ("dynamic_shapes", "Ampere"),
+        ("dynamic_shapes", "rolled"),
+        ("attention", "rolled"),
+        ("rms_norm", "without roles"),
+    ],
 )
 def test_paths(name: str, path: str) -> None:
     agree(name, example_results(load(name), PATHS[path]))

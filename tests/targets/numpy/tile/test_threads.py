@@ -367,3 +367,31 @@ def test_branches_that_wait_in_vain_are_named_by_their_threads() -> None:
     assert caught.value.kind == "deadlock"
     assert "threads 0 to 127 waits for the phase of parity 0 of ready" in str(caught.value)
     assert "128 of 129 arrivals came" in str(caught.value)
+
+
+MEETING = block(
+    "%A: memref<128xf32, #global>",
+    """
+    %c64 = arith.constant 64 : index
+    %one = arith.constant 1.0 : f32
+    %tx = gpu.thread_id x
+    %first = arith.cmpi ult, %tx, %c64 : index
+    scf.if %first {
+      tile.sync
+    }
+    memref.store %one, %A[%tx] : memref<128xf32, #global>
+""",
+)
+
+
+def test_a_meeting_that_only_some_threads_come_to_never_ends() -> None:
+    with pytest.raises(TileFault) as caught:
+        run(MEETING, np.zeros(128, np.float32))
+    assert caught.value.kind == "deadlock"
+    assert "64 of 128 threads came" in str(caught.value)
+
+
+def test_warps_that_meet_in_a_branch_go_on() -> None:
+    a = np.zeros(128, np.float32)
+    run(MEETING.replace("tile.sync", "tile.sync warp"), a)
+    assert (a == 1).all()

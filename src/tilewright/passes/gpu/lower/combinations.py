@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import AnyFloat
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.arith import (
     AddfOp,
     AddiOp,
     AndiOp,
+    ConstantOp,
     MaximumfOp,
     MaxnumfOp,
     MaxsiOp,
@@ -22,6 +23,7 @@ from tilewright.dialects.arith import (
     OriOp,
     XoriOp,
 )
+from tilewright.dialects.type_utils import bit_width
 from tilewright.passes.tile.code import Code
 
 _FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
@@ -46,3 +48,20 @@ def both(
     else:
         table = _UNSIGNED if is_unsigned else _INTEGER
     return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
+
+
+def identity(code: Code, kind: str, type: Attribute, *, is_unsigned: bool = False) -> SSAValue:
+    """What changes nothing."""
+    if isinstance(type, AnyFloat):
+        infinity = float("inf")
+        number: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
+    elif is_unsigned:
+        number = {"min": -1, "bitand": -1}.get(kind, 0)
+    else:
+        bits = bit_width(type)
+        number = {
+            "max": -(1 << (bits - 1)),
+            "min": (1 << (bits - 1)) - 1,
+            "bitand": -1,
+        }.get(kind, 0)
+    return code.add(ConstantOp.of(number, type)).results[0]

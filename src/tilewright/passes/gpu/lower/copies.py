@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, i16
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.scopes import threads_of
-from tilewright.dialects.arith import AddiOp, CmpiOp, ConstantOp
+from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import AsyncMoveOp, TensorMapOp, TmaLoadOp
 from tilewright.dialects.nv import names as nv_names
@@ -19,14 +19,14 @@ from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.rewrite import inherit_location
-from tilewright.passes.gpu.expand_copies import Part, part_of
+from tilewright.passes.gpu.lower.engine_pieces import Pieces
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.parts import Part, part_of
 from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.tile.code import Code
 
-_MAX_BOX = 256
 _MOVE_BITS = 128
 _LEAST_BITS = 32
 """What one asynchronous copy of a thread moves at least."""
@@ -51,18 +51,12 @@ def _tma_load(op: AsyncCopyOp, places: Places) -> None:
     source, target = part_of(op.src), part_of(op.dst)
     code = opened(Code(op), leader(Code(op), places, op))
     part = places.shared_part(code, target.buffer)
-    rows_to_columns = part.map.swizzle
     box = [_known(extent) for extent in source.extents]
-    bits = bit_width(element_type_of(op.src.type))
-    piece = rows_to_columns * 8 // bits if rows_to_columns else min(box[-1], _MAX_BOX)
-    map = tensor_map(op, source.buffer, (*box[:-1], piece), rows_to_columns)
-    rows = 1
-    for extent in box[:-1]:
-        rows *= extent
-    start = part.place(code, _starts(target))
-    for number in range(box[-1] // piece):
-        coordinates = moved(code, source.offsets, number * piece)
-        place = combined(code, "+", start, number * rows * piece)
+    pieces = Pieces.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
+    map = tensor_map(op, source.buffer, pieces.box, part.map.swizzle)
+    for start in pieces.starts:
+        coordinates = moved(code, source.offsets, start)
+        place = part.place(code, pieces.place(code, target, start))
         code.add(
             TmaLoadOp(
                 map,
@@ -82,25 +76,15 @@ def _receivers(code: Code, op: AsyncCopyOp) -> SSAValue | None:
     return None if mask is None else code.add(ConstantOp.of(mask, i16)).results[0]
 
 
-def _starts(part: Part) -> list[Mixed]:
-    return list(part.offsets)
-
-
 def _known(extent: Mixed) -> int:
     assert isinstance(extent, int), "what TMA copies has known extents"
     return extent
 
 
-def moved(code: Code, offsets: Sequence[Mixed], columns: int) -> list[SSAValue]:
-    """Where a piece begins that lies some columns further on."""
-    *outer, last = offsets
-    if columns:
-        last = (
-            last + columns
-            if isinstance(last, int)
-            else code.add(AddiOp(last, code.index(columns))).results[0]
-        )
-    return [code.index(each) for each in (*outer, last)]
+def moved(code: Code, offsets: Sequence[Mixed], start: Sequence[int]) -> list[SSAValue]:
+    """Where a piece begins in the tensor."""
+    pairs = zip(offsets, start, strict=True)
+    return [code.index(combined(code, "+", offset, by)) for offset, by in pairs]
 
 
 def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int) -> SSAValue:
@@ -224,23 +208,46 @@ def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
     # Turns touch different elements.
     marks = (names.UNROLL, nv_names.SHARE)
     body, turn = counted(code, -(-total // threads.count), *marks)
-    number = combined(body, "+", combined(body, "*", turn, threads.count), tid)
     if total % threads.count:
+        number = combined(body, "+", combined(body, "*", turn, threads.count), tid)
         inside = body.add(CmpiOp("ult", body.index(number), body.index(total))).results[0]
         body = opened(body, inside)
-    position: list[SSAValue] = []
-    rest = number
-    for extent in reversed(units[1:]):
-        position.append(body.index(combined(body, "mod", rest, extent)))
-        rest = combined(body, "floordiv", rest, extent)
-    position.append(body.index(rest))
-    position.reverse()
-    position[-1] = body.index(combined(body, "*", position[-1], lanes))
+    inner, (first, by) = _position(body, units, (tid, turn, threads.count))
+    scale = lanes if len(units) == 1 else 1
+    outermost = combined(body, "+", first, combined(body, "*", turn, by))
     part = places.shared_part(body, target.buffer)
-    place = body.index(part.place(body, target.element(body, position, _axes(target))))
+    # Where turns are the same distance apart for all threads, they share an address.
+    stride = part.map.stride(_axes(target)[0] + part.lost, by * scale)
+    begin, distance = (outermost, 0) if stride is None else (first, stride)
+    element = target.element(body, _scaled(body, [begin, *inner], lanes), _axes(target))
+    place = part.place(body, element)
+    place = body.index(combined(body, "+", place, combined(body, "*", turn, distance)))
+    position = _scaled(body, [outermost, *inner], lanes)
     indices = source.element(body, position, _axes(source))
     if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS:
         body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [place], lanes))
         return
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]
     body.add(StoreOp(loaded, part.buffer, [place]))
+
+
+def _position(
+    code: Code, units: Sequence[int], number: tuple[Mixed, SSAValue, int]
+) -> tuple[list[Mixed], tuple[Mixed, int]]:
+    """Which unit the number ``thread + turn * by`` is: its inner positions, and the outermost as a
+    number of that kind. Positions that a whole turn does not change do not depend on the turn.
+    """
+    rest, turn, by = number
+    inner: list[Mixed] = []
+    for extent in reversed(units[1:]):
+        if by % extent:
+            rest, by = combined(code, "+", rest, combined(code, "*", turn, by)), 0
+        inner.append(combined(code, "mod", rest, extent))
+        rest, by = combined(code, "floordiv", rest, extent), by // extent
+    return inner[::-1], (rest, by)
+
+
+def _scaled(code: Code, position: Sequence[Mixed], lanes: int) -> list[SSAValue]:
+    """The first element of a unit."""
+    *outer, last = position
+    return [code.index(each) for each in (*outer, combined(code, "*", last, lanes))]

@@ -55,5 +55,14 @@ def combined(code: Code, operator: str, left: Mixed, right: Mixed) -> Mixed:
     return code.add(op).results[0]
 
 
+def split(code: Code, number: Mixed, shape: Sequence[int]) -> list[Mixed]:
+    """The coordinates of an element, from its number."""
+    found: list[Mixed] = []
+    for size in reversed(shape[1:]):
+        found.append(combined(code, "mod", number, size))
+        number = combined(code, "floordiv", number, size)
+    return [number, *reversed(found)] if shape else []
+
+
 def value(code: Code, number: Mixed) -> SSAValue:
     return code.index(number)

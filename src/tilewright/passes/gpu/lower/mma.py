@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
@@ -17,13 +19,15 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.layouts.hardware.matrix_moves import MatrixMove, load_a, load_b
+from tilewright.layouts.hardware.matrix_moves import load_a, load_b
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.parallel import counted, opened
-from tilewright.passes.gpu.lower.places import Places, SharedPart
+from tilewright.passes.gpu.lower.places import Places, SharedMap, SharedPart
 from tilewright.passes.tile.code import Code
 
 _ROWS, _COLUMNS = 16, 8
+_SUMS = _ROWS * _COLUMNS // WARP
+"""Sums of a tile that a thread holds."""
 
 
 def lower_mma(op: GemmOp, product: Product, places: Places) -> None:
@@ -36,6 +40,35 @@ def lower_mma(op: GemmOp, product: Product, places: Places) -> None:
     code.rewriter.erase(op)
 
 
+@dataclass(frozen=True)
+class _Operand:
+    """One of the two factors, as a warp sees it."""
+
+    value: SSAValue
+    name: str
+    tiles: int
+    """Tiles of the warp's share, along the rows of A or the columns of B."""
+    extent: int
+    """Rows or columns of a tile."""
+    size: int
+    """Elements of a tile that a thread holds."""
+    first: Mixed
+    """The row or column at which the share begins."""
+    transposed: bool
+    """Whether memory has K first."""
+    at_once: int
+    """Tiles that are loaded together."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is in registers already."""
+        return space_of(self.value.type) is Space.FRAGMENT
+
+    @property
+    def groups(self) -> int:
+        return self.tiles // self.at_once
+
+
 class _Writer:
     """One product."""
 
@@ -45,19 +78,38 @@ class _Writer:
         m, n, k = op.mnk
         down, across = product.warps
         self.depth = product.shape[2]
-        self.rows, self.columns = m // down, n // across
-        self.row_tiles, self.column_tiles = self.rows // _ROWS, self.columns // _COLUMNS
+        rows, columns = m // down, n // across
         self.steps = k // self.depth
         self.bits = bit_width(element_type_of(op.a.type))
         tid = places.thread_at(code, op)
         self.lane = combined(code, "mod", tid, WARP)
         warp = combined(code, "floordiv", tid, WARP)
-        self.warp_row = combined(code, "floordiv", warp, across)
-        self.warp_column = combined(code, "mod", warp, across)
+        warp_row = combined(code, "floordiv", warp, across)
+        warp_column = combined(code, "mod", warp, across)
         self.c = places.registers[base_of(op.c)].buffer
-        self.a_size = _ROWS * self.depth // WARP
-        self.b_size = _COLUMNS * self.depth // WARP
         self.code = code
+        self.a = _Operand(
+            op.a,
+            "a",
+            tiles=rows // _ROWS,
+            extent=_ROWS,
+            size=_ROWS * self.depth // WARP,
+            first=combined(code, "*", warp_row, rows),
+            transposed=op.transpose_a is not None,
+            at_once=1,
+        )
+        turned = op.transpose_b is None  # columns of B are not contiguous along K
+        tiles = columns // _COLUMNS
+        self.b = _Operand(
+            op.b,
+            "b",
+            tiles=tiles,
+            extent=_COLUMNS,
+            size=_COLUMNS * self.depth // WARP,
+            first=combined(code, "*", warp_column, columns),
+            transposed=turned,
+            at_once=2 if tiles % 2 == 0 and self._moves_matrices(turned) else 1,
+        )
 
     def clear(self) -> None:
         """Forget the sums, where the product replaces them."""
@@ -68,122 +120,113 @@ class _Writer:
             return
         element = element_type_of(self.c.type)
         zero = code.add(ConstantOp.of(0, element)).results[0]
-        count = self.row_tiles * self.column_tiles * _ROWS * _COLUMNS // WARP
+        count = self.a.tiles * self.b.tiles * _SUMS
         body, register = counted(code, count, names.UNROLL)
         body.add(StoreOp(zero, self.c, [register]))
 
     def write(self, code: Code, step: SSAValue) -> None:
-        a, a_start = self._a(code, step)
-        b, b_start = self._b(code, step)
-        inner, row = counted(code, self.row_tiles, names.UNROLL)
-        inner, column = counted(inner, self.column_tiles, names.UNROLL)
-        tile = combined(inner, "+", combined(inner, "*", row, self.column_tiles), column)
-        a_index = combined(inner, "+", a_start(inner, row), 0)
-        b_index = b_start(inner, column)
-        c_index = combined(inner, "*", tile, _ROWS * _COLUMNS // WARP)
+        """One step along K: all of the smaller operand, then the other as it is used.
+
+        Sums take most of the registers of a thread: what is loaded and not needed yet would
+        push others of them out to memory.
+        """
+        a, b = self.a, self.b
+        keeps_a = a.is_held or (not b.is_held and a.tiles * a.size <= b.tiles * b.size)
+        kept, other = (a, b) if keeps_a else (b, a)
+        held = self._registers(code, kept, kept.tiles)
+        if not kept.is_held:
+            inner, group = counted(code, kept.groups, names.UNROLL)
+            self._load(inner, kept, (group, step), held, group)
+        outer, group = counted(code, other.groups, names.UNROLL)
+        current = self._registers(outer, other, other.at_once)
+        if not other.is_held:
+            self._load(outer, other, (group, step), current, 0)
+        inner, mine = counted(outer, kept.tiles, names.UNROLL)
+        inner, member = counted(inner, other.at_once, names.UNROLL)
+        theirs = combined(inner, "+", combined(inner, "*", group, other.at_once), member)
+        held_at = self._tile(inner, kept, mine, mine, step)
+        current_at = self._tile(inner, other, theirs, member, step)
+        row, column = (mine, theirs) if keeps_a else (theirs, mine)
+        first, second = (held, held_at), (current, current_at)
+        tile = combined(inner, "+", combined(inner, "*", row, b.tiles), column)
         inner.add(
             MmaOp(
-                (a, inner.index(a_index)),
-                (b, inner.index(b_index)),
-                (self.c, inner.index(c_index)),
+                first if keeps_a else second,
+                second if keeps_a else first,
+                (self.c, inner.index(combined(inner, "*", tile, _SUMS))),
                 (_ROWS, _COLUMNS, self.depth),
             )
         )
 
     # -- operands ----------------------------------------------------------------------------
 
-    def _a(self, code: Code, step: SSAValue):
-        if space_of(self.op.a.type) is Space.FRAGMENT:
-            buffer = self.places.registers[base_of(self.op.a)].buffer
-            per_row = self.steps
-
-            def at(inner: Code, row: SSAValue) -> Mixed:
-                tile = combined(inner, "+", combined(inner, "*", row, per_row), step)
-                return combined(inner, "*", tile, self.a_size)
-
-            return buffer, at
-        buffer = self._registers(code, "a", self.row_tiles * self.a_size)
-        part = self.places.shared_part(code, self.op.a)
-        transposed = self.op.transpose_a is not None
-        first = combined(code, "*", self.warp_row, self.rows)
-        inner, tile = counted(code, self.row_tiles, names.UNROLL)
-        along = combined(inner, "+", first, combined(inner, "*", tile, _ROWS))
-        k = combined(inner, "*", step, self.depth)
-        target = combined(inner, "*", tile, self.a_size)
-        if self._moves_matrices(transposed, self.a_size):
-            self._load_matrices(
-                inner, part, load_a(transposed), (along, k), transposed, buffer, target
-            )
-        else:
-            self._load_each(inner, part, (along, k), transposed, buffer, target, is_a=True)
-
-        def start(inner: Code, row: SSAValue) -> Mixed:
-            return combined(inner, "*", row, self.a_size)
-
-        return buffer, start
-
-    def _b(self, code: Code, step: SSAValue):
-        if space_of(self.op.b.type) is Space.FRAGMENT:
-            buffer = self.places.registers[base_of(self.op.b)].buffer
-            steps = self.steps
-
-            def at(inner: Code, column: SSAValue) -> Mixed:
-                tile = combined(inner, "+", combined(inner, "*", column, steps), step)
-                return combined(inner, "*", tile, self.b_size)
-
-            return buffer, at
-        buffer = self._registers(code, "b", self.column_tiles * self.b_size)
-        part = self.places.shared_part(code, self.op.b)
-        transposed = self.op.transpose_b is None  # columns of B are not contiguous along K
-        wide = 16 if self.column_tiles % 2 == 0 else 8
-        first = combined(code, "*", self.warp_column, self.columns)
-        moves = self._moves_matrices(transposed, self.b_size)
-        tile_columns = wide if moves else _COLUMNS
-        inner, tile = counted(code, self.columns // tile_columns, names.UNROLL)
-        along = combined(inner, "+", first, combined(inner, "*", tile, tile_columns))
-        k = combined(inner, "*", step, self.depth)
-        target = combined(inner, "*", tile, self.b_size * tile_columns // _COLUMNS)
-        if moves:
-            self._load_matrices(
-                inner, part, load_b(wide, transposed), (along, k), transposed, buffer, target
-            )
-        else:
-            self._load_each(inner, part, (along, k), transposed, buffer, target, is_a=False)
-
-        def start(inner: Code, column: SSAValue) -> Mixed:
-            return combined(inner, "*", column, self.b_size)
-
-        return buffer, start
-
-    def _moves_matrices(self, transposed: bool, size: int) -> bool:
-        """Whether `ldmatrix` loads the fragment: 32 bytes of K, and 16-bit elements to turn."""
-        return self.depth * self.bits == 256 and (not transposed or self.bits == 16) and size > 0
-
-    def _registers(self, code: Code, name: str, size: int) -> SSAValue:
-        element = element_type_of((self.op.a if name == "a" else self.op.b).type)
+    def _registers(self, code: Code, operand: _Operand, tiles: int) -> SSAValue:
+        """Those of a fragment, or new ones for so many tiles."""
+        if operand.is_held:
+            return self.places.registers[base_of(operand.value)].buffer
+        element = element_type_of(operand.value.type)
+        size = tiles * operand.size
         type = MemRefType(element, (size,), NoneAttr(), SpaceAttr(Space.LOCAL))
-        return code.add(AllocOp(type, name=f"{name}_frag")).results[0]
+        return code.add(AllocOp(type, name=f"{operand.name}_frag")).results[0]
+
+    def _tile(
+        self, code: Code, operand: _Operand, tile: Mixed, loaded: Mixed, step: SSAValue
+    ) -> SSAValue:
+        """Where a tile begins in registers: of a fragment, tile by tile with all steps of each."""
+        if operand.is_held:
+            loaded = combined(code, "+", combined(code, "*", tile, self.steps), step)
+        return code.index(combined(code, "*", loaded, operand.size))
+
+    def _moves_matrices(self, transposed: bool) -> bool:
+        """Whether `ldmatrix` loads the fragment: 32 bytes of K, and 16-bit elements to turn."""
+        return self.depth * self.bits == 256 and (not transposed or self.bits == 16)
+
+    def _load(
+        self,
+        code: Code,
+        operand: _Operand,
+        at: tuple[SSAValue, SSAValue],
+        buffer: SSAValue,
+        group: Mixed,
+    ) -> None:
+        """The tiles of one group, in one step along K, to the registers of `group`."""
+        part = self.places.shared_part(code, operand.value)
+        rank = len(part.map.shape)
+        axes = (rank - 1, rank - 2) if operand.transposed else (rank - 2, rank - 1)
+        wide = operand.extent * operand.at_once
+        along, far = _apart(code, part.map, axes[0], wide, at[0], operand.groups)
+        k, deep = _apart(code, part.map, axes[1], self.depth, at[1], self.steps)
+        origin = (combined(code, "+", operand.first, along), k)
+        distance = combined(code, "+", far, deep)
+        target = combined(code, "*", group, operand.size * operand.at_once)
+        if self._moves_matrices(operand.transposed):
+            self._load_matrices(code, operand, part, origin, distance, buffer, target)
+        else:
+            self._load_each(code, operand, part, origin, distance, buffer, target)
 
     def _load_matrices(
         self,
         code: Code,
+        operand: _Operand,
         part: SharedPart,
-        move: MatrixMove,
         origin: tuple[Mixed, Mixed],
-        transposed: bool,
+        distance: Mixed,
         buffer: SSAValue,
         target: Mixed,
     ) -> None:
         """Matrices by ``ldmatrix``: each lane names the row it is asked for."""
         unit = 128 // self.bits
+        turned = operand.transposed
+        wide = operand.extent * operand.at_once
+        move = load_a(turned) if operand is self.a else load_b(wide, turned)
         lanes = [move.address(lane) for lane in range(WARP)]
         row_offset = written(code, _of_lane([row for row, _ in lanes]), (self.lane,))
         column_offset = written(code, _of_lane([u * unit for _, u in lanes]), (self.lane,))
         along, k = origin
-        first, second = (k, along) if transposed else (along, k)
+        first, second = (k, along) if turned else (along, k)
         row = combined(code, "+", first, row_offset)
         column = combined(code, "+", second, column_offset)
-        place = part.place(code, (row, column))
+        place = combined(code, "+", part.place(code, (row, column)), distance)
         code.add(
             LdMatrixOp(
                 part.buffer,
@@ -198,20 +241,18 @@ class _Writer:
     def _load_each(
         self,
         code: Code,
+        operand: _Operand,
         part: SharedPart,
         origin: tuple[Mixed, Mixed],
-        transposed: bool,
+        distance: Mixed,
         buffer: SSAValue,
         target: Mixed,
-        *,
-        is_a: bool,
     ) -> None:
         """Element by element, where no instruction loads the fragment."""
         width = max(1, 32 // self.bits)
-        size = self.a_size if is_a else self.b_size
-        inner, register = counted(code, size, names.UNROLL)
+        inner, register = counted(code, operand.size, names.UNROLL)
         lane, r = Coordinate(0), Coordinate(1)
-        if is_a:
+        if operand is self.a:
             along_text = lane // 4 + r // width % 2 * 8
             k_text = lane % 4 * width + r % width + r // (2 * width) * (4 * width)
         else:
@@ -220,11 +261,31 @@ class _Writer:
         coordinates = (self.lane, register)
         along = combined(inner, "+", origin[0], written(inner, along_text, coordinates))
         k = combined(inner, "+", origin[1], written(inner, k_text, coordinates))
-        indices = (k, along) if transposed else (along, k)
-        place = part.place(inner, indices)
+        indices = (k, along) if operand.transposed else (along, k)
+        place = combined(inner, "+", part.place(inner, indices), distance)
         loaded = inner.add(LoadOp(part.buffer, [inner.index(place)])).results[0]
         index = combined(inner, "+", target, register)
         inner.add(StoreOp(loaded, buffer, [inner.index(index)]))
+
+
+def _apart(
+    code: Code, map: SharedMap, axis: int, unit: int, number: SSAValue, count: int
+) -> tuple[Mixed, Mixed]:
+    """`number` units along a dimension: a position, and how far from there in memory.
+
+    Swizzles repeat, and what lies a whole pattern further is at a distance that all threads share.
+    Once loops are unrolled it is a constant of the instruction, where an address of its own for
+    each turn would take a register.
+    """
+    period = 1
+    while period < count:
+        stride = map.stride(axis, unit * period)
+        if stride is not None:
+            within = combined(code, "mod", number, period)
+            patterns = combined(code, "floordiv", number, period)
+            return combined(code, "*", within, unit), combined(code, "*", patterns, stride)
+        period *= 2
+    return combined(code, "*", number, unit), 0
 
 
 def _of_lane(values: list[int]) -> LayoutExpr:

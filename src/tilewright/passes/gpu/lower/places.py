@@ -72,10 +72,7 @@ class SharedMap:
         """How many neighbours along the last dimension lie next to each other everywhere."""
         if self.is_plain:
             return self.shape[-1]
-        place: Any = 0
-        for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):
-            place = place * size + found
-        columns = place.reshape(-1, self.shape[-1])
+        columns = self._places.reshape(-1, self.shape[-1])
         run = 1
         while run * 2 <= self.shape[-1] and self.shape[-1] % (run * 2) == 0:
             pieces = columns.reshape(-1, run * 2)
@@ -83,6 +80,25 @@ class SharedMap:
                 break
             run *= 2
         return run
+
+    def stride(self, axis: int, by: int) -> int | None:
+        """How far apart two elements lie that are `by` apart along a dimension, if that is the
+        same everywhere.
+        """
+        if not 0 < by < self.shape[axis]:
+            return None
+        places = np.moveaxis(self._places, axis, 0)
+        distances = places[by:] - places[:-by]
+        first = int(distances.flat[0])
+        return first if (distances == first).all() else None
+
+    @cached_property
+    def _places(self) -> Any:
+        """The place of every element."""
+        place: Any = 0
+        for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):
+            place = place * size + found
+        return place
 
     def offset(self, code: Code, indices: Sequence[Mixed]) -> Mixed:
         """The place of an element."""
@@ -171,7 +187,8 @@ class Places:
             if _is_ring(op):
                 versions = shape_of(op.result.type)[0]
                 size = versions * slot_size(map.version().size, bit_width(element))
-            new = AllocOp(_flat_type(element, size, op.space), name=op.buffer_name)
+            type = _flat_type(element, size, op.space)
+            new = AllocOp(type, name=op.buffer_name, alias=op.alias, offset=op.offset_bytes)
             Code(op).add(new)
             align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from tilewright.dialects.nv import TmaStoreCommitOp, TmaStoreOp, TmaStoreWaitOp
 from tilewright.dialects.tile import CopyOp
-from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.passes.gpu.expand_copies import part_of
 from tilewright.passes.gpu.lower.copies import leader, moved, tensor_map
-from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.engine_pieces import Pieces
 from tilewright.passes.gpu.lower.parallel import opened
 from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.parts import part_of
 from tilewright.passes.tile.code import Code
-
-_MAX_BOX = 256
 
 
 def lower_tma_store(op: CopyOp, places: Places) -> None:
@@ -27,17 +24,11 @@ def lower_tma_store(op: CopyOp, places: Places) -> None:
     code = opened(Code(op), leader(Code(op), places, op))
     part = places.shared_part(code, source.buffer)
     box = [extent for extent in target.extents if isinstance(extent, int)]
-    bits = bit_width(element_type_of(op.src.type))
-    swizzle = part.map.swizzle
-    piece = swizzle * 8 // bits if swizzle else min(box[-1], _MAX_BOX)
-    map = tensor_map(op, target.buffer, (*box[:-1], piece), swizzle)
-    rows = 1
-    for extent in box[:-1]:
-        rows *= extent
-    start: Mixed = part.place(code, list(source.offsets))
-    for number in range(box[-1] // piece):
-        place = code.index(combined(code, "+", start, number * rows * piece))
-        coordinates = moved(code, target.offsets, number * piece)
+    pieces = Pieces.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
+    map = tensor_map(op, target.buffer, pieces.box, part.map.swizzle)
+    for start in pieces.starts:
+        place = code.index(part.place(code, pieces.place(code, source, start)))
+        coordinates = moved(code, target.offsets, start)
         code.add(TmaStoreOp((part.buffer, place), map, coordinates))
     code.add(TmaStoreCommitOp())
     code.add(TmaStoreWaitOp(0, read=True))

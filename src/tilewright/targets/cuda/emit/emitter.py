@@ -179,9 +179,9 @@ class Emitter:
         self.uses.functions.setdefault(function)
         return f"tw::{function}({', '.join(arguments)})"
 
-    def refusal(self, message: str, help: str | None = None) -> CannotEmit:
+    def refusal(self, message: str, help: str | None = None, code: str = "TW9050") -> CannotEmit:
         location = None if self._current is None else self._current.location
-        diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9050")
+        diagnostic = Diagnostic(Severity.ERROR, message, location, code)
         return CannotEmit(diagnostic if help is None else diagnostic.note(None, help))
 
     def _comment(self, op: Operation) -> None:

@@ -10,11 +10,29 @@ from xdsl.ir import BlockArgument
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import names
-from tilewright.targets.cuda.emit import control, machine, memory, outside, scalars
+from tilewright.targets.cuda.emit import (
+    atomics,
+    cache,
+    control,
+    conversions,
+    machine,
+    memory,
+    outside,
+    scalars,
+)
 from tilewright.targets.cuda.emit.emitter import Emitter, is_buffer, is_tensor_map
 from tilewright.targets.cuda.header import definitions, headers
 
-RULES = {**scalars.RULES, **control.RULES, **memory.RULES, **machine.RULES, **outside.RULES}
+RULES = {
+    **scalars.RULES,
+    **conversions.RULES,
+    **control.RULES,
+    **memory.RULES,
+    **atomics.RULES,
+    **cache.RULES,
+    **machine.RULES,
+    **outside.RULES,
+}
 
 
 _NAMES = """using uint = unsigned int;

@@ -145,6 +145,9 @@ def _tma_load(emitter: Emitter, op: Operation) -> None:
     if op.multicast is not None:
         function = "tma_load_multicast"
         arguments.append(emitter.operand(op.multicast))
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
     arguments += _coordinates(emitter, op.coordinates)
     emitter.uses.functions.setdefault("tensor_map")
     emitter.statement(f"{emitter.call(function, arguments)};")
@@ -155,14 +158,14 @@ def _tma_store(emitter: Emitter, op: Operation) -> None:
     arguments = [
         f"&{emitter.operand(op.map)}",
         address(emitter, op.src, op.src_index),
-        *_coordinates(emitter, op.coordinates),
     ]
+    function = f"tma_reduce_{op.kind.data}" if isinstance(op, TmaReduceOp) else "tma_store"
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
+    arguments += _coordinates(emitter, op.coordinates)
     emitter.uses.functions.setdefault("tensor_map")
-    if isinstance(op, TmaReduceOp):
-        emitter.uses.functions.setdefault(f"tma_reduce_{op.kind.data}")
-        emitter.statement(f"tw::tma_reduce_{op.kind.data}({', '.join(arguments)});")
-    else:
-        emitter.statement(f"{emitter.call('tma_store', arguments)};")
+    emitter.statement(f"{emitter.call(function, arguments)};")
 
 
 def _bulk(emitter: Emitter, op: Operation) -> None:
@@ -173,11 +176,14 @@ def _bulk(emitter: Emitter, op: Operation) -> None:
         address(emitter, op.src, op.src_index),
         str(size),
     ]
+    function = "bulk_store"
     if isinstance(op, BulkLoadOp):
+        function = "bulk_load"
         arguments.append(_barrier(emitter, op))
-        emitter.statement(f"{emitter.call('bulk_load', arguments)};")
-    else:
-        emitter.statement(f"{emitter.call('bulk_store', arguments)};")
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
+    emitter.statement(f"{emitter.call(function, arguments)};")
 
 
 # -- tensor cores ------------------------------------------------------------------------------

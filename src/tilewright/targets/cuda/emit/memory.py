@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
+from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
-from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
+from tilewright.targets.cuda.emit.conversions import converted
 from tilewright.targets.cuda.emit.emitter import ATOM, PRODUCT, SUM, Emitter, Rule, Text
 from tilewright.targets.cuda.spelling import CType
 
@@ -99,8 +99,15 @@ def _word(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, re
 
 
 def _move(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, LaneOp)
+    assert isinstance(op, MoveOp)
     (source,), (destination,) = op.src_indices, op.dst_indices
+    if op.policy is not None:
+        places = address(emitter, op.dst, destination), address(emitter, op.src, source)
+        function = "load_hinted" if space_of(op.src.type) is Space.GLOBAL else "store_hinted"
+        emitter.uses.functions.setdefault(function)
+        arguments = ", ".join([*places, emitter.operand(op.policy)])
+        emitter.statement(f"tw::{function}<{op.bytes}>({arguments});")
+        return
     if op.width == 1:
         left = element(emitter, op.dst, op.dst_indices)
         emitter.statement(f"{left} = {element(emitter, op.src, op.src_indices)};")
@@ -114,11 +121,15 @@ def _async_move(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncMoveOp)
     (source,), (destination,) = op.src_indices, op.dst_indices
     arguments = [address(emitter, op.dst, destination), address(emitter, op.src, source)]
+    function = "cp_async" if op.policy is None else "cp_async_hinted"
     if op.valid is not None:
         size = emitter.element(op.src).bytes
         arguments.append(f"{emitter.operand(op.valid, PRODUCT)} * {size}")
-    emitter.uses.functions.setdefault("cp_async")
-    emitter.statement(f"tw::cp_async<{op.bytes}>({', '.join(arguments)});")
+    if op.policy is not None:
+        valid = [] if op.valid is not None else [str(op.bytes)]
+        arguments += [*valid, emitter.operand(op.policy)]
+    emitter.uses.functions.setdefault(function)
+    emitter.statement(f"tw::{function}<{op.bytes}>({', '.join(arguments)});")
 
 
 _PACKED: Mapping[tuple[str, str], str] = {
@@ -138,7 +149,7 @@ def _convert(emitter: Emitter, op: Operation) -> None:
     (source_index,), (destination_index,) = op.src_indices, op.dst_indices
     packed = _PACKED.get((source.name, destination.name))
     if packed is None or op.width % 2:
-        _convert_each(emitter, op, destination)
+        _convert_each(emitter, op, source, destination)
         return
     emitter.uses.functions.setdefault(packed)
     for lane in range(0, op.width, 2):
@@ -151,16 +162,12 @@ def _shifted(address: str, lanes: int) -> str:
     return address if lanes == 0 else f"{address} + {lanes}"
 
 
-def _convert_each(emitter: Emitter, op: ConvertOp, type: CType) -> None:
+def _convert_each(emitter: Emitter, op: ConvertOp, source: CType, type: CType) -> None:
     target = address(emitter, op.dst, op.dst_indices[0])
     origin = address(emitter, op.src, op.src_indices[0])
     for lane in range(op.width):
         left, right = _shifted(target, lane), _shifted(origin, lane)
-        emitter.statement(f"*({left}) = {_as(type, f'*({right})')};")
-
-
-def _as(type: CType, text: str) -> str:
-    return f"({type.name})({text})" if " " in type.name else f"{type.name}({text})"
+        emitter.statement(f"*({left}) = {converted(source, type, f'*({right})')};")
 
 
 def _slot(emitter: Emitter, op: Operation) -> None:
@@ -175,44 +182,7 @@ def _cast_buffer(emitter: Emitter, op: Operation) -> None:
     emitter.define(op.results[0], emitter.text(op.operands[0]))
 
 
-_ATOMICS: Mapping[str, str] = {
-    "add": "atomicAdd",
-    "max": "atomic_max",
-    "min": "atomic_min",
-    "and": "atomicAnd",
-    "or": "atomicOr",
-    "xor": "atomicXor",
-    "exch": "atomicExch",
-}
-
-
-def _atomic(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, AtomicOp)
-    kind, type = op.kind.data, emitter.element(op.dst)
-    place = address(emitter, op.dst, op.indices[0])
-    if kind == "load":
-        assert op.previous is not None
-        text = Text(f"*reinterpret_cast<volatile const {type.name}*>({place})")
-        emitter.constant(op.previous, text)
-        return
-    assert op.value is not None
-    value = emitter.operand(op.value)
-    if kind == "store":
-        emitter.statement(f"*reinterpret_cast<volatile {type.name}*>({place}) = {value};")
-        return
-    function = _ATOMICS[kind]
-    if function.startswith("atomic_"):
-        call = emitter.call(function, [place, value])
-    else:
-        call = f"{function}({place}, {value})"
-    if op.previous is None:
-        emitter.statement(f"{call};")
-    else:
-        emitter.constant(op.previous, Text(call))
-
-
 RULES: Mapping[str, Rule] = {
-    "tile.atomic": _atomic,
     "memref.collapse_shape": _cast_buffer,
     "tile.alloc": _alloc,
     "memref.load": _load,

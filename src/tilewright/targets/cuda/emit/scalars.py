@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType, IntegerType
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.targets.cuda.emit.conversions import bracketed
 from tilewright.targets.cuda.emit.emitter import (
     AND,
     ATOM,
@@ -30,7 +31,7 @@ from tilewright.targets.cuda.emit.emitter import (
     Rule,
     Text,
 )
-from tilewright.targets.cuda.spelling import unsigned
+from tilewright.targets.cuda.spelling import INT, unsigned
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Infix:
             first = _unsigned_operand(emitter, left, name)
             second = _unsigned_operand(emitter, right, name)
             text = f"{first} {self.sign} {second}"
-            emitter.pure(op.results[0], Text(f"{_bracketed(type.name)}({text})"))
+            emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
         elif type.is_float and not type.has_arithmetic:
             text = f"float({emitter.operand(left)}) {self.sign} float({emitter.operand(right)})"
             emitter.pure(op.results[0], Text(f"{type.name}({text})"))
@@ -74,7 +75,7 @@ def _unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
 def narrow(name: str, bits: int, text: Text) -> Text:
     """C++ computes small integers as `int`; the result is cut back to its type."""
     is_small = bits < 32 and name in ("signed char", "short")
-    return Text(f"{_bracketed(name)}({text.text})") if is_small else text
+    return Text(f"{bracketed(name)}({text.text})") if is_small else text
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,8 @@ def _compare(emitter: Emitter, op: Operation) -> None:
     left, right = op.operands
     if is_unsigned and not isinstance(left.type, IndexType):
         name = unsigned(emitter.scalar(left.type).bits)
-        text = f"{name}({emitter.operand(left)}) {sign} {name}({emitter.operand(right)})"
-        emitter.pure(op.results[0], Text(text, binds))
+        numbers = [_unsigned_operand(emitter, each, name) for each in op.operands]
+        emitter.pure(op.results[0], Text(f" {sign} ".join(numbers), binds))
         return
     first, second = emitter.operand(left, binds), emitter.operand(right, binds + 1)
     emitter.pure(op.results[0], Text(f"{first} {sign} {second}", binds))
@@ -192,72 +193,12 @@ def _select(emitter: Emitter, op: Operation) -> None:
     emitter.pure(op.results[0], Text(text, TERNARY))
 
 
-def _cast(emitter: Emitter, op: Operation) -> None:
-    """Conversions that C++ does as this op asks."""
-    source, result = op.operands[0], op.results[0]
-    if emitter.scalar(source.type) == emitter.scalar(result.type):
-        emitter.same(result, source)
-        return
-    name = emitter.scalar(result.type).name
-    emitter.pure(result, Text(f"{_bracketed(name)}({emitter.operand(source)})"))
-
-
-def _bracketed(name: str) -> str:
-    """A functional cast takes one word."""
-    return f"({name})" if " " in name else name
-
-
-def _cast_unsigned(emitter: Emitter, op: Operation) -> None:
-    """As `_cast`, from a number without a sign."""
-    source, result = op.operands[0], op.results[0]
-    type = source.type
-    if isinstance(type, IntegerType) and type.width.data == 1:
-        _cast(emitter, op)
-        return
-    inner = f"({unsigned(emitter.scalar(type).bits)})({emitter.operand(source)})"
-    emitter.pure(result, Text(f"{_bracketed(emitter.scalar(result.type).name)}({inner})"))
-
-
-def _to_unsigned(emitter: Emitter, op: Operation) -> None:
-    """A float to a number without a sign."""
-    source, result = op.operands[0], op.results[0]
-    type = emitter.scalar(result.type)
-    text = f"({unsigned(type.bits)})(float({emitter.operand(source)}))"
-    emitter.pure(result, Text(f"{_bracketed(type.name)}({text})"))
-
-
-def _sign_extend(emitter: Emitter, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    type = source.type
-    if isinstance(type, IntegerType) and type.width.data == 1:
-        emitter.pure(
-            result, Text(f"-{emitter.scalar(result.type).name}({emitter.operand(source)})", UNARY)
-        )
-        return
-    _cast(emitter, op)
-
-
-def _truncate(emitter: Emitter, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    if isinstance(result.type, IntegerType) and result.type.width.data == 1:
-        text = f"({emitter.operand(source, BIT_AND)} & 1) != 0"
-        emitter.pure(result, Text(text, EQUAL))
-        return
-    _cast(emitter, op)
-
-
-def _bitcast(emitter: Emitter, op: Operation) -> None:
-    source, result = op.operands[0], op.results[0]
-    if source.type == result.type:
-        emitter.same(result, source)
-        return
-    target = emitter.scalar(result.type)
-    emitter.uses.functions.setdefault("bits_as")
-    emitter.pure(result, Text(f"tw::bits_as<{target.name}>({emitter.operand(source)})"))
-
-
 def _negate(emitter: Emitter, op: Operation) -> None:
-    emitter.pure(op.results[0], Text(f"-{emitter.operand(op.operands[0], UNARY)}", UNARY))
+    type, value = emitter.scalar(op.results[0].type), op.operands[0]
+    if type.has_arithmetic:
+        emitter.pure(op.results[0], Text(f"-{emitter.operand(value, UNARY)}", UNARY))
+    else:
+        emitter.pure(op.results[0], Text(f"{type.name}(-float({emitter.operand(value)}))"))
 
 
 def _ours(name: str) -> Rule:
@@ -271,12 +212,35 @@ def _ours(name: str) -> Rule:
     return rule
 
 
+def _question(name: str) -> Rule:
+    """A device function of ours that asks something of a float."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        emitter.pure(op.results[0], Text(emitter.call(name, [_as_float(emitter, op.operands[0])])))
+
+    return rule
+
+
+def _count_bits(name: str, *, from_the_top: bool = False) -> Rule:
+    """A count of the bits of a number; there are instructions for 32 and for 64 of them."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        type = emitter.scalar(op.results[0].type)
+        number = _unsigned_operand(emitter, op.operands[0], unsigned(type.bits))
+        call = f"{name}{'ll' if type.bits > INT.bits else ''}({number})"
+        above = max(0, INT.bits - type.bits) if from_the_top else 0
+        text = f"{call} - {above}" if above else call
+        emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({text})"))
+
+    return rule
+
+
 def _unsigned_call(name: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         type = emitter.scalar(op.results[0].type)
         spelled = unsigned(type.bits)
         operands = [f"({spelled})({emitter.operand(each)})" for each in op.operands]
-        emitter.pure(op.results[0], Text(f"{_bracketed(type.name)}({name}({', '.join(operands)}))"))
+        emitter.pure(op.results[0], Text(f"{bracketed(type.name)}({name}({', '.join(operands)}))"))
 
     return rule
 
@@ -369,25 +333,13 @@ RULES: Mapping[str, Rule] = {
     "arith.cmpi": _compare,
     "arith.cmpf": _compare_floats,
     "arith.select": _select,
-    "arith.extf": _cast,
-    "arith.truncf": _cast,
-    "arith.sitofp": _cast,
-    "arith.uitofp": _cast_unsigned,
-    "arith.fptosi": _cast,
-    "arith.fptoui": _to_unsigned,
-    "arith.extsi": _sign_extend,
-    "arith.extui": _cast_unsigned,
-    "arith.trunci": _truncate,
-    "arith.index_cast": _cast,
-    "arith.index_castui": _cast_unsigned,
-    "arith.bitcast": _bitcast,
     "math.fma": _fma,
     "math.absi": Call({}, "abs"),
-    "math.ctpop": Call({}, "__popc"),
-    "math.ctlz": Call({}, "__clz"),
-    "math.isnan": _ours("is_nan"),
-    "math.isinf": _ours("is_inf"),
-    "math.isfinite": _ours("is_finite"),
+    "math.ctpop": _count_bits("__popc"),
+    "math.ctlz": _count_bits("__clz", from_the_top=True),
+    "math.isnan": _question("is_nan"),
+    "math.isinf": _question("is_inf"),
+    "math.isfinite": _question("is_finite"),
     "math.ipowi": _ours("integer_power"),
     **_MIN_MAX,
     **_MATH,

@@ -84,8 +84,8 @@ __device__ __forceinline__ void prefetch_map(const TensorMap* map) {
 }
 
 
-def _by_rank(make: str) -> str:
-    """One overload for each number of coordinates."""
+def by_rank(make: str) -> str:
+    """One overload for each number of coordinates, which are operands from some number on."""
     texts: list[str] = []
     for rank in range(1, 6):
         names = [f"c{axis}" for axis in range(rank)]
@@ -93,34 +93,34 @@ def _by_rank(make: str) -> str:
             make.replace("@rank", str(rank))
             .replace("@parameters", ", ".join(f"int {name}" for name in names))
             .replace("@operands", ", ".join(f'"r"({name})' for name in names))
-            .replace("@first", ", ".join(f"%{axis + 2}" for axis in range(rank)))
-            .replace("@third", ", ".join(f"%{axis + 3}" for axis in range(rank)))
-            .replace("@fourth", ", ".join(f"%{axis + 4}" for axis in range(rank)))
         )
+        for first in range(2, 6):
+            numbers = ", ".join(f"%{first + axis}" for axis in range(rank))
+            texts[-1] = texts[-1].replace(f"@from{first}", numbers)
     return "\n\n".join(texts)
 
 
 TILES: Mapping[str, Function] = {
     "tma_load": Function(
-        _by_rank(
+        by_rank(
             """__device__ __forceinline__ void tma_load(void* to, const TensorMap* map,
                                          Barrier* barrier, @parameters) {
   asm volatile(
       "cp.async.bulk.tensor.@rankd.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {@third}], [%2];"
+      " [%0], [%1, {@from3}], [%2];"
       :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), @operands : "memory");
 }"""
         ),
         ("Barrier", "shared_address", "tensor_map"),
     ),
     "tma_load_multicast": Function(
-        _by_rank(
+        by_rank(
             """__device__ __forceinline__ void tma_load_multicast(void* to, const TensorMap* map,
                                                    Barrier* barrier, unsigned short blocks,
                                                    @parameters) {
   asm volatile(
       "cp.async.bulk.tensor.@rankd.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {@fourth}], [%2], %3;"
+      ".multicast::cluster [%0], [%1, {@from4}], [%2], %3;"
       :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "h"(blocks), @operands
       : "memory");
 }"""
@@ -128,10 +128,10 @@ TILES: Mapping[str, Function] = {
         ("Barrier", "shared_address", "tensor_map"),
     ),
     "tma_store": Function(
-        _by_rank(
+        by_rank(
             """__device__ __forceinline__ void tma_store(const TensorMap* map, const void* from,
                                           @parameters) {
-  asm volatile("cp.async.bulk.tensor.@rankd.global.shared::cta.bulk_group [%0, {@first}], [%1];"
+  asm volatile("cp.async.bulk.tensor.@rankd.global.shared::cta.bulk_group [%0, {@from2}], [%1];"
                :: "l"(map), "r"(shared_address(from)), @operands : "memory");
 }"""
         ),
@@ -139,11 +139,11 @@ TILES: Mapping[str, Function] = {
     ),
     **{
         f"tma_reduce_{kind}": Function(
-            _by_rank(
+            by_rank(
                 f"""__device__ __forceinline__ void tma_reduce_{kind}(const TensorMap* map,
                                                const void* from, @parameters) {{
   asm volatile("cp.reduce.async.bulk.tensor.@rankd.global.shared::cta.{kind}.tile.bulk_group"
-               " [%0, {{@first}}], [%1];"
+               " [%0, {{@from2}}], [%1];"
                :: "l"(map), "r"(shared_address(from)), @operands : "memory");
 }}"""
             ),

@@ -1,4 +1,4 @@
-"""What threads tell each other: through registers of a warp, and through memory."""
+"""What threads of a warp tell each other, through registers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,6 @@ _COMBINE: Mapping[str, str] = {
     "bitand": "a & b",
     "bitor": "a | b",
     "bitxor": "a ^ b",
-}
-
-ATOMICS: Mapping[str, Function] = {
-    f"atomic_{name}": Function(
-        f"""
-__device__ __forceinline__ int atomic_{name}(int* place, int value) {{
-  return atomic{name.capitalize()}(place, value);
-}}
-
-__device__ __forceinline__ float atomic_{name}(float* place, float value) {{
-  int before = __float_as_int(*place);
-  while ({condition}) {{
-    const int seen = atomicCAS(reinterpret_cast<int*>(place), before, __float_as_int(value));
-    if (seen == before) break;
-    before = seen;
-  }}
-  return __int_as_float(before);
-}}"""
-    )
-    for name, condition in (
-        ("max", "__int_as_float(before) < value"),
-        ("min", "__int_as_float(before) > value"),
-    )
 }
 
 EXCHANGE: Mapping[str, Function] = {

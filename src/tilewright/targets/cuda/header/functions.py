@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilewright.targets.cuda.header.atomics import ATOMICS
 from tilewright.targets.cuda.header.barriers import BARRIERS
 from tilewright.targets.cuda.header.copies import COPIES, TILES
-from tilewright.targets.cuda.header.exchange import ATOMICS, EXCHANGE
+from tilewright.targets.cuda.header.exchange import EXCHANGE
 from tilewright.targets.cuda.header.function import Function
+from tilewright.targets.cuda.header.hints import ACCESSES, POLICIES
 from tilewright.targets.cuda.header.matrices import PRODUCTS
 from tilewright.targets.cuda.header.numbers import CONVERSIONS, NUMBERS, TYPES
 
@@ -18,6 +20,8 @@ FUNCTIONS: Mapping[str, Function] = {
     **BARRIERS,
     **COPIES,
     **TILES,
+    **POLICIES,
+    **ACCESSES,
     **PRODUCTS,
     **EXCHANGE,
     **ATOMICS,

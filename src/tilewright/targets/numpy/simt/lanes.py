@@ -23,6 +23,8 @@ _COMBINE: Mapping[str, Any] = {
     "bitxor": np.bitwise_xor,
 }
 
+_RUBBISH = b"\x5a"
+
 
 def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
     if kind in _COMBINE:
@@ -32,15 +34,29 @@ def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
     return maxnumf if kind == "max" else minnumf
 
 
-def _by_warp(frame: Frame, value: Any, what: str) -> Any:
-    """[warps, lanes], of the threads that take part."""
+def _by_warp(frame: Frame, value: Any, what: str, absent: Any = None) -> Any:
+    """[warps, lanes], of the threads that take part.
+
+    The last warp of a block may have lanes without a thread. They hold `absent`; where nothing is
+    said they hold rubbish, as on a GPU, so that who listens to them is found out.
+    """
     warps = frame.whole_warps(what)
-    return frame.wide(value)[frame.active].reshape(len(warps), -1)
+    values = frame.wide(value)[frame.active]
+    missing = len(warps) * WARP - len(values)
+    if missing:
+        values = np.concatenate([values, _lanes_without_thread(missing, values.dtype, absent)])
+    return values.reshape(len(warps), WARP)
+
+
+def _lanes_without_thread(count: int, dtype: np.dtype[Any], absent: Any) -> Any:
+    if absent is None:
+        return np.frombuffer(_RUBBISH * (count * dtype.itemsize), dtype)
+    return np.full(count, absent, dtype)
 
 
 def _back(frame: Frame, values: Any) -> Any:
     """One value for each thread of the frame again."""
-    flat = values.reshape(-1)
+    flat = values.reshape(-1)[: len(frame.active_tids)]
     if frame.mask is None:
         return flat
     result = np.zeros(frame.count, flat.dtype)
@@ -58,7 +74,7 @@ def _shuffle(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         values = _by_warp(frame, frame.env[value], "tile.shuffle")
-        by = _by_warp(frame, frame.env[offset], "tile.shuffle").astype(np.int64)
+        by = _by_warp(frame, frame.env[offset], "tile.shuffle", 0).astype(np.int64)
         if mode == "xor":
             source = lane ^ by
         elif mode == "up":
@@ -94,7 +110,7 @@ def _vote(compiler: Compiler, op: Operation) -> Act:
     predicate, result, mode = compiler.slot(op.predicate), compiler.slot(op.result), op.mode.data
 
     def act(frame: Frame) -> None:
-        votes = _by_warp(frame, frame.env[predicate], "tile.vote")
+        votes = _by_warp(frame, frame.env[predicate], "tile.vote", mode == "all")
         if mode == "ballot":
             bits = (votes.astype(np.uint32) << np.arange(WARP, dtype=np.uint32)).sum(axis=1)
             said = bits.astype(np.uint32).view(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import gcd, prod
 from time import perf_counter
 from typing import Any
 
@@ -16,13 +16,16 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.across import LaunchOp
+from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.matrix import WgmmaOp
 from tilewright.dialects.nv.moves import MoveOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
-from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import Diagnostic, Severity
+from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Buffer, Grid
 from tilewright.targets.numpy.machine import Deadlock, Machine
 from tilewright.targets.numpy.simt import control, copies, lanes, memory, products, sync
@@ -84,6 +87,8 @@ class Kernel:
     cluster: Grid
     watched: frozenset[int]
     """Positions of tensors that it reads and writes."""
+    unit: int
+    """Threads that may run in step."""
 
 
 def compile_kernel(function: FuncOp) -> Kernel:
@@ -99,13 +104,41 @@ def _compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> 
     arguments = compiler.all_slots(block.args)
     code = compiler.code(block)
     sizes = [
-        bit_width(element_type_of(each.result.type)) // 8
+        element_bytes(bit_width(each.result.type))
         for each in op.walk()
         if isinstance(each, AllocOp) and each.space.is_shared and not each.space.is_barrier
     ]
     granule = max(1, min([*sizes, _BARRIER_BYTES]))
     watched = frozenset(n for n, each in enumerate(block.args) if _is_read_and_written(each))
-    return Kernel(code, compiler, arguments, threads, shared, granule, _cluster(op), watched)
+    return Kernel(
+        code,
+        compiler,
+        arguments,
+        threads,
+        shared,
+        granule,
+        _cluster(op),
+        watched,
+        _unit(op, threads),
+    )
+
+
+def _unit(op: Operation, threads: int) -> int:
+    """Threads that may run in step: all, unless roles are written one after the other.
+
+    Those run side by side all the same, so that one may wait for what a later one does.
+    """
+    if sum(isinstance(each, WsOp) for each in op.walk()) < 2:
+        return threads
+    ranges = [
+        bound
+        for each in op.walk()
+        if isinstance(each, WsOp)
+        for role in each.roles
+        for span in role.ranges
+        for bound in span
+    ]
+    return gcd(threads, *ranges)
 
 
 def _is_read_and_written(argument: SSAValue) -> bool:
@@ -115,8 +148,9 @@ def _is_read_and_written(argument: SSAValue) -> bool:
         op = use.operation
         if isinstance(op, AtomicOp):
             return False
-        reads |= isinstance(op, LoadOp) or (isinstance(op, MoveOp) and op.src is argument)
-        writes |= isinstance(op, StoreOp) or (isinstance(op, MoveOp) and op.dst is argument)
+        is_move = isinstance(op, MoveOp)
+        reads |= isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
+        writes |= isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
     return reads and writes
 
 
@@ -152,8 +186,8 @@ def _place(function: Operation, compiler: Compiler) -> int:
             compiler.offsets[op] = op.offset_bytes
             continue
         compiler.offsets[op] = top = -(-top // _ARENA_STEP) * _ARENA_STEP
-        width = 64 if op.space.is_barrier else bit_width(element_type_of(op.result.type))
-        top += num_elements(op.result.type) * width // 8
+        size = _BARRIER_BYTES if op.space.is_barrier else element_bytes(bit_width(op.result.type))
+        top += num_elements(op.result.type) * size
     return top
 
 
@@ -301,7 +335,7 @@ class _Run:
     def _spawn(
         self, kernel: Kernel, block: BlockRun, arguments: Sequence[Any], outside: Sequence[Any]
     ) -> None:
-        unit = self.options.unit or kernel.threads
+        unit = self.options.unit or kernel.unit
         for first in range(0, kernel.threads, unit):
             env = [*outside, *[None] * (len(kernel.compiler.slots) - len(outside))]
             frame = Frame(block, block.all_threads[first : first + unit], env)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from numpy.lib.stride_tricks import as_strided
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import num_elements, shape_of
 from tilewright.targets.numpy.simt.buffers import (
     BarrierBuffer,
@@ -128,8 +132,22 @@ def _inside(compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]) -
     return inside
 
 
+def _policy(compiler: Compiler, op: Operation) -> Act:
+    """What a cache does changes no results."""
+    slot = compiler.slot(op.results[0])
+
+    def act(frame: Frame) -> None:
+        frame.env[slot] = np.int64(0)
+
+    return act
+
+
+def _without_policy(op: Operation) -> Sequence[SSAValue]:
+    return op.operands[:-1] if isinstance(op, HintedLoadOp | HintedStoreOp) else op.operands
+
+
 def _load(compiler: Compiler, op: Operation) -> Act:
-    buffer, *indices = op.operands
+    buffer, *indices = _without_policy(op)
     where, place = compiler.slot(buffer), index_of(compiler, buffer, indices)
     result, inside = compiler.slot(op.results[0]), _inside(compiler, buffer, indices)
 
@@ -151,7 +169,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
 
 
 def _store(compiler: Compiler, op: Operation) -> Act:
-    value, buffer, *indices = op.operands
+    value, buffer, *indices = _without_policy(op)
     what, where = compiler.slot(value), compiler.slot(buffer)
     place, inside = index_of(compiler, buffer, indices), _inside(compiler, buffer, indices)
 
@@ -274,10 +292,20 @@ def _new(old: Any, new: Any) -> Any:
     return new
 
 
+def _without_sign(combine: Any) -> Callable[[Any, Any], Any]:
+    def update(old: Any, new: Any) -> Any:
+        bits = np.dtype(f"u{old.dtype.itemsize}")
+        return combine(old.view(bits), new.view(bits)).view(old.dtype)
+
+    return update
+
+
 _UPDATES: Mapping[str, Any] = {
     "add": np.add,
     "max": np.maximum,
     "min": np.minimum,
+    "umax": _without_sign(np.maximum),
+    "umin": _without_sign(np.minimum),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -338,16 +366,19 @@ def _same(compiler: Compiler, op: Operation) -> Act:
 
 
 def _view(compiler: Compiler, op: Operation) -> Act:
-    """The same memory, as elements of another type perhaps."""
-    source, target = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
-    dtype, size = type_of(op.results[0]).dtype, num_elements(op.results[0].type)
+    """The same memory, in another shape, as elements of another type perhaps."""
+    assert isinstance(op, ViewOp)
+    source, target = compiler.slot(op.source), compiler.slot(op.result)
+    dtype, size = type_of(op.result).dtype, num_elements(op.result.type)
+    shaped = _shaped(compiler, op)
 
     def act(frame: Frame) -> None:
         held = frame.env[source]
         if isinstance(held, SharedBuffer):
             made: Any = SharedBuffer(held.name, held.block, held.base, size, dtype)
         elif isinstance(held, GlobalBuffer):
-            made = GlobalBuffer(held.name, held.data.view(dtype), held.tensor)
+            data = held.data.view(dtype)
+            made = GlobalBuffer(held.name, data, shaped(frame, data))
         elif isinstance(held, Registers) and held.data.dtype == dtype:
             made = held
         else:
@@ -355,6 +386,25 @@ def _view(compiler: Compiler, op: Operation) -> Act:
         frame.env[target] = made
 
     return act
+
+
+def _shaped(compiler: Compiler, op: ViewOp) -> Callable[[Frame, Any], Any]:
+    """Turns a run of elements into the tensor that a view shows; open numbers are operands."""
+    type = op.result.type
+    assert isinstance(type, MemRefType)
+    layout = type.layout
+    strides = layout.get_strides() if isinstance(layout, StridedLayoutAttr) else None
+    given = compiler.all_slots((*op.sizes, *op.strides))
+
+    def tensor(frame: Frame, data: Any) -> Any:
+        rest = iter([int(frame.env[each]) for each in given])
+        shape = [next(rest) if size == DYNAMIC_INDEX else size for size in type.get_shape()]
+        if strides is None:
+            return data[: prod(shape)].reshape(shape)
+        steps = [next(rest) if step is None else step for step in strides]
+        return as_strided(data, shape, [step * data.itemsize for step in steps])
+
+    return tensor
 
 
 def _dim(compiler: Compiler, op: Operation) -> Act:
@@ -373,6 +423,9 @@ RULES: Mapping[str, Rule] = {
     "tile.alloc": _alloc,
     "memref.load": _load,
     "memref.store": _store,
+    "nv.l2_policy": _policy,
+    "nv.load": _load,
+    "nv.store": _store,
     "memref.collapse_shape": _same,
     "memref.cast": _same,
     "tile.view": _view,

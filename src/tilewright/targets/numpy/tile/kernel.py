@@ -288,10 +288,16 @@ def _is_concurrent(op: Operation) -> bool:
         return True
     if op.name == "tile.gemm":
         return "async" in op.properties
-    return op.name == "tile.sync" and str(getattr(op.properties.get("scope"), "data", "")) in (
-        "grid",
-        "cluster",
-    )
+    if op.name != "tile.sync":
+        return False
+    # Threads that meet where only some of them may come go their ways side by side.
+    scope = str(getattr(op.properties.get("scope"), "data", ""))
+    return scope in ("grid", "cluster") or _is_conditional(op)
+
+
+def _is_conditional(op: Operation) -> bool:
+    parent = op.parent_op()
+    return parent is not None and (parent.name == "scf.if" or _is_conditional(parent))
 
 
 def _entry(module: ModuleOp, name: str | None, sources: SourceManager | None) -> Operation:

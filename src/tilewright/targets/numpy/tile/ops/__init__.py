@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from tilewright.targets.numpy.emitter import Rule
 from tilewright.targets.numpy.ops import arith, math
-from tilewright.targets.numpy.tile.ops import kernel, loops, memory, others, sync, tiles
+from tilewright.targets.numpy.tile.ops import (
+    atomics,
+    kernel,
+    loops,
+    memory,
+    others,
+    sync,
+    tiles,
+)
 
 RULES: Mapping[str, Rule] = {
     **arith.RULES,
@@ -14,6 +22,7 @@ RULES: Mapping[str, Rule] = {
     **memory.RULES,
     **loops.RULES,
     **tiles.RULES,
+    **atomics.RULES,
     **others.RULES,
     **sync.RULES,
     **kernel.RULES,

@@ -9,11 +9,13 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefT
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.regions import RegionOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.tile.types import BufferType, space_of
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
@@ -113,6 +115,8 @@ def _nothing(base: Emitter, op: Operation) -> None:
 def _region(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, RegionOp)
+    if _is_updated_apart(emitter, op):
+        return
     if op.base in emitter.private:
         raise emitter.unsupported(
             "a part of a buffer that each iteration has for itself is not run on a CPU",
@@ -127,6 +131,13 @@ def _region(base: Emitter, op: Operation) -> None:
     emitter.memory[op.result] = emitter.pure(
         text, buffer, *offsets, *extents, hint=f"{_name(op.base)}_part"
     )
+
+
+def _is_updated_apart(emitter: TileEmitter, op: RegionOp) -> bool:
+    """Whether iterations have regions of their own: atomics look at them element by element."""
+    if not all(isinstance(use.operation, AtomicOp) for use in op.result.uses):
+        return False
+    return op.base in emitter.private or any(emitter.number(each).axes for each in op.offsets)
 
 
 def _name(value: SSAValue) -> str:
@@ -218,7 +229,8 @@ def _store(base: Emitter, op: Operation) -> None:
     index = _indices(emitter, op.operands[2:])
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
-    if lanes is not None and is_reducer(base_of(memory)) and _accumulated(emitter, op, index):
+    if lanes is not None and is_reducer(base_of(memory)):
+        _accumulate(emitter, op, index)
         return
     new = emitter.piece(value)
     varies = any(piece.axes for piece in (*index, new)) or emitter.divergence
@@ -244,33 +256,54 @@ _COMBINES = {
     "arith.maximumf": "max",
     "arith.maxnumf": "max",
     "arith.maxsi": "max",
+    "arith.maxui": "umax",
     "arith.minimumf": "min",
     "arith.minnumf": "min",
     "arith.minsi": "min",
+    "arith.minui": "umin",
 }
 
 
-def _accumulated(emitter: TileEmitter, op: Operation, index: Sequence[Piece]) -> bool:
+def _accumulate(emitter: TileEmitter, op: Operation, index: Sequence[Piece]) -> None:
     """Write `r[i] = op(r[i], x)` as one update, since many iterations may make it."""
-    made = op.operands[0].owner
+    found = _update(op)
+    if found is None:
+        name = _name(op.operands[1])
+        raise emitter.unsupported(
+            f"{name} is a reducer: every thread has a part of the result",
+            f"{name}[i] += x, or {name}[i] = T.max({name}[i], x) and the like",
+        )
+    kind, new = found
+    listed = "".join(f", {piece.text}" for piece in index)
+    lanes = emitter.lanes or emitter.threads
+    assert lanes is not None
+    text = f"atomic({{0}}, {kind!r}, {{1}}, {{2}}{listed})"
+    emitter.effect(text, lanes, emitter.buffer(op.operands[1]), emitter.piece(new), *index)
+
+
+def _update(store: Operation) -> tuple[str, SSAValue] | None:
+    """What an element is combined with, and how, if it is stored where it was loaded."""
+    made = store.operands[0].owner
     if not isinstance(made, Operation) or made.name not in _COMBINES:
-        return False
+        return None
     for old, new in (tuple(made.operands), tuple(reversed(made.operands))):
         source = old.owner
         if (
             isinstance(source, Operation)
             and source.name == "memref.load"
-            and source.operands[0] is op.operands[1]
-            and tuple(source.operands[1:]) == tuple(op.operands[2:])
+            and source.operands[0] is store.operands[1]
+            and _same_place(source.operands[1:], store.operands[2:])
         ):
-            listed = "".join(f", {piece.text}" for piece in index)
-            lanes = emitter.lanes or emitter.threads
-            assert lanes is not None
-            text = f"atomic({{0}}, {_COMBINES[made.name]!r}, {{1}}, {{2}}{listed})"
-            buffer = emitter.buffer(op.operands[1])
-            emitter.effect(text, lanes, buffer, emitter.piece(new), *index)
-            return True
-    return False
+            return _COMBINES[made.name], new
+    return None
+
+
+def _same_place(one: Sequence[SSAValue], other: Sequence[SSAValue]) -> bool:
+    """Whether indices are the same values, or constants of the same size."""
+    return all(
+        a is b or ((found := constant_value(a)) is not None and found == constant_value(b))
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 RULES: dict[str, Rule] = {

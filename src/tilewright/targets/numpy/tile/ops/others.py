@@ -1,11 +1,10 @@
-"""Atomics, reducers, checks, output, and single instructions."""
+"""Reducers, checks, output, and single instructions."""
 
 from __future__ import annotations
 
 from xdsl.ir import Operation
 
 from tilewright.dialects.nv.machine import CpAsyncOp, Dp4aOp
-from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.extern import ExternOp
 from tilewright.dialects.tile.hints import AssertOp, PrintOp
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
@@ -13,42 +12,9 @@ from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import elementwise
-from tilewright.targets.numpy.tile.emitter import LANE
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.tiles import whole
-from tilewright.targets.numpy.values import Piece, Tensor
-
-
-def _atomic(base: Emitter, op: Operation) -> None:
-    emitter = tile(base)
-    assert isinstance(op, AtomicOp)
-    kind = repr(op.kind.data)
-    if not op.is_element:
-        assert op.value is not None
-        value = op.value
-        source = whole(emitter, value) if is_buffer_or_region(value.type) else emitter.piece(value)
-        emitter.call(f"atomic_region({kind}, {{0}}, {{1}})", source, whole(emitter, op.dst))
-        return
-    lanes = emitter.lanes or emitter.threads
-    mine = Piece("None", 0, 0, 0) if lanes is None else lanes
-    new = Piece("None", 0, 0, 0) if op.value is None else emitter.piece(op.value)
-    index = [emitter.piece(each) for each in op.indices]
-    listed = "".join(f", {piece.text}" for piece in index)
-    returns = op.previous is not None
-    options = ", returns=True" if returns else ""
-    text = f"atomic({{0}}, {kind}, {{1}}, {{2}}{listed}{options})"
-    operands = (mine, emitter.buffer(op.dst), new, *index)
-    if emitter.lanes is None:
-        emitter.step()
-    if op.previous is None:
-        emitter.effect(text, *operands)
-        return
-    axes = 0 if lanes is None else LANE
-    hint = "previous" if emitter.hint == "t" else emitter.hint
-    piece = emitter.here(text, *operands, axes=axes, rank=0, hint=hint)
-    assert piece.line is not None
-    piece.line.is_effect = True
-    emitter.define(op.previous, Tensor(piece))
+from tilewright.targets.numpy.values import Piece
 
 
 def _reducer(base: Emitter, op: Operation) -> None:
@@ -144,7 +110,6 @@ def _convertf(base: Emitter, op: Operation) -> None:
 
 RULES: dict[str, Rule] = {
     "arith.convertf": _convertf,
-    "tile.atomic": _atomic,
     "tile.reducer.alloc": _reducer,
     "tile.reducer.finalize": _finalize,
     "tile.assert": _assert,

@@ -53,7 +53,12 @@ _UFUNCS: Mapping[str, Any] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-_EXTREMES: Mapping[str, Any] = {"max": np.maximum, "min": np.minimum}
+_EXTREMES: Mapping[str, Any] = {
+    "max": np.maximum,
+    "min": np.minimum,
+    "umax": np.maximum,
+    "umin": np.minimum,
+}
 
 
 def _is_float(x: Any) -> bool:
@@ -61,7 +66,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _combined(kind: str, old: Any, new: Any, is_unsigned: bool) -> Any:
-    if is_unsigned and kind in _EXTREMES:
+    if kind in _EXTREMES and (is_unsigned or kind.startswith("u")):
         bits = np.dtype(f"u{old.dtype.itemsize}")
         return _EXTREMES[kind](old.view(bits), new.view(bits)).view(old.dtype)
     return _KINDS[kind](old, new)

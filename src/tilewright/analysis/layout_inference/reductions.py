@@ -1,0 +1,97 @@
+"""How the threads that hold a tile reduce it: which registers, then which threads.
+
+A thread first combines the registers that hold its part of a result, then meets the threads that
+hold the rest: those whose number differs in some digits. `plan` finds both, and goes over the
+outcome with numbers, so what it returns is right; `NotALayout` says why there is no such plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.analysis.layout_inference.fit import Digit, Numbers, digits
+from tilewright.analysis.layout_inference.table import NotALayout, Table
+from tilewright.dialects.tile.expressions import LayoutExpr
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction of registers, and across threads."""
+
+    parts: Numbers
+    """For every register of the result the registers of the source that go into it."""
+    partners: tuple[Digit, ...]
+    """Digits of the thread number that tell the holders of a line apart, as weights of it."""
+    limits: tuple[tuple[LayoutExpr, int], ...]
+    """Numbers of (thread, register), and what they stay below where there is an element."""
+
+
+def plan(source: Table, target: Table, axis: int) -> Reduction:
+    """How `source` is reduced along `axis` into `target`."""
+    found = Reduction(_parts(source, target, axis), _partners(source, axis), _limits(source))
+    for column in found.parts.T:
+        if digits(column) is None:
+            raise NotALayout("no formula gives the parts of a result")
+    if not _comes_out(found, source, target, axis):
+        raise NotALayout("the threads that hold a line do not differ in the same digits")
+    return found
+
+
+def _limits(source: Table) -> tuple[tuple[LayoutExpr, int], ...]:
+    """What tells registers without an element, where some threads have fewer than others."""
+    for each in (source, *source.countings()):
+        filled = each.filled()
+        if filled is not None:
+            sizes = zip(filled.coordinates(), each.shape, filled.shape, strict=True)
+            return tuple((text, size) for text, size, more in sizes if size != more)
+    raise NotALayout("no formula gives the element in a register of a thread")
+
+
+def _parts(source: Table, target: Table, axis: int) -> Numbers:
+    moved = np.moveaxis(source.registers, axis, -1)
+    results = target.registers.reshape(moved.shape[:-1])
+    found: list[list[int]] = []
+    for number in range(target.num_registers):
+        # A thread holds the same registers of each row that shares a register of the result.
+        found.append([int(each) for each in np.unique(moved[results == number])])
+    if len({len(each) for each in found}) != 1:
+        raise NotALayout("results of the reduction have different numbers of parts")
+    return np.array(found, dtype=np.int64)
+
+
+def _partners(table: Table, axis: int) -> tuple[Digit, ...]:
+    line = np.moveaxis(table.holders[..., 0], axis, -1).reshape(-1, table.shape[axis])[0]
+    threads = np.unique(line)
+    found = digits(threads - threads[0])
+    if found is None:
+        raise NotALayout("the threads that share a row are not evenly apart")
+    return tuple(digit for digit in found if digit.radix > 1)
+
+
+def _comes_out(found: Reduction, source: Table, target: Table, axis: int) -> bool:
+    """Whether every holder of a result gets the total of its line, each element counted once."""
+    size = source.registers.size
+    values = np.random.default_rng(0).integers(1, 1 << 40, source.shape)
+    wanted = np.moveaxis(values, axis, -1).sum(axis=-1).reshape(-1)
+    count = max(source.num_threads, target.num_threads)
+    held = np.zeros((count, source.num_registers), dtype=np.int64)
+    threads = source.holders.reshape(size, -1)
+    held[threads, source.registers.reshape(size, 1)] = values.reshape(size, 1)
+    totals = held[:, found.parts].sum(axis=-1)
+    for digit in found.partners:
+        totals = _across(totals, digit)
+    holders = target.holders.reshape(len(wanted), -1)
+    registers = target.registers.reshape(len(wanted), 1)
+    return bool((totals[holders, registers] == wanted[:, None]).all())
+
+
+def _across(totals: Numbers, digit: Digit) -> Numbers:
+    """The sum over all threads that differ in a digit only; what is cut short is no use."""
+    number = np.arange(len(totals))
+    start = number - number // digit.weight % digit.radix * digit.weight
+    partners = start[:, None] + np.arange(digit.radix) * digit.weight
+    is_whole = partners.max(axis=1, keepdims=True) < len(totals)
+    summed = totals[np.minimum(partners, len(totals) - 1)].sum(axis=1)
+    return np.where(is_whole, summed, -1)

@@ -1,0 +1,59 @@
+"""All kernels of a module: what is wrong with their synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tilewright.analysis.thread_sync.faults import Fault, NotAnalysedError
+from tilewright.analysis.thread_sync.launches import describe, launches_of
+from tilewright.analysis.thread_sync.run import compile_kernel, run
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.nv.across import LaunchOp
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of one kernel."""
+
+    function: FuncOp
+    fault: Fault | None = None
+    run: str = ""
+    """The run in which it was found."""
+    skipped: tuple[Operation, ...] = ()
+    """Writes that could not be followed."""
+    not_analysed: NotAnalysedError | None = None
+
+
+def check(module: ModuleOp) -> Iterator[Verdict]:
+    """The verdict on each kernel of a module."""
+    functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
+    kernels = [op for op in functions if nv_names.KERNEL in op.attributes]
+    hosts = [op for op in functions if nv_names.KERNEL not in op.attributes]
+    launches = {
+        op.kernel.root_reference.data: op
+        for host in hosts
+        for op in host.walk()
+        if isinstance(op, LaunchOp)
+    }
+    for kernel in kernels:
+        yield _check_kernel(kernel, launches.get(kernel.sym_name.data))
+
+
+def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> Verdict:
+    skipped: dict[Operation, None] = {}
+    try:
+        program = compile_kernel(kernel)
+        names = {each.index: each.name_hint or "an argument" for each in kernel.body.block.args}
+        for launch in launches_of(program, host):
+            outcome = run(program, launch)
+            skipped.update(dict.fromkeys(outcome.skipped))
+            if outcome.fault is not None:
+                return Verdict(kernel, outcome.fault, describe(launch, names), tuple(skipped))
+    except NotAnalysedError as reason:
+        return Verdict(kernel, skipped=tuple(skipped), not_analysed=reason)
+    return Verdict(kernel, skipped=tuple(skipped))

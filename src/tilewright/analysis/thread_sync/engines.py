@@ -1,0 +1,312 @@
+"""The copy engine and the tensor cores: what they read and write, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FixedBitwidthType
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from tilewright.analysis.thread_sync.arena import Place, bits_of_elements
+from tilewright.analysis.thread_sync.clocks import GROUP
+from tilewright.analysis.thread_sync.deeds import CODE
+from tilewright.analysis.thread_sync.faults import (
+    Fault,
+    FaultError,
+    FaultKind,
+    NotAnalysedError,
+)
+from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
+from tilewright.analysis.thread_sync.registers import Product, check_fenced
+from tilewright.analysis.thread_sync.state import Block, Frame, Groups
+from tilewright.analysis.thread_sync.sync import barrier_at
+from tilewright.analysis.thread_sync.threads import address_of, place_of
+from tilewright.analysis.thread_sync.values import Value
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv.across import LaunchOp
+from tilewright.dialects.nv.matrix import MatrixOp, WgmmaOp
+from tilewright.dialects.nv.tma import BulkLoadOp, BulkOp, TensorMapOp, TmaLoadOp, TmaStoreBase
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
+from tilewright.layouts.hardware.swizzle import UNIT_BYTES
+
+_PATTERN = 1024
+"""Bytes after which every swizzle repeats itself."""
+
+
+# -- the copy engine ---------------------------------------------------------------------------
+
+
+def _tile_bytes(op: Operation, map: SSAValue) -> int:
+    """The bytes of one tile of a tensor map, which the host has made."""
+    made = _map_of(map)
+    if made is None:
+        raise NotAnalysedError(op, "the tensor map comes from elsewhere")
+    return int(np.prod(made.extents)) * bit_width(element_type_of(made.tensor.type)) // 8
+
+
+def _map_of(map: SSAValue) -> TensorMapOp | None:
+    """The op that makes a map; for an argument of a kernel, that of its launch."""
+    owner = map.owner
+    if isinstance(owner, TensorMapOp):
+        return owner
+    function = owner.parent_op() if not isinstance(owner, Operation) else None
+    if not isinstance(map, BlockArgument) or not isinstance(function, FuncOp):
+        return None
+    module = function.parent_op()
+    for op in () if module is None else module.walk():
+        if isinstance(op, LaunchOp) and op.kernel.root_reference.data == function.sym_name.data:
+            return _map_of(op.arguments[map.index])
+    return None
+
+
+def _issuer(frame: Frame, op: Operation) -> int | None:
+    """The position of the thread that starts a copy; None where that is not known."""
+    leader = frame.leader()
+    if frame.is_unsure:
+        return None
+    if leader is None:
+        text = f"{frame.active_count} threads start a copy that one thread starts"
+        raise FaultError(Fault(FaultKind.COUNT, op, text))
+    return leader
+
+
+def _of_leader(value: Value, leader: int) -> Value:
+    return value if value is None or isinstance(value, int) else int(value[leader])
+
+
+def _load(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, TmaLoadOp | BulkLoadOp)
+    slab, place = place_of(compiler, op.dst)
+    address = address_of(compiler, op.dst, [op.dst_index])
+    at, buffer = compiler.slot(op.barrier_index), op.barrier
+    receivers = None
+    if isinstance(op, TmaLoadOp):
+        size = _tile_bytes(op, op.map)
+        receivers = None if op.multicast is None else compiler.slot(op.multicast)
+    else:
+        size = op.elements.value.data * bits_of_elements(op.dst) // 8
+
+    def act(frame: Frame) -> None:
+        leader = _issuer(frame, op)
+        if leader is None:
+            return
+        start, index = _of_leader(address(frame), leader), _of_leader(frame.env[at], leader)
+        if start is None or index is None:
+            raise NotAnalysedError(op, "only the run knows where the copy goes")
+        mask = None if receivers is None else _of_leader(frame.env[receivers], leader)
+        for block in _receivers(frame, mask):
+            _start_load(frame, op, block, (slab, place, start, size), (buffer, index), leader)
+
+    return act
+
+
+def _receivers(frame: Frame, mask: int | None) -> list[Block]:
+    """The blocks that get a tile."""
+    if mask is None:
+        return [frame.block]
+    return [block for rank, block in enumerate(frame.block.cluster) if mask >> rank & 1]
+
+
+def _start_load(
+    frame: Frame,
+    op: Operation,
+    block: Block,
+    target: tuple[int, Place, int, int],
+    gate: tuple[SSAValue, int],
+    leader: int,
+) -> None:
+    slab, place, start, size = target
+    barrier = barrier_at(frame, op, *gate, block)
+    if not barrier.is_fenced:
+        raise FaultError(
+            Fault(
+                FaultKind.FENCE,
+                op,
+                f"{barrier.name} was set up without a fence after it: the copy engine may not "
+                "see it",
+                ((barrier.op, "set up here"),),
+            )
+        )
+    frame.flush()
+    history = block.slabs[slab]
+    granules = _run(start, size, history.granule) - history.origin
+    deed = frame.by_engine(op, slab, place, granules, block)
+    agent, time = block.clocks.next_load()
+    # What this block knows of another one is not followed: only the arrival is ordered there.
+    is_here = block is frame.block
+    warp = int(frame.codes[leader]) // CODE
+    issuer = frame.clocks.of_warp(warp) if is_here else block.clocks.nothing()
+    if deed is not None and is_here:
+        history.write_by_engine(deed, agent, time, issuer)
+    elif deed is not None:
+        history.mark_by_engine(deed, agent, time)
+    issuer.known[agent] = time
+    barrier.tell(issuer)
+    barrier.bring(op, size)
+
+
+def _run(start: int, size: int, granule: int) -> Any:
+    return np.arange(start // granule, -(-(start + size) // granule))
+
+
+@dataclass(frozen=True)
+class _Store:
+    """A bulk store under way."""
+
+    op: Operation
+    agent: int
+    time: int
+
+
+def _store(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, TmaStoreBase | BulkOp)
+    slab, place = place_of(compiler, op.src)
+    address = address_of(compiler, op.src, [op.src_index])
+    if isinstance(op, TmaStoreBase):
+        size = _tile_bytes(op, op.map)
+    else:
+        size = op.elements.value.data * bits_of_elements(op.src) // 8
+
+    def act(frame: Frame) -> None:
+        leader = _issuer(frame, op)
+        start = None if leader is None else _of_leader(address(frame), leader)
+        if leader is None or start is None:
+            return
+        frame.flush()
+        thread = int(frame.codes[leader])
+        history, warp = frame.block.slabs[slab], thread // CODE
+        granules = _run(start, size, history.granule) - history.origin
+        agent = 2 * frame.clocks.warps + warp
+        store = _Store(op, agent, frame.clocks.tick(agent))
+        deed = frame.by_engine(op, slab, place, granules)
+        if deed is not None:
+            history.read_by_engine(deed, agent, store.time, frame.clocks.of_warp(warp), thread)
+        groups = frame.stores.get(thread)
+        if groups is None:
+            groups = frame.stores[thread] = Groups()
+            frame.block.stores.append(groups)
+        groups.open.append(store)
+
+    return act
+
+
+# -- tensor cores ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of a product in shared memory."""
+
+    slab: int
+    place: Place
+    start: Value
+    leading: int
+    stride: int
+    swizzle: int
+
+
+def _matrix(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MatrixOp)
+    slab, place = place_of(compiler, op.buffer)
+    address, result = address_of(compiler, op.buffer, [op.index]), compiler.slot(op.result)
+    swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
+
+    def act(frame: Frame) -> None:
+        start = address(frame)
+        frame.env[result] = Operand(slab, place, start, leading, stride, swizzle)
+
+    return act
+
+
+@cache
+def _operand_granules(
+    start: int,
+    leading: int,
+    stride: int,
+    swizzle: int,
+    shape: tuple[int, int],
+    bits: int,
+    k_major: bool,
+    granule: int,
+) -> Any:
+    """Granules of an operand that begins in the first bytes of shared memory."""
+    along, depth = np.indices(shape)
+    descriptor = MatrixDescriptor(start, leading, stride, swizzle)
+    address: Any = read_address  # its formulas hold for arrays as for numbers
+    where = address(descriptor, along, depth, bits, k_major)
+    return np.unique(where // granule)
+
+
+def _wgmma(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, WgmmaOp)
+    a, b = compiler.slot(op.a), compiler.slot(op.b)
+    m, n, k = op.mnk
+    assert isinstance(op.a_type, FixedBitwidthType) and isinstance(op.b_type, FixedBitwidthType)
+    sides = [(b, (n, k), op.b_type.bitwidth, op.transposed_b is None)]
+    taken = None
+    if op.a_index is None:
+        sides.append((a, (m, k), op.a_type.bitwidth, op.transposed_a is None))
+    else:
+        taken = op.a
+
+    def act(frame: Frame) -> None:
+        frame.flush()
+        sums = check_fenced(frame, op.acc, op)
+        operand = None if taken is None else check_fenced(frame, taken, op)
+        for first in frame.groups():
+            agent = frame.clocks.warps + first
+            product = Product(sums, operand, first, agent, frame.clocks.tick(agent))
+            issuer = frame.clocks.common(np.arange(first, min(first + GROUP, frame.clocks.warps)))
+            for slot, shape, bits, k_major in sides:
+                side: Operand | None = frame.env[slot]
+                start = None if side is None else frame.value_of_group(side.start, first)
+                if side is None or start is None or start % UNIT_BYTES:
+                    continue
+                history = frame.block.slabs[side.slab]
+                rest = start % _PATTERN
+                granules = _operand_granules(
+                    *(rest, side.leading, side.stride, side.swizzle),
+                    *(shape, bits, k_major, history.granule),
+                )
+                granules = granules + ((start - rest) // history.granule - history.origin)
+                deed = frame.by_engine(op, side.slab, side.place, granules)
+                if deed is not None:
+                    history.read_by_engine(deed, agent, product.time, issuer, None)
+            product.start(op)
+            frame.products.open.append(product)
+
+    return act
+
+
+def _loads(op: Operation) -> list[SSAValue]:
+    assert isinstance(op, TmaLoadOp | BulkLoadOp)
+    found = [op.dst_index, op.barrier_index]
+    if isinstance(op, TmaLoadOp) and op.multicast is not None:
+        found.append(op.multicast)
+    return found
+
+
+def _stores(op: Operation) -> list[SSAValue]:
+    assert isinstance(op, TmaStoreBase | BulkOp)
+    return [op.src_index]
+
+
+def _operands(op: Operation) -> list[SSAValue]:
+    assert isinstance(op, WgmmaOp)
+    return [op.b] if op.a_index is not None else [op.a, op.b]
+
+
+RULES: Mapping[str, Rule] = {
+    "nv.tma_load": Rule(_loads, _load),
+    "nv.bulk_load": Rule(_loads, _load),
+    "nv.tma_store": Rule(_stores, _store),
+    "nv.tma_reduce": Rule(_stores, _store),
+    "nv.bulk_store": Rule(_stores, _store),
+    "nv.matrix": Rule(lambda op: op.operands[1:], _matrix, lambda op: False),
+    "nv.wgmma": Rule(_operands, _wgmma),
+}

@@ -1,0 +1,267 @@
+"""A kernel as Python functions, with what does not matter for synchronisation left out.
+
+A rule says of an op which numbers it needs and what it does. Needed are the ops that order threads
+or touch shared memory, the numbers they use, whatever those are computed from, and the loops and
+branches around them; the rest (the arithmetic of tiles, tensors, registers) is not compiled. Pure
+ops are put where their operands come from, so that what does not change in a loop is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from tilewright.analysis.thread_sync.arena import Arena
+from tilewright.analysis.thread_sync.registers import use_registers
+from tilewright.analysis.thread_sync.state import Frame, Steps
+from tilewright.analysis.thread_sync.values import Value, constant_of, function_of, is_arithmetic
+from tilewright.dialects.nv.matrix import MatrixMoveOp, MmaOp, WgmmaOp, WgmmaSettleOp
+from tilewright.dialects.nv.moves import LaneOp
+from tilewright.dialects.tile.types import Space, space_of
+
+Act: TypeAlias = Callable[[Frame], None]
+Process: TypeAlias = Callable[[Frame], Steps]
+
+_ENDS = ("scf.yield", "scf.condition", "func.return", "tile.yield")
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """An op that may wait."""
+
+    process: Process
+
+
+@dataclass(frozen=True)
+class Code:
+    """The ops of a block, and the values it hands on."""
+
+    steps: Sequence[Act | Blocking]
+    results: Sequence[int]
+
+    @property
+    def may_wait(self) -> bool:
+        return any(isinstance(each, Blocking) for each in self.steps)
+
+    def run(self, frame: Frame) -> None:
+        for each in self.steps:
+            assert not isinstance(each, Blocking)
+            each(frame)
+
+    def process(self, frame: Frame) -> Steps:
+        for each in self.steps:
+            if isinstance(each, Blocking):
+                yield from each.process(frame)
+            else:
+                each(frame)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What to do with an op."""
+
+    uses: Callable[[Operation], Iterable[SSAValue]]
+    make: Callable[[Compiler, Operation], Act | Blocking | None]
+    applies: Callable[[Operation], bool] = lambda op: True
+
+
+@dataclass(eq=False)
+class Compiler:
+    """Compiles one kernel."""
+
+    rules: Mapping[str, Rule]
+    arena: Arena
+    slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    constants: dict[int, Value] = field(default_factory=dict[int, Value])
+    needed: set[SSAValue] = field(default_factory=set[SSAValue])
+    effects: set[Operation] = field(default_factory=set[Operation])
+    """Ops that have to be run, and the loops and branches around them."""
+    products: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Registers that asynchronous products use."""
+    touching: set[Operation] = field(default_factory=set[Operation])
+    """Ops that name those, and the loops and branches around them."""
+    levels: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    lists: list[list[Act | Blocking]] = field(default_factory=list[list[Act | Blocking]])
+
+    # -- what matters --------------------------------------------------------------------------
+
+    def choose(self, function: Operation) -> None:
+        """Find out what is needed."""
+        work: list[SSAValue] = []
+        for op in function.walk():
+            if isinstance(op, WgmmaOp):
+                self.products.add(op.acc)
+                if op.a_index is not None:
+                    self.products.add(op.a)
+            rule = self.rules.get(op.name)
+            if rule is not None and not op.regions and rule.applies(op):
+                self._take(op, work)
+        while work:
+            value = work.pop()
+            if value not in self.needed:
+                self.needed.add(value)
+                self._trace(value, work)
+        for buffer in self.products:
+            for use in buffer.uses:
+                op: Operation | None = use.operation
+                while op is not None and op not in self.touching:
+                    self.touching.add(op)
+                    op = op.parent_op()
+
+    def _take(self, op: Operation, work: list[SSAValue]) -> None:
+        """An op has to be run."""
+        if op in self.effects:
+            return
+        self.effects.add(op)
+        work.extend(self.rules[op.name].uses(op))
+        parent = op.parent_op()
+        if parent is not None and parent.name in self.rules:
+            self._take(parent, work)
+
+    def _trace(self, value: SSAValue, work: list[SSAValue]) -> None:
+        """What a number is computed from."""
+        if isinstance(value, BlockArgument):
+            op = value.owner.parent_op()
+            if op is not None and op.name in ("scf.for", "scf.while"):
+                work.extend(_carried(op, value))
+            return
+        assert isinstance(value, OpResult)
+        op = value.op
+        if is_arithmetic(op):
+            work.extend(op.operands)
+        elif op.name in ("scf.for", "scf.while", "scf.if"):
+            self._take(op, work)
+            work.extend(_carried(op, value))
+        elif op.name == "memref.load":
+            if space_of(op.operands[0].type) is Space.GLOBAL:
+                self._take(op, work)
+            elif _is_counter(op.operands[0]):
+                self._take(op, work)
+                for use in op.operands[0].uses:
+                    if use.operation.name == "memref.store":
+                        self._take(use.operation, work)
+        elif op.name in self.rules:
+            self._take(op, work)
+
+    # -- code ----------------------------------------------------------------------------------
+
+    def slot(self, value: SSAValue) -> int:
+        """Where a value is kept."""
+        return self.slots.setdefault(value, len(self.slots))
+
+    def all_slots(self, values: Iterable[SSAValue]) -> list[int]:
+        return [self.slot(each) for each in values]
+
+    def code(self, block: Block) -> Code:
+        """The ops of a block, as one more level than those around it."""
+        level = len(self.lists)
+        self.lists.append([])
+        for argument in block.args:
+            self.levels[argument] = level
+        for op in block.ops:
+            if op.name not in _ENDS:
+                self._compile(op, level)
+        end = block.last_op
+        operands = [] if end is None or end.name not in _ENDS else list(end.operands)
+        return Code(self.lists.pop(), self.all_slots(operands))
+
+    def _compile(self, op: Operation, level: int) -> None:
+        if op in self.effects:
+            made = self.rules[op.name].make(self, op)
+            for result in op.results:
+                self.levels[result] = level
+            if made is not None:
+                self.lists[level].append(made)
+            if not op.regions:
+                self._touch_registers(op, level)
+            return
+        if op.name == "arith.constant":
+            self.constants[self.slot(op.results[0])] = constant_of(op)
+            self.levels[op.results[0]] = 0
+            return
+        if any(result in self.needed for result in op.results):
+            self._compile_pure(op)
+        self._touch_registers(op, level)
+
+    def _compile_pure(self, op: Operation) -> None:
+        level = max((self.levels.get(each, 0) for each in op.operands), default=0)
+        for result in op.results:
+            self.levels[result] = level
+        function = function_of(op)
+        if function is None:
+            return
+        target, slots = self.slot(op.results[0]), self.all_slots(op.operands)
+        if len(slots) == 2:
+            self.lists[level].append(_binary(target, slots[0], slots[1], function))
+            return
+
+        def act(frame: Frame) -> None:
+            env = frame.env
+            values = [env[each] for each in slots]
+            env[target] = None if any(each is None for each in values) else function(*values)
+
+        self.lists[level].append(act)
+
+    def _touch_registers(self, op: Operation, level: int) -> None:
+        """Registers of products that an op, or what is in it, reads and writes."""
+        if op not in self.touching:
+            return
+        read: dict[SSAValue, Operation] = {}
+        written: dict[SSAValue, Operation] = {}
+        for each in op.walk():
+            if each in self.touching and not isinstance(each, WgmmaOp | WgmmaSettleOp):
+                for operand in each.operands:
+                    if operand in self.products:
+                        (written if _writes(each, operand) else read).setdefault(operand, each)
+        if read or written:
+            self.lists[level].append(lambda frame: use_registers(frame, read, written))
+
+
+def _binary(target: int, one: int, other: int, function: Callable[..., Value]) -> Act:
+    def act(frame: Frame) -> None:
+        env = frame.env
+        a, b = env[one], env[other]
+        env[target] = None if a is None or b is None else function(a, b)
+
+    return act
+
+
+def _is_counter(buffer: SSAValue) -> bool:
+    """Whether registers are only loaded and stored, so that their numbers can be followed."""
+    return space_of(buffer.type) in (Space.LOCAL, Space.VAR) and all(
+        use.operation.name in ("memref.load", "memref.store") for use in buffer.uses
+    )
+
+
+def _writes(op: Operation, buffer: SSAValue) -> bool:
+    """Whether an op writes the registers that it names."""
+    if isinstance(op, LaneOp | MatrixMoveOp):
+        return op.dst is buffer
+    if isinstance(op, MmaOp):
+        return op.c is buffer
+    return op.name == "memref.store"
+
+
+def _carried(op: Operation, value: SSAValue) -> list[SSAValue]:
+    """What a value that a loop or a branch hands on may be."""
+    found: list[SSAValue] = []
+    ends = [region.block.last_op for region in op.regions if region.blocks]
+    if op.name == "scf.if":
+        assert isinstance(value, OpResult)
+        return [end.operands[value.index] for end in ends if end is not None]
+    if op.name == "scf.while":
+        for end in ends:
+            found.extend(() if end is None else end.operands)
+        return [*found, *op.operands]
+    assert isinstance(value, OpResult | BlockArgument)
+    place = value.index if isinstance(value, OpResult) else value.index - 1
+    if place < 0:
+        return list(op.operands[:3])
+    found.append(op.operands[3 + place])
+    for end in ends:
+        if end is not None:
+            found.append(end.operands[place])
+    return found

@@ -1,0 +1,102 @@
+"""Registers of asynchronous products: whose they are between a `wgmma` and its wait.
+
+Until a wait has returned, the sums of a product belong to the tensor core, and its operands must
+stay as they are; after it `nv.wgmma.settle` hands the sums back. What threads wrote before must
+have been fenced. Whole arrays are looked at, for all threads of a role at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.thread_sync.faults import Fault, FaultError, FaultKind
+from tilewright.analysis.thread_sync.state import Frame, RegisterState
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.allocs import AllocOp
+
+
+def _name(buffer: SSAValue) -> str:
+    owner = base_of(buffer).owner
+    return owner.buffer_name if isinstance(owner, AllocOp) else "the registers"
+
+
+def state_of(frame: Frame, buffer: SSAValue) -> RegisterState:
+    found = frame.registers.get(buffer)
+    if found is None:
+        found = frame.registers[buffer] = RegisterState()
+    return found
+
+
+def use_registers(
+    frame: Frame, read: Mapping[SSAValue, Operation], written: Mapping[SSAValue, Operation]
+) -> None:
+    """Threads touch registers themselves."""
+    for buffer, op in (*read.items(), *written.items()):
+        state = frame.registers.get(buffer)
+        if state is not None and state.is_unsettled:
+            missing = "nv.wgmma.wait" if state.writing else "nv.wgmma.settle"
+            _raise(buffer, op, state, f"a product writes, before {missing}")
+    for buffer, op in written.items():
+        state = state_of(frame, buffer)
+        if state.reading:
+            _raise(buffer, op, state, "a product under way reads, before nv.wgmma.wait")
+        state.changed = frame.tick()
+
+
+def _raise(buffer: SSAValue, op: Operation, state: RegisterState, what: str) -> None:
+    raise FaultError(
+        Fault(
+            FaultKind.IN_FLIGHT,
+            op,
+            f"threads touch {_name(buffer)}, which {what}",
+            ((state.op, "the product"),),
+        )
+    )
+
+
+def check_fenced(frame: Frame, buffer: SSAValue, op: Operation) -> RegisterState:
+    """A product is about to take registers: threads have fenced what they wrote."""
+    state = state_of(frame, buffer)
+    if state.changed > frame.fence_time:
+        raise FaultError(
+            Fault(
+                FaultKind.FENCE,
+                op,
+                f"{_name(buffer)} was written after the last nv.wgmma.fence: the product may not "
+                "see it",
+            )
+        )
+    return state
+
+
+@dataclass(frozen=True)
+class Product:
+    """A `wgmma` under way."""
+
+    sums: RegisterState
+    operand: RegisterState | None
+    first: int
+    """The first warp of its group."""
+    agent: int
+    time: int
+
+    def start(self, op: Operation) -> None:
+        self.sums.writing += 1
+        self.sums.is_unsettled, self.sums.op = True, op
+        if self.operand is not None:
+            self.operand.reading += 1
+            self.operand.op = op
+
+    def end(self) -> None:
+        self.sums.writing -= 1
+        if self.operand is not None:
+            self.operand.reading -= 1
+
+
+def settle(frame: Frame, buffer: SSAValue) -> None:
+    """The sums are the threads' own again."""
+    state = state_of(frame, buffer)
+    state.is_unsettled = state.writing > 0

@@ -1,0 +1,265 @@
+"""Runs a block, or the blocks of a cluster, and says what is wrong with it.
+
+Tasks are run one after another, each until it has to wait. What a wait is sure of does not depend
+on that order, so one order is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType
+from xdsl.ir import Operation
+
+from tilewright.analysis.thread_sync import control, engines, groups, sync, threads
+from tilewright.analysis.thread_sync.arena import plan_arena
+from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
+from tilewright.analysis.thread_sync.control import part_of
+from tilewright.analysis.thread_sync.faults import (
+    Fault,
+    FaultError,
+    FaultKind,
+    NotAnalysedError,
+)
+from tilewright.analysis.thread_sync.program import Blocking, Code, Compiler, Rule
+from tilewright.analysis.thread_sync.state import Block, Budget, Frame, Steps, Triple, Wait
+from tilewright.analysis.thread_sync.values import Value
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile.extern import ExternOp
+
+RULES: Mapping[str, Rule] = {
+    **control.RULES,
+    **threads.RULES,
+    **sync.RULES,
+    **groups.RULES,
+    **engines.RULES,
+}
+_STEPS = 200_000
+_STEPS_IN_FULL = 1_000_000
+_THREADS = 128
+
+
+@dataclass(eq=False)
+class Program:
+    """A kernel, ready to be run."""
+
+    function: FuncOp
+    code: Code
+    compiler: Compiler
+    threads: int
+    cluster: Triple
+    opaque: Operation | None
+    """A call of code from outside, in which threads may wait for each other."""
+
+    def needs(self, name: str) -> bool:
+        """Whether an op of this name decides what happens."""
+        return any(op.name == name for op in self.compiler.effects)
+
+
+def compile_kernel(function: FuncOp) -> Program:
+    """The device function as Python functions."""
+    accesses = [each for op in function.walk() for each in threads.access_bytes(op)]
+    arena = plan_arena(function, accesses)
+    compiler = Compiler(RULES, arena)
+    compiler.choose(function)
+    code = compiler.code(function.body.block)
+    found = function.attributes.get(nv_names.THREADS)
+    count = found.value.data if isinstance(found, IntegerAttr) else _THREADS
+    calls = [op for op in function.walk() if isinstance(op, ExternOp) and op.pure is None]
+    opaque = calls[0] if calls else None
+    return Program(function, code, compiler, count, _cluster(function), opaque)
+
+
+def _cluster(function: FuncOp) -> Triple:
+    found = function.attributes.get(nv_names.CLUSTER)
+    extents: tuple[int, ...] = ()
+    if isinstance(found, DenseArrayBase):
+        numbers = cast("DenseArrayBase[IntegerType]", found)  # clusters are counted
+        extents = tuple(int(each) for each in numbers.get_values())
+    elif isinstance(found, ArrayAttr):
+        extents = tuple(each.value.data for each in found.data if isinstance(each, IntegerAttr))
+    x, y, z = (*extents, 1, 1, 1)[:3]
+    return x, y, z
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a run is for: a block of a grid, and numbers for the arguments of the kernel."""
+
+    index: Triple = (0, 0, 0)
+    grid: Triple = (1, 1, 1)
+    arguments: Mapping[int, int] | None = None
+    is_made_up: bool = False
+    """Whether some of the numbers stand for those of a caller."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    fault: Fault | None
+    skipped: Sequence[Operation]
+
+
+def run(program: Program, launch: Launch) -> Outcome:
+    """Follow one block; a fault that is found in a shortened run is looked for in full."""
+    budget = Budget(_STEPS, is_made_up=launch.is_made_up)
+    fault, blocks = _attempt(program, launch, budget)
+    if fault is not None and any(any(known.values()) for known in budget.left_out.values()):
+        # A run that takes too long is not made: then the shortened one has to do.
+        with suppress(NotAnalysedError):
+            whole = Budget(_STEPS_IN_FULL, is_short=False, is_made_up=launch.is_made_up)
+            fault, blocks = _attempt(program, launch, whole)
+    if fault is not None and program.opaque is not None:
+        raise NotAnalysedError(program.opaque, "only its author knows what this call does")
+    if fault is not None and budget.guess is not None:
+        raise NotAnalysedError(budget.guess, "only the run knows which way threads go here")
+    return Outcome(fault, [op for block in blocks for op in block.skipped])
+
+
+def _attempt(program: Program, launch: Launch, budget: Budget) -> tuple[Fault | None, list[Block]]:
+    blocks: list[Block] = []
+    for rank in range(prod(program.cluster)):
+        index = _member(launch.index, program.cluster, rank)
+        arena, count = program.compiler.arena, program.threads
+        blocks.append(Block(arena, count, index, launch.grid, rank, blocks, budget))
+    tasks: list[_Task] = []
+    for block in blocks:
+        env: list[Value] = [None] * len(program.compiler.slots)
+        for slot, value in program.compiler.constants.items():
+            env[slot] = value
+        for argument in program.function.body.block.args:
+            if argument in program.compiler.slots and launch.arguments is not None:
+                slot = program.compiler.slots[argument]
+                env[slot] = launch.arguments.get(argument.index)
+        frame = Frame(block, np.arange(program.threads), env)
+        tasks.append(_Task(frame, _follow(program.code, 0, frame, tasks)))
+    try:
+        _run_all(tasks)
+        for block in blocks:
+            _check_end(block)
+    except FaultError as error:
+        return error.fault, blocks
+    return None, blocks
+
+
+def _member(index: Triple, cluster: Triple, rank: int) -> Triple:
+    """The block of a cluster, which begins at a multiple of its size."""
+    x, y, _ = cluster
+    inside = rank % x, rank // x % y, rank // (x * y)
+    first, second, third = (
+        each // size * size + offset
+        for each, size, offset in zip(index, cluster, inside, strict=True)
+    )
+    return first, second, third
+
+
+# -- tasks -------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Task:
+    """Threads that run by themselves."""
+
+    frame: Frame
+    steps: Steps
+    wait: Wait | None = None
+    is_over: bool = False
+
+    def advance(self) -> None:
+        self.wait = next(self.steps, None)
+        self.is_over = self.wait is None
+
+
+def _follow(code: Code, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
+    """Run a kernel from a step on; where roles begin, each goes on by itself."""
+    for number in range(first, len(code.steps)):
+        step = code.steps[number]
+        if isinstance(step, Blocking):
+            yield from step.process(frame)
+        else:
+            step(frame)
+        if frame.split:
+            parts, frame.split = frame.split, ()
+            for body, mask, name in parts:
+                part = part_of(frame, mask, name)
+                tasks.append(_Task(part, _role(body, code, number + 1, part, tasks)))
+            return
+    frame.flush()
+
+
+def _role(body: Code | None, code: Code, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
+    if body is not None:
+        yield from body.process(frame)
+    yield from _follow(code, first, frame, tasks)
+
+
+def _run_all(tasks: list[_Task]) -> None:
+    while True:
+        moved = False
+        for task in list(tasks):
+            while not task.is_over and (task.wait is None or task.wait.is_over()):
+                task.advance()
+                moved = True
+        if moved:
+            continue
+        stuck = [task.wait for task in tasks if task.wait is not None]
+        if stuck:
+            raise FaultError(_deadlock(stuck))
+        return
+
+
+# -- the end -----------------------------------------------------------------------------------
+
+
+def _deadlock(stuck: Sequence[Wait]) -> Fault:
+    """Why tasks wait for ever: what is told of the barrier that has come furthest."""
+    for wait in stuck:
+        barrier = wait.barrier
+        if isinstance(barrier, PhaseBarrier) and not barrier.missing:
+            try:
+                barrier.check_bytes()
+            except FaultError as error:
+                found = error.fault
+                return Fault(found.kind, found.op, found.message, (*found.notes, *_notes(stuck)))
+    for wait in stuck:
+        barrier = wait.barrier
+        if isinstance(barrier, PhaseBarrier) and barrier.came:
+            counts = f"counts {barrier.count} arrivals a phase, but {barrier.came} come"
+            return Fault(FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(stuck))
+    # Who waits for threads mostly waits for those that wait for a phase.
+    first, *others = sorted(stuck, key=lambda each: isinstance(each.barrier, MeetingPoint))
+    barrier = first.barrier
+    text = f"deadlock: {_task_name(first)} {first.text}"
+    if isinstance(barrier, MeetingPoint):
+        text = f"{text}, but only {barrier.came} come"
+    else:
+        ended = len(barrier.phases)
+        text = f"{text}, but only {ended} {'phase ends' if ended == 1 else 'phases end'}"
+    return Fault(FaultKind.DEADLOCK, first.op, text, _notes(others))
+
+
+def _notes(stuck: Sequence[Wait]) -> tuple[tuple[Operation | None, str], ...]:
+    return tuple((each.op, f"{_task_name(each)} {each.text}") for each in stuck)
+
+
+def _task_name(wait: Wait) -> str:
+    name, turns = wait.frame.name or "the block", wait.frame.where()
+    return f"{name}, in {turns}," if turns else name
+
+
+def _check_end(block: Block) -> None:
+    for barrier in block.all_barriers():
+        barrier.check_bytes()
+        barrier.check_overrun()
+    for stores in block.stores:
+        left: list[Any] = stores.all()
+        if left:
+            text = "the block ends while a bulk store may still read its shared memory"
+            raise FaultError(Fault(FaultKind.IN_FLIGHT, left[0].op, text))

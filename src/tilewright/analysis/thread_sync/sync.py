@@ -1,0 +1,318 @@
+"""Barriers in shared memory, and barriers that count threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
+from tilewright.analysis.thread_sync.clocks import WARP
+from tilewright.analysis.thread_sync.deeds import CODE
+from tilewright.analysis.thread_sync.faults import (
+    Fault,
+    FaultError,
+    FaultKind,
+    NotAnalysedError,
+)
+from tilewright.analysis.thread_sync.groups import land
+from tilewright.analysis.thread_sync.program import Act, Blocking, Compiler, Rule
+from tilewright.analysis.thread_sync.state import Block, Frame, Steps, Wait
+from tilewright.dialects.nv.barriers import (
+    BarrierOp,
+    BytesOp,
+    CpAsyncMBarrierArriveOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+)
+from tilewright.dialects.nv.machine import BarOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.hints import SyncOp
+
+# -- barriers in shared memory -----------------------------------------------------------------
+
+
+def _row_of(block: Block, buffer: SSAValue) -> list[PhaseBarrier | None]:
+    return block.barriers[base_of(buffer)]
+
+
+def _name(buffer: SSAValue, index: int) -> str:
+    owner = base_of(buffer).owner
+    return f"{owner.buffer_name if isinstance(owner, AllocOp) else 'barrier'}[{index}]"
+
+
+def barrier_at(
+    frame: Frame, op: Operation, buffer: SSAValue, index: int, block: Block | None = None
+) -> PhaseBarrier:
+    """A barrier that has been set up, as all who use it know."""
+    row = _row_of(block or frame.block, buffer)
+    found = row[index] if 0 <= index < len(row) else None
+    if found is None:
+        if frame.block.budget.is_made_up:
+            raise NotAnalysedError(op, "only the run knows the barrier")
+        text = f"{_name(buffer, index)} is used, but nobody has set it up"
+        raise FaultError(Fault(FaultKind.OUTSIDE, op, text))
+    if block is None or block is frame.block:
+        _check_known(frame, op, found)
+    return found
+
+
+def _check_known(frame: Frame, op: Operation, barrier: PhaseBarrier) -> None:
+    warps = frame.active_warps
+    if barrier.is_known[warps].all():
+        return
+    thread, time = barrier.maker
+    warp = thread // CODE
+    knows = frame.clocks.known[warps, warp] >= time
+    if warp in warps and time >= frame.clocks.met[warp]:
+        mine = frame.active_codes
+        knows[warps == warp] = not ((mine // CODE == warp) & (mine != thread)).any()
+    if not knows.all():
+        raise FaultError(
+            Fault(
+                FaultKind.RACE,
+                op,
+                f"warp {int(warps[np.argmin(knows)])} uses {barrier.name}, and nothing orders it "
+                "after the barrier is set up",
+                ((barrier.op, "set up here"),),
+            )
+        )
+    barrier.is_known[warps] = not (warp in warps and time >= frame.clocks.met[warp])
+
+
+def _init(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MBarrierInitOp)
+    at, count, buffer = compiler.slot(op.index), op.count.value.data, op.barrier
+
+    def act(frame: Frame) -> None:
+        index = frame.uniform(op, frame.env[at], "the barrier")
+        row = _row_of(frame.block, buffer)
+        if not 0 <= index < len(row):
+            raise FaultError(Fault(FaultKind.OUTSIDE, op, f"there is no {_name(buffer, index)}"))
+        agent = frame.block.barrier_agent[base_of(buffer)] + index
+        made = PhaseBarrier(_name(buffer, index), count, agent, frame.clocks, op)
+        thread = int(frame.active_codes[0])
+        made.maker = thread, int(frame.clocks.known[thread // CODE, thread // CODE])
+        row[index] = made
+
+    return act
+
+
+def _arrive(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MBarrierArriveOp)
+    at, buffer = compiler.slot(op.index), op.barrier
+    there = None if op.cta is None else compiler.slot(op.cta)
+
+    def act(frame: Frame) -> None:
+        index = frame.uniform(op, frame.env[at], "the barrier")
+        if there is not None:
+            _arrive_there(frame, op, index, frame.env[there])
+            return
+        barrier = barrier_at(frame, op, buffer, index)
+        barrier.tell(frame.release())
+        barrier.arrive(op, frame.active_count)
+
+    return act
+
+
+def _arrive_there(frame: Frame, op: MBarrierArriveOp, index: int, blocks: Any) -> None:
+    """Arrivals at barriers of the cluster; what a block knows stays in the block."""
+    if blocks is None:
+        raise NotAnalysedError(op, "only the run knows the block that is told")
+    chosen = np.broadcast_to(blocks, (frame.count,))
+    chosen = chosen if frame.mask is None else chosen[frame.mask]
+    for rank, count in zip(*np.unique(chosen, return_counts=True), strict=True):
+        if not 0 <= int(rank) < len(frame.block.cluster):
+            raise NotAnalysedError(op, f"there is no block {int(rank)} in the cluster")
+        block = frame.block.cluster[int(rank)]
+        barrier = barrier_at(frame, op, op.barrier, index, block)
+        barrier.tell(frame.release() if block is frame.block else None)
+        barrier.arrive(op, int(count))
+
+
+def _bytes(arrives: bool) -> Callable[[Compiler, Operation], Act]:
+    def rule(compiler: Compiler, op: Operation) -> Act:
+        assert isinstance(op, BytesOp)
+        at, buffer, count = compiler.slot(op.index), op.barrier, op.bytes
+        slot = None if isinstance(count, int) else compiler.slot(count)
+
+        def act(frame: Frame) -> None:
+            index = frame.uniform(op, frame.env[at], "the barrier")
+            barrier = barrier_at(frame, op, buffer, index)
+            size = count if slot is None else frame.uniform(op, frame.env[slot], "the bytes")
+            assert isinstance(size, int)
+            threads = frame.active_count
+            barrier.expect(op, size * threads)
+            if arrives:
+                barrier.tell(frame.release())
+                barrier.arrive(op, threads)
+
+        return act
+
+    return rule
+
+
+def _wait(compiler: Compiler, op: Operation) -> Blocking:
+    assert isinstance(op, MBarrierWaitOp)
+    at, which, buffer = compiler.slot(op.index), compiler.slot(op.parity), op.barrier
+
+    def process(frame: Frame) -> Steps:
+        index = frame.uniform(op, frame.env[at], "the barrier")
+        parity = frame.uniform(op, frame.env[which], "the parity") & 1
+        barrier = barrier_at(frame, op, buffer, index)
+        frame.flush()
+        warps = frame.active_warps
+        sure = barrier.sure_of(warps, parity)
+        if len(barrier.phases) < sure:
+            yield Wait(
+                op,
+                f"waits for phase {sure - 1} of {barrier.name}, parity {parity}",
+                lambda: len(barrier.phases) >= sure,
+                barrier,
+                frame,
+            )
+        barrier.passed(op, warps, sure)
+
+    return Blocking(process)
+
+
+def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
+    """Arrives when the copies that were started so far are done."""
+    assert isinstance(op, CpAsyncMBarrierArriveOp)
+    at, buffer, noinc = compiler.slot(op.index), op.barrier, op.noinc is not None
+
+    def act(frame: Frame) -> None:
+        index = frame.uniform(op, frame.env[at], "the barrier")
+        barrier = barrier_at(frame, op, buffer, index)
+        frame.flush()
+        land(frame.copies.all())
+        if not noinc:
+            barrier.extra += frame.active_count
+        barrier.tell(frame.release())
+        barrier.arrive(op, frame.active_count)
+
+    return act
+
+
+# -- barriers that count threads ---------------------------------------------------------------
+
+
+def _meet(frame: Frame, op: Operation, number: int, wanted: int, *, waits: bool) -> Steps:
+    """Threads come to a barrier, and go on once all are there."""
+    warps = frame.active_warps
+    point = frame.block.named.setdefault(number, MeetingPoint(f"barrier {number}"))
+    target = point.arrive(op, WARP * len(warps), wanted, frame.release())
+    if not waits:
+        return
+    if point.openings < target:
+        yield Wait(
+            op,
+            f"waits for {wanted} threads at {point.name}",
+            lambda: point.openings >= target,
+            point,
+            frame,
+        )
+    assert point.opened is not None
+    frame.clocks.acquire(warps, point.opened)
+    frame.clocks.meet(warps)
+
+
+def _bar(compiler: Compiler, op: Operation) -> Act | Blocking:
+    assert isinstance(op, BarOp)
+    number, threads = op.id.value.data, op.count.value.data
+    waits = op.mode.data == "sync"
+    return Blocking(lambda frame: _meet(frame, op, number, threads, waits=waits))
+
+
+def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
+    def process(frame: Frame) -> Steps:
+        threads = -(-frame.block.threads // WARP) * WARP
+        yield from _meet(frame, op, 0, threads, waits=True)
+
+    return Blocking(process)
+
+
+def _cluster_point(frame: Frame) -> MeetingPoint:
+    return frame.block.cluster[0].named.setdefault(-1, MeetingPoint("the cluster's barrier"))
+
+
+def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
+    def act(frame: Frame) -> None:
+        blocks = frame.block.cluster
+        wanted = sum(WARP * -(-each.threads // WARP) for each in blocks)
+        frame.block.meeting.join(frame.release())
+        nothing = frame.clocks.nothing()
+        _cluster_point(frame).arrive(op, WARP * len(frame.active_warps), wanted, nothing)
+
+    return act
+
+
+def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:
+    def process(frame: Frame) -> Steps:
+        point = _cluster_point(frame)
+        target = frame.cluster_waits = frame.cluster_waits + 1
+        yield Wait(
+            op,
+            "waits for all blocks of the cluster",
+            lambda: point.openings >= target,
+            point,
+            frame,
+        )
+        frame.acquire(frame.block.meeting)
+        frame.clocks.meet(frame.active_warps)
+
+    return Blocking(process)
+
+
+def _sync(compiler: Compiler, op: Operation) -> Act | Blocking:
+    assert isinstance(op, SyncOp)
+    scope = op.scope.data
+    if scope == "cluster":
+        arrive, wait = _cluster_arrive(compiler, op), _cluster_wait(compiler, op)
+
+        def both(frame: Frame) -> Steps:
+            arrive(frame)
+            yield from wait.process(frame)
+
+        return Blocking(both)
+    if scope == "warp":
+        return _sync_warps
+    if op.barrier_id is not None and op.arrive_count is not None:
+        number, threads = op.barrier_id.value.data, op.arrive_count.value.data
+        return Blocking(lambda frame: _meet(frame, op, number, threads, waits=True))
+    # Who waits for all blocks waits for those of its own.
+    return _block_barrier(compiler, op)
+
+
+def _sync_warps(frame: Frame) -> None:
+    frame.release()
+    frame.clocks.meet(frame.active_warps)
+
+
+def _numbers_of(op: Operation) -> list[SSAValue]:
+    """What a barrier op needs: everything but the row of barriers."""
+    assert isinstance(op, BarrierOp)
+    return [each for each in op.operands if each is not op.barrier]
+
+
+def _plain(make: Callable[[Compiler, Operation], Act | Blocking]) -> Rule:
+    return Rule(lambda op: (), make)
+
+
+RULES: Mapping[str, Rule] = {
+    "nv.mbarrier.init": Rule(_numbers_of, _init),
+    "nv.mbarrier.arrive": Rule(_numbers_of, _arrive),
+    "nv.mbarrier.expect_tx": Rule(_numbers_of, _bytes(arrives=False)),
+    "nv.mbarrier.arrive_expect_tx": Rule(_numbers_of, _bytes(arrives=True)),
+    "nv.mbarrier.wait": Rule(_numbers_of, _wait),
+    "nv.cp_async.mbarrier_arrive": Rule(_numbers_of, _copies_arrive),
+    "nv.bar": _plain(_bar),
+    "gpu.barrier": _plain(_block_barrier),
+    "tile.sync": _plain(_sync),
+    "nv.cluster.arrive": _plain(_cluster_arrive),
+    "nv.cluster.wait": _plain(_cluster_wait),
+}

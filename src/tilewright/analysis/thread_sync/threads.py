@@ -1,0 +1,276 @@
+"""Accesses of threads to shared memory, and the registers in which they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.thread_sync.arena import Place, bits_of_elements, is_shared
+from tilewright.analysis.thread_sync.clocks import WARP
+from tilewright.analysis.thread_sync.faults import NotAnalysedError
+from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
+from tilewright.analysis.thread_sync.state import Frame
+from tilewright.analysis.thread_sync.values import Partly, Value
+from tilewright.dialects.nv.matrix import LdMatrixOp, MatrixMoveOp
+from tilewright.dialects.nv.moves import AsyncMoveOp, LaneOp
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.types import Space, space_of
+from tilewright.dialects.type_utils import shape_of
+
+_ROW_BYTES = 16
+_SAME_BEGINNING = ("tile.view", "memref.collapse_shape", "memref.cast")
+
+
+# -- where -------------------------------------------------------------------------------------
+
+
+def place_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, Place]:
+    """The slab of a buffer, and where in shared memory it lies."""
+    root = _root_of(buffer)
+    return compiler.arena.slab_of[root], compiler.arena.place_of[root]
+
+
+def _root_of(buffer: SSAValue) -> SSAValue:
+    """The allocation behind views that begin where it does."""
+    while isinstance(owner := buffer.owner, Operation) and owner.name in _SAME_BEGINNING:
+        buffer = owner.operands[0]
+    if not isinstance(owner, AllocOp):
+        raise NotAnalysedError(
+            owner if isinstance(owner, Operation) else None, "a part of a buffer"
+        )
+    return buffer
+
+
+def address_of(
+    compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]
+) -> Callable[[Frame], Value]:
+    """A function that finds the byte of an element in shared memory."""
+    slots, bits = compiler.all_slots(indices), bits_of_elements(buffer)
+    base = place_of(compiler, buffer)[1].first
+    shape = shape_of(buffer.type)
+    if DYNAMIC_INDEX in shape:
+        return lambda frame: None
+    strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+
+    def address(frame: Frame) -> Value:
+        place: Value = 0
+        for slot, stride in zip(slots, strides, strict=True):
+            index = frame.env[slot]
+            if index is None:
+                return None
+            place = place + index * stride
+        return base + place * bits // 8
+
+    return address
+
+
+# -- accesses ----------------------------------------------------------------------------------
+
+
+def _access(
+    compiler: Compiler,
+    op: Operation,
+    deed: str,
+    buffer: SSAValue,
+    indices: Sequence[SSAValue],
+    elements: int,
+    *,
+    matrices: int = 0,
+    is_atomic: bool = False,
+) -> Act:
+    slab, place = place_of(compiler, buffer)
+    address = address_of(compiler, buffer, indices)
+    size = _ROW_BYTES if matrices else max(1, elements * bits_of_elements(buffer) // 8)
+
+    def act(frame: Frame) -> None:
+        frame.touch(
+            op,
+            deed,
+            slab,
+            place,
+            address(frame),
+            size,
+            matrices=matrices,
+            is_atomic=is_atomic,
+        )
+
+    return act
+
+
+def _load(compiler: Compiler, op: Operation) -> Act:
+    buffer, *indices = op.operands
+    if is_shared(buffer):
+        return _access(compiler, op, "reads", buffer, indices, 1)
+    if space_of(buffer.type) is Space.GLOBAL:
+        return _load_number(compiler, op)
+    return _load_counter(compiler, op)
+
+
+def _store(compiler: Compiler, op: Operation) -> Act:
+    _, buffer, *indices = op.operands
+    if is_shared(buffer):
+        return _access(compiler, op, "writes", buffer, indices, 1)
+    return _store_counter(compiler, op)
+
+
+def _move(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, LaneOp)
+    if is_shared(op.src):
+        return _access(compiler, op, "reads", op.src, op.src_indices, op.width)
+    deed = "copies" if isinstance(op, AsyncMoveOp) else "writes"
+    return _access(compiler, op, deed, op.dst, op.dst_indices, op.width)
+
+
+def _matrices(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MatrixMoveOp)
+    count = op.count.value.data
+    if isinstance(op, LdMatrixOp):
+        return _access(compiler, op, "reads", op.src, [op.src_index], 1, matrices=count)
+    return _access(compiler, op, "writes", op.dst, [op.dst_index], 1, matrices=count)
+
+
+def _atomic(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, AtomicOp)
+    return _access(compiler, op, "writes", op.dst, op.indices, 1, is_atomic=True)
+
+
+def _indices_of(op: Operation) -> Sequence[SSAValue]:
+    """Indices of the buffer that lies in shared memory."""
+    if isinstance(op, LaneOp):
+        return op.src_indices if is_shared(op.src) else op.dst_indices
+    if isinstance(op, MatrixMoveOp):
+        return [op.src_index if is_shared(op.src) else op.dst_index]
+    if isinstance(op, AtomicOp):
+        return op.indices
+    return op.operands[1:] if op.name == "memref.load" else op.operands[2:]
+
+
+def _is_access(op: Operation) -> bool:
+    return any(is_shared(operand) for operand in op.operands)
+
+
+def access_bytes(op: Operation) -> Sequence[tuple[SSAValue, int]]:
+    """Buffers in shared memory that threads access with an op, and how many bytes at a time."""
+    if op.name not in RULES:
+        return ()
+    lanes = op.width if isinstance(op, LaneOp) else 1
+    return [
+        (each, _ROW_BYTES if isinstance(op, MatrixMoveOp) else _bytes(each, lanes))
+        for each in op.operands
+        if is_shared(each)
+    ]
+
+
+def _bytes(buffer: SSAValue, lanes: int) -> int:
+    return max(1, lanes * bits_of_elements(buffer) // 8)
+
+
+# -- registers that hold numbers -----------------------------------------------------------------
+
+
+def _held(frame: Frame, buffer: SSAValue, place: int) -> Value:
+    found = frame.held.get(buffer, {}).get(place)
+    return found.value(frame.mask) if isinstance(found, Partly) else found
+
+
+def _load_number(compiler: Compiler, op: Operation) -> Act:
+    """An element of a tensor that all threads load: a number is made up for it.
+
+    It is the same whoever loads it, and grows with the index, as offsets of parts do.
+    """
+    _, *indices = op.operands
+    slots, target = compiler.all_slots(indices), compiler.slot(op.results[0])
+    is_number = isinstance(op.results[0].type, IntegerType | IndexType)
+
+    def act(frame: Frame) -> None:
+        place = [frame.env[each] for each in slots]
+        is_known = is_number and all(isinstance(each, int) for each in place)
+        frame.env[target] = frame.block.budget.element(sum(place)) if is_known else None
+
+    return act
+
+
+def _load_counter(compiler: Compiler, op: Operation) -> Act:
+    buffer, *indices = op.operands
+    slots, target = compiler.all_slots(indices), compiler.slot(op.results[0])
+
+    def act(frame: Frame) -> None:
+        place = [frame.env[each] for each in slots]
+        is_known = len(place) == 1 and isinstance(place[0], int)
+        frame.env[target] = _held(frame, buffer, place[0]) if is_known else None
+
+    return act
+
+
+def _store_counter(compiler: Compiler, op: Operation) -> Act:
+    value, buffer, *indices = op.operands
+    what, slots = compiler.slot(value), compiler.all_slots(indices)
+
+    def act(frame: Frame) -> None:
+        place, held = [frame.env[each] for each in slots], frame.held.setdefault(buffer, {})
+        if len(place) != 1 or not isinstance(place[0], int) or frame.is_unsure:
+            held.clear()
+            return
+        (at,), new = place, frame.env[what]
+        old = held.get(at)
+        if frame.mask is None or at not in held:
+            held[at] = new
+        elif isinstance(old, Partly) and old.mask is frame.mask:
+            held[at] = Partly(frame.mask, new, old.rest)
+        else:
+            held[at] = Partly(frame.mask, new, _held(frame, buffer, at))
+
+    return act
+
+
+# -- who am I ----------------------------------------------------------------------------------
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def _axis(op: Operation) -> int:
+    dimension = op.properties["dimension"]
+    data = dimension.data if isinstance(dimension, StringAttr) else getattr(dimension, "data", "x")
+    return _AXES[str(getattr(data, "value", data))]
+
+
+def _number(find: Callable[[Frame, int], Value]) -> Rule:
+    """A rule for an op that tells threads apart, or blocks."""
+
+    def make(compiler: Compiler, op: Operation) -> Act:
+        slot, axis = compiler.slot(op.results[0]), _axis(op) if "dimension" in op.properties else 0
+
+        def act(frame: Frame) -> None:
+            frame.env[slot] = find(frame, axis)
+
+        return act
+
+    return Rule(lambda op: (), make, lambda op: False)
+
+
+_MOVES = Rule(_indices_of, _move, _is_access)
+_ROWS = Rule(_indices_of, _matrices, _is_access)
+
+RULES: Mapping[str, Rule] = {
+    "memref.load": Rule(_indices_of, _load, _is_access),
+    "memref.store": Rule(
+        lambda op: op.operands[2:] if is_shared(op.operands[1]) else op.operands, _store, _is_access
+    ),
+    "nv.move": _MOVES,
+    "nv.async_move": _MOVES,
+    "nv.ldmatrix": _ROWS,
+    "nv.stmatrix": _ROWS,
+    "tile.atomic": Rule(_indices_of, _atomic, _is_access),
+    "gpu.thread_id": _number(lambda frame, axis: frame.tids if axis == 0 else 0),
+    "gpu.block_id": _number(lambda frame, axis: frame.block.index[axis]),
+    "gpu.grid_dim": _number(lambda frame, axis: frame.block.grid[axis]),
+    "gpu.block_dim": _number(lambda frame, axis: frame.block.threads if axis == 0 else 1),
+    "gpu.lane_id": _number(lambda frame, axis: frame.tids % WARP),
+    "gpu.subgroup_id": _number(lambda frame, axis: frame.tids // WARP),
+    "nv.elect": _number(lambda frame, axis: frame.tids % WARP == 0),
+    "nv.cluster.rank": _number(lambda frame, axis: frame.block.rank),
+}

@@ -1,0 +1,138 @@
+"""Long loops are followed at their beginning and at their end.
+
+Rings of slots and the parities of their barriers repeat themselves: with V slots, after 2V turns.
+So a loop goes on in the same state if a multiple of that is left out of its middle, with indices as
+they are in the turns that stay. At least 2V stay, so that every slot is used again. A loop around
+another one repeats itself as soon as the turns of the inner one add up to a multiple of its period.
+
+Loops of several roles that use the same barriers have to leave out the same number. Where roles
+count differently, and a fault is found, everything is run again in full (`run.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, lcm
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.analysis.thread_sync.arena import Arena, is_barrier
+from tilewright.analysis.thread_sync.state import Budget
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.type_utils import num_elements
+from tilewright.ir.interfaces import constant_value
+
+_LONGEST = 64
+"""A period beyond which loops are not shortened."""
+_FEW = 3
+"""Turns of a loop around another one that stay."""
+_ORDERING = frozenset(
+    (
+        *("nv.mbarrier.wait", "nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx", "nv.bar"),
+        *("nv.mbarrier.expect_tx", "nv.cp_async.mbarrier_arrive", "gpu.barrier", "tile.sync"),
+        *("nv.cp_async.commit", "nv.cp_async.wait", "nv.wgmma.commit", "nv.wgmma.wait"),
+        *("nv.tma_store.commit", "nv.tma_store.wait", "nv.tma_load", "nv.bulk_load"),
+        *("nv.cluster.arrive", "nv.cluster.wait"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Shortening:
+    """How a loop is shortened."""
+
+    family: object
+    """Loops of one family leave out the same number of turns."""
+    period: int
+    least: int
+    """Turns that stay."""
+
+    def skip(self, budget: Budget, count: int) -> tuple[int, int]:
+        """How many turns are left out, and after how many."""
+        known = budget.left_out.setdefault(self.family, {})
+        if count not in known:
+            near = [each for each in known if abs(each - count) < self.period]
+            mine = max(0, count - self.least) // self.period * self.period
+            known[count] = known[near[0]] if near and known[near[0]] < count else mine
+        return known[count], min(self.least // 2 + 1, count)
+
+
+def orders(op: Operation) -> bool:
+    """Whether something is ordered in an op."""
+    return any(each.name in _ORDERING for each in op.walk())
+
+
+def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
+    """How to shorten a loop in which something is ordered; None if it is run in full."""
+    if not orders(loop):
+        return None
+    inner = [op for op in loop.walk() if op.name == "scf.for" and op is not loop and orders(op)]
+    period = _period(loop, inner)
+    if period > _LONGEST:
+        return None
+    barriers = [n for n, alloc in enumerate(arena.barriers) if _uses(loop, alloc.result)]
+    family = (_depth(loop), barriers[0]) if barriers else loop
+    least = _FEW if inner else 2 * max(_rings(loop), default=1)
+    return Shortening(family, period, least)
+
+
+def _period(loop: Operation, inner: list[Operation]) -> int:
+    """Turns after which the rings of a loop are as they were."""
+    parts: list[int] = []
+    for ring in _rings(loop):
+        counts = [_turns(each) for each in inner if ring in _rings(each)]
+        steps = 0
+        for each in counts:
+            steps = gcd(steps, 1 if each is None else each)
+        parts.append(2 * ring // gcd(2 * ring, steps or 1))
+    return lcm(*parts) if parts else 1
+
+
+def _turns(loop: Operation) -> int | None:
+    """How many turns a loop makes, if that is a constant."""
+    low, high, step = (constant_value(each) for each in loop.operands[:3])
+    if not (
+        isinstance(low, IntegerAttr)
+        and isinstance(high, IntegerAttr)
+        and isinstance(step, IntegerAttr)
+    ):
+        return None
+    return max(0, -(-(high.value.data - low.value.data) // step.value.data))
+
+
+def _rings(loop: Operation) -> list[int]:
+    """Slots of the rings that a loop uses."""
+    found: dict[Operation, int] = {}
+    for op in loop.walk():
+        for operand in op.operands:
+            owner = operand.owner
+            if not isinstance(owner, AllocOp) or owner in found:
+                continue
+            versions = owner.attributes.get(nv_names.VERSIONS)
+            if is_barrier(owner.result):
+                found[owner] = num_elements(owner.result.type)
+            elif isinstance(versions, IntegerAttr):
+                found[owner] = versions.value.data
+    return list(found.values())
+
+
+def _uses(loop: Operation, buffer: SSAValue) -> bool:
+    return any(_is_inside(use.operation, loop) for use in buffer.uses)
+
+
+def _is_inside(op: Operation | None, loop: Operation) -> bool:
+    while op is not None:
+        if op is loop:
+            return True
+        op = op.parent_op()
+    return False
+
+
+def _depth(op: Operation) -> int:
+    depth, parent = 0, op.parent_op()
+    while parent is not None:
+        depth += parent.name == "scf.for"
+        parent = parent.parent_op()
+    return depth

@@ -1,0 +1,40 @@
+"""Scripts that are run for the kernels they call, none of which is run."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+
+from tilewright.compat.script import run_file, show
+from tilewright.ir.diagnostics import CompileError
+
+
+def run_quietly(
+    file: str, arguments: Sequence[str], *, program: str, done: str, found: Callable[[], bool]
+) -> None:
+    """Run a script inside of what stands in for launches; what it prints is not shown.
+
+    Results hold nothing in particular, so that the script may well fail: that is said, and is no
+    error once kernels were `found`. `done` tells what happened to them instead of a run. Before
+    that its traceback is shown as the interpreter shows it, and the program ends.
+    """
+    with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        # Results that were not computed give NumPy much to warn about.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            run_file(file, arguments)
+        except CompileError:
+            raise
+        except SystemExit:
+            pass
+        except Exception as error:
+            if not found():
+                show(error)
+                raise SystemExit(1) from None
+            sys.stderr.write(
+                f"{program}: the script ended with {type(error).__name__}: its kernels were "
+                f"{done}, not run\n"
+            )

@@ -1,0 +1,93 @@
+"""`check-element-types`: whether a GPU has numbers like the elements of a kernel's buffers.
+
+    A: T.Tensor((64, 64), "int4")
+
+    error[TW6006]: elements of A are int4: the memory of a GPU has no numbers of 4 bits
+
+Formats of other makers and numbers of less than a byte run on the processor, element by element;
+on a GPU the author says how they are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import AllocOp, ReducerAllocOp
+from tilewright.dialects.tile.names import DTYPE
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.tile.naming import buffer_name
+
+NO_SUCH_TYPE = "TW6006"
+_SPELLINGS = {"f8E4M3FNUZ": "float8_e4m3fnuz", "f8E5M2FNUZ": "float8_e5m2fnuz", "i4": "int4"}
+"""Elements that no GPU has, by their type in the IR."""
+_SIMILAR = {"float8_e4m3fnuz": "float8_e4m3fn", "float8_e5m2fnuz": "float8_e5m2"}
+
+
+@dataclass(frozen=True)
+class CheckElementTypes(Pass):
+    """Report buffers of elements that no GPU has."""
+
+    name = "check-element-types"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in module.ops:
+            if not isinstance(function, FuncOp):
+                continue
+            found: dict[str, list[SSAValue]] = {}
+            for buffer in _buffers(function):
+                type = str(element_type_of(buffer.type))
+                if type in _SPELLINGS:
+                    dtype = _given(buffer) or _SPELLINGS[type]
+                    found.setdefault(dtype, []).append(buffer)
+            for dtype, buffers in found.items():
+                _report(buffers, dtype, function, engine)
+
+
+def _buffers(function: FuncOp) -> Iterator[SSAValue]:
+    if function.body.blocks:
+        yield from (each for each in function.body.block.args if _is_buffer(each.type))
+    for op in function.walk():
+        if isinstance(op, AllocOp | ReducerAllocOp) and _is_buffer(op.result.type):
+            yield op.result
+
+
+def _is_buffer(type: Attribute) -> bool:
+    return isinstance(type, MemRefType)
+
+
+def _given(buffer: SSAValue) -> str | None:
+    """The dtype as the author wrote it: types of the IR know no sign."""
+    if isinstance(buffer, BlockArgument):
+        function = buffer.block.parent_op()
+        assert isinstance(function, FuncOp)
+        dtype = function.argument_attributes(buffer.index).get(DTYPE)
+    else:
+        assert isinstance(buffer.owner, AllocOp | ReducerAllocOp)
+        dtype = buffer.owner.dtype
+    return dtype.data if isinstance(dtype, StringAttr) else None
+
+
+def _report(
+    buffers: list[SSAValue], dtype: str, function: FuncOp, engine: DiagnosticEngine
+) -> None:
+    owner = buffers[0].owner
+    where = owner if isinstance(owner, Operation) else function
+    if dtype in _SIMILAR:
+        reason = "GPUs of NVIDIA have no such format"
+        way_out = f"{_SIMILAR[dtype]} has as many bits for exponent and fraction"
+    else:
+        reason = "the memory of a GPU has no numbers of 4 bits"
+        way_out = (
+            "two of them in a byte, in buffers of int8 with half as many columns; of a byte x with "
+            "two int4, x << 28 >> 28 is the lower and x >> 4 the upper one"
+        )
+    names = ", ".join(map(buffer_name, buffers))
+    diagnostic = engine.error(where, f"elements of {names} are {dtype}: {reason}", NO_SUCH_TYPE)
+    diagnostic.note(None, f"help: {way_out}")

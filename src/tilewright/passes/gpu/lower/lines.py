@@ -1,0 +1,230 @@
+"""The lines of a tile along one dimension, dealt out to threads: for running results and for sums.
+
+    (outer, length, inner) and 128 threads:
+    inner = 1    warps beside each other along the line, 32 neighbours of it at a time
+    inner >= 32  a thread for each of 32 neighbouring lines, each thread along its own line
+    between      both: `side` neighbouring lines, `along` neighbours of each
+
+So lanes of a warp read neighbours in memory whichever dimension it is. Where there are more warps
+than lines, each line is cut into `sections`, one after the other, and what a section gives is told
+to the others through shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, UnitAttr, i32
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from tilewright.analysis.layout_inference.scopes import WARP, threads_of
+from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp
+from tilewright.dialects.gpu import ThreadIdOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.tile import AllocOp, Space, SpaceAttr
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.gpu.lower.expressions import combined, split
+from tilewright.passes.gpu.lower.parallel import counted
+from tilewright.passes.tile.code import Code
+
+_SHORT = 4
+"""Steps of a line that are not worth another round through memory."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """Which thread takes which part of which line."""
+
+    shape: tuple[int, ...]
+    axis: int
+    threads: int
+    side: int
+    """Neighbouring lines in neighbouring lanes."""
+    along: int
+    """Neighbours of a line in one warp."""
+    sections: int
+    """Parts of a line that different groups of lanes take."""
+
+    @classmethod
+    def of(cls, shape: Sequence[int], axis: int, threads: int) -> Deal:
+        inner, length = prod(shape[axis + 1 :]), shape[axis]
+        side = _power_below(min(inner, WARP, threads))
+        # Lanes tell each other only in whole warps.
+        along = 1 if threads % WARP else min(WARP // side, _power_above(length))
+        deal = cls(tuple(shape), axis, threads, side, along, 1)
+        spare = deal.groups // deal.bundles
+        if deal.steps <= _SHORT or spare < 2:
+            return deal
+        return cls(tuple(shape), axis, threads, side, along, min(spare, deal.steps))
+
+    @property
+    def length(self) -> int:
+        return self.shape[self.axis]
+
+    @property
+    def inner(self) -> int:
+        return prod(self.shape[self.axis + 1 :])
+
+    @property
+    def group(self) -> int:
+        """Lanes that work together."""
+        return self.side * self.along
+
+    @property
+    def groups(self) -> int:
+        return self.threads // self.group
+
+    @property
+    def whole_groups(self) -> int:
+        """Groups that threads belong to, the last of which may be cut short."""
+        return ceil(self.threads / self.group)
+
+    @property
+    def across(self) -> int:
+        """Bundles of neighbouring lines that lie side by side."""
+        return -(-self.inner // self.side)
+
+    @property
+    def bundles(self) -> int:
+        return prod(self.shape[: self.axis]) * self.across
+
+    @property
+    def at_once(self) -> int:
+        """Bundles that all threads together take."""
+        return self.groups // self.sections
+
+    @property
+    def turns(self) -> int:
+        return -(-self.bundles // self.at_once)
+
+    @property
+    def steps(self) -> int:
+        """How often a thread goes on along its section."""
+        return ceil(ceil(self.length / self.along) / self.sections)
+
+    @property
+    def span(self) -> int:
+        """Elements of a section."""
+        return self.steps * self.along
+
+
+def _power_below(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+
+def _power_above(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class Here:
+    """The place of the running thread: its group, and its line in one of the turns."""
+
+    deal: Deal
+    group: Mixed
+    section: Mixed
+    along: Mixed
+    side: Mixed
+    line: tuple[Mixed, ...]
+    """The coordinates of its line, without the one along it."""
+    exists: SSAValue | None
+    """Whether there is such a line, where that is not known."""
+
+    def position(self, code: Code, step: Mixed) -> tuple[Mixed, SSAValue | None]:
+        """Where the thread is along the line, and whether the tile has that."""
+        deal = self.deal
+        start = combined(code, "*", self.section, deal.span)
+        forward = combined(code, "+", combined(code, "*", step, deal.along), self.along)
+        place = combined(code, "+", start, forward)
+        if deal.span * deal.sections == deal.length:
+            return place, self.exists
+        return place, both_of(code, self.exists, below(code, place, deal.length))
+
+    def indices(self, place: Mixed) -> tuple[Mixed, ...]:
+        """The coordinates of the element at a place along the line."""
+        return (*self.line[: self.deal.axis], place, *self.line[self.deal.axis :])
+
+
+def below(code: Code, value: Mixed, limit: int) -> SSAValue:
+    return code.add(CmpiOp("ult", code.index(value), code.index(limit))).results[0]
+
+
+def both_of(code: Code, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+    """Two conditions as one; None holds always."""
+    if one is None or other is None:
+        return other if one is None else one
+    return code.add(AndiOp(one, other)).results[0]
+
+
+def for_each_line(code: Code, deal: Deal, write: Callable[[Code, Here], None]) -> None:
+    """Have `write` say what a thread does for its line, in all its turns."""
+    scope = threads_of(code.origin)
+    tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
+    group = combined(code, "floordiv", tid, deal.group)
+    lane = combined(code, "mod", tid, deal.group)
+    section = combined(code, "mod", group, deal.sections)
+    slot = combined(code, "floordiv", group, deal.sections)
+    along = combined(code, "floordiv", lane, deal.side)
+    side = combined(code, "mod", lane, deal.side)
+    turn: Mixed = 0
+    if deal.turns > 1:
+        code, turn = counted(code, deal.turns, nv_names.SHARE)  # turns touch different lines
+    bundle = combined(code, "+", combined(code, "*", turn, deal.at_once), slot)
+    exists: SSAValue | None = None
+    if deal.turns * deal.at_once != deal.bundles:
+        exists = below(code, bundle, deal.bundles)
+    if deal.threads != deal.at_once * deal.sections * deal.group:
+        exists = both_of(code, exists, below(code, slot, deal.at_once))
+    number = combined(code, "mod", bundle, deal.across)
+    inner = combined(code, "+", combined(code, "*", number, deal.side), side)
+    if deal.inner % deal.side:
+        exists = both_of(code, exists, below(code, inner, deal.inner))
+    outer = combined(code, "floordiv", bundle, deal.across)
+    before = split(code, outer, deal.shape[: deal.axis])
+    after = split(code, inner, deal.shape[deal.axis + 1 :])
+    write(code, Here(deal, group, section, along, side, (*before, *after), exists))
+
+
+def folded(
+    code: Code, count: int, start: SSAValue, write: Callable[[Code, Mixed, SSAValue], SSAValue]
+) -> SSAValue:
+    """What is left after `count` turns, each of which makes a value of the one before."""
+    if count == 1:
+        return write(code, 0, start)
+    block = Block([], arg_types=[IndexType(), start.type])
+    end = YieldOp([block.args[1]])
+    block.add_op(end)
+    bounds = (code.index(0), code.index(count), code.index(1))
+    loop = ForOp(*bounds, [start], Region(block))
+    loop.attributes[nv_names.SHARE] = UnitAttr()  # turns touch different elements
+    code.add(loop)
+    end.operands[0] = write(code.inside(block), block.args[0], block.args[1])
+    return loop.results[0]
+
+
+def chosen(
+    code: Code, condition: SSAValue | None, make: Callable[[Code], SSAValue], other: SSAValue
+) -> SSAValue:
+    """What `make` gives where the condition holds, and `other` elsewhere."""
+    if condition is None:
+        return make(code)
+    then, otherwise = Block([YieldOp([other])]), Block([YieldOp([other])])
+    choice = code.add(IfOp(condition, [other.type], Region(then), Region(otherwise)))
+    found = make(code.inside(then))
+    assert then.last_op is not None
+    then.last_op.operands[0] = found
+    return choice.results[0]
+
+
+def distance(code: Code, lanes: int) -> SSAValue:
+    return code.add(ConstantOp.of(lanes, i32)).results[0]
+
+
+def exchange(code: Code, deal: Deal, element: Attribute) -> SSAValue:
+    """Shared memory for one number of each line of each group."""
+    size = deal.whole_groups * deal.side
+    type = MemRefType(element, (size,), NoneAttr(), SpaceAttr(Space.SHARED))
+    return code.add(AllocOp(type, name="exchange")).results[0]

@@ -1,0 +1,130 @@
+"""Prove that the schedules of pipelined loops hand every statement the data it gets in order.
+
+Runs between `plan_pipeline` and `expand_pipeline`, on every compilation. A few turns of a planned
+loop are gone through twice, statement by statement: one turn after the other, and in the order and
+with the versions of the plan. What a statement computes is a term, made of its number, its turn and
+the terms in the buffers it reads; buffers hold the terms of who wrote them last. If a term differs,
+a statement sees other data than in the serial loop: the compiler broke its own promise (TW9016).
+
+A write to a whole buffer replaces what was there, others add to it. `check_pipeline`, which looks
+at elements and at the loops as they are expanded, proves more and costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.tile import PipelineOp
+from tilewright.dialects.tile.attributes import PlannedPipeline
+from tilewright.dialects.tile.interfaces import reads, scheduled_ops, writes
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+
+DIFFERS = "TW9016"
+
+
+@dataclass(frozen=True)
+class CheckPlans(Pass):
+    """Prove that planned loops see the data they would see one turn after the other."""
+
+    name = "check-plans"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for loop in walk(module):
+            if isinstance(loop, PipelineOp) and loop.plan is not None:
+                wrong = _first_difference(loop, loop.plan.data)
+                if wrong is not None:
+                    op, turn = wrong
+                    engine.error(
+                        op,
+                        f"in turn {turn} of the pipelined loop this statement would see other "
+                        "data than in the loop as it is written",
+                        DIFFERS,
+                    ).note(loop, "this is the loop")
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What a statement does to buffers."""
+
+    op: Operation
+    reads: tuple[SSAValue, ...]
+    fills: tuple[SSAValue, ...]
+    changes: tuple[SSAValue, ...]
+
+
+def _statement(op: Operation) -> _Statement:
+    written = writes(op)
+    whole = {region.base for region in written if region.is_whole}
+    return _Statement(
+        op,
+        tuple(dict.fromkeys(region.base for region in reads(op))),
+        tuple(whole),
+        tuple({region.base for region in written} - whole),
+    )
+
+
+@dataclass
+class _Run:
+    """Terms, by numbers: equal terms have equal numbers."""
+
+    numbers: dict[tuple[object, ...], int]
+    """Shared by the two runs that are compared."""
+    held: dict[tuple[SSAValue, int], int] = field(default_factory=dict[tuple[SSAValue, int], int])
+    made: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    """The term of a statement in a turn."""
+
+    def _number(self, *term: object) -> int:
+        return self.numbers.setdefault(term, len(self.numbers))
+
+    def step(self, position: int, turn: int, each: _Statement, slots: dict[SSAValue, int]) -> None:
+        def place(buffer: SSAValue) -> tuple[SSAValue, int]:
+            return buffer, turn % slots.get(buffer, 1)
+
+        seen = [self.held.get(place(buffer), -1) for buffer in each.reads]
+        term = self.made[position, turn] = self._number(position, turn, *seen)
+        for buffer in each.fills:
+            self.held[place(buffer)] = term
+        for buffer in each.changes:
+            before = self.held.get(place(buffer), -1)
+            self.held[place(buffer)] = self._number(term, "over", before)
+
+
+def _first_difference(loop: PipelineOp, plan: PlannedPipeline) -> tuple[Operation, int] | None:
+    statements = [_statement(op) for op in scheduled_ops(loop)]
+    slots = _versions(statements, plan)
+    turns = 2 * (max((*plan.stage, *slots.values()), default=0) + 1)
+    numbers: dict[tuple[object, ...], int] = {}
+    serial, planned = _Run(numbers), _Run(numbers)
+    every = [(turn, position) for turn in range(turns) for position in range(len(statements))]
+    for turn, position in every:
+        serial.step(position, turn, statements[position], {})
+    for turn, position in _in_time(every, plan):
+        planned.step(position, turn, statements[position], slots)
+    for turn, position in every:
+        if serial.made[position, turn] != planned.made[position, turn]:
+            return statements[position].op, turn
+    return None
+
+
+def _in_time(every: Iterable[tuple[int, int]], plan: PlannedPipeline) -> list[tuple[int, int]]:
+    """Turns and statements as the plan runs them."""
+
+    def when(each: tuple[int, int]) -> tuple[int, int]:
+        turn, position = each
+        return turn + plan.stage[position], plan.order[position]
+
+    return sorted(every, key=when)
+
+
+def _versions(statements: Sequence[_Statement], plan: PlannedPipeline) -> dict[SSAValue, int]:
+    """How many versions of a buffer there are, as `expand_pipeline` reads the plan."""
+    written = dict.fromkeys(region.base for each in statements for region in writes(each.op))
+    if not plan.versions:
+        return {}
+    return dict(zip(written, plan.versions, strict=True))

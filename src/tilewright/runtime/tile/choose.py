@@ -1,0 +1,234 @@
+"""The best of several configurations.
+
+All of them are traced, which is quick; then they are compiled beside each other, and measured one
+at a time as they get ready. What cannot be compiled, or is wrong, is left out and told about. Of
+equally quick ones the first in the list is taken, whichever was ready first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.progress import QUIET_SECONDS, progress_lines
+from tilewright.runtime.tile.compile_ahead import as_compiled
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
+from tilewright.runtime.tile.tuning_cache import Times, key_of, recall, remember
+
+inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
+"""Tensors that the author set."""
+
+
+@dataclass(frozen=True)
+class AutotuneResult:
+    """The configuration that was chosen, its kernel, and what became of the others."""
+
+    kernel: CompiledTileKernel
+    config: Config | None = None
+    trials: tuple[Trial, ...] = ()
+    """One for each configuration that was tried, in their order."""
+
+    @property
+    def latency(self) -> float | None:
+        """Milliseconds of this machine."""
+        return self.kernel.latency
+
+    @property
+    def ref_latency(self) -> float | None:
+        return self.kernel.ref_latency
+
+    @property
+    def func(self) -> PrimFunc:
+        return self.kernel.prim_func
+
+    @property
+    def libcode(self) -> str:
+        return self.kernel.get_kernel_source()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out and why, and what was measured only briefly."""
+        return tuple(str(each) for each in self.trials if each.remark)
+
+
+def choose(
+    name: str,
+    configs: Sequence[Config],
+    compiled: Callable[[Config], CompiledTileKernel],
+    profile: ProfileArgs,
+    arguments: object = (),
+) -> AutotuneResult:
+    """The best of `configs`, or the first that works where times do not count."""
+    tuning = _Tuning(name, configs, profile, arguments)
+    return tuning.by_time(compiled) if _is_timed() else tuning.by_order(compiled)
+
+
+def _is_timed() -> bool:
+    asked = os.environ.get("TILEWRIGHT_AUTOTUNE")
+    return is_available() if asked is None else asked in ("time", "fresh")
+
+
+class _Tuning:
+    """One choice."""
+
+    def __init__(
+        self, name: str, configs: Sequence[Config], profile: ProfileArgs, arguments: object
+    ) -> None:
+        self.name = name
+        self.configs = configs
+        self.arguments = arguments
+        self.bench = Workbench(profile, inputs_for_tuning.get())
+        self.kernels: dict[int, CompiledTileKernel] = {}
+        """Those that could be traced, by the number of their configuration."""
+        self.keys: dict[int, str] = {}
+        """Under which names their times are kept."""
+        self.faults: dict[int, Exception] = {}
+        self.times: dict[int, Times] = {}
+
+    # -- where times do not count --------------------------------------------------------------
+
+    def by_order(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
+        """The first that works; it is measured when somebody asks."""
+        for number, config in enumerate(self.configs):
+            try:
+                kernel = compiled(config)
+                self.bench.check(kernel)
+            except Exception as error:  # whatever is wrong with it, the next one may do
+                self.faults[number] = error
+                continue
+            kernel.config = config
+            kernel.measure_with(partial(self.bench.measure, kernel))
+            return AutotuneResult(kernel, config, self._trials())
+        raise self._nothing_works()
+
+    # -- where they do -------------------------------------------------------------------------
+
+    def by_time(self, compiled: Callable[[Config], CompiledTileKernel]) -> AutotuneResult:
+        """The quickest."""
+        start = perf_counter()
+        profile, total = self.bench.profile, len(self.configs)
+        show = progress_lines(f"tuning {self.name}", "configurations")
+        unknown = self._unknown(compiled)
+        with closing(as_compiled(unknown, total, profile.num_workers, profile.timeout)) as ready:
+            for number, fault in ready:
+                show(len(self.times) + len(self.faults), total)
+                if fault is not None:
+                    self.faults[number] = fault
+                else:
+                    self._measure(number)
+        show(total, total)
+        if not self.times:
+            raise self._nothing_works()
+        seconds = perf_counter() - start
+        if seconds > QUIET_SECONDS:
+            sys.stderr.write(f"{self._summary(seconds)}\n")
+        best = self._best()
+        return AutotuneResult(self.kernels[best], self.configs[best], self._trials())
+
+    def _unknown(
+        self, compiled: Callable[[Config], CompiledTileKernel]
+    ) -> Iterator[tuple[int, CompiledTileKernel]]:
+        """Trace all; those whose times are not known."""
+        brief: dict[int, Times] = {}
+        for number, config in enumerate(self.configs):
+            try:
+                kernel = compiled(config)
+                key = key_of(kernel, config, self.arguments, self.bench.given)
+            except Exception as error:  # whatever is wrong with it, the next one may do
+                self.faults[number] = error
+                continue
+            self.kernels[number], self.keys[number] = kernel, key
+            known = recall(key)
+            if known is None:
+                yield number, kernel
+            elif known.is_brief:
+                brief[number] = known
+            else:
+                self._take(number, known)
+        for number, known in brief.items():
+            if self._is_slow(known.latency):
+                self._take(number, known)
+            else:  # the one that it was compared with is not among these
+                yield number, self.kernels[number]
+
+    def _take(self, number: int, times: Times) -> None:
+        self.times[number] = times
+        kernel = self.kernels[number]
+        kernel.config = self.configs[number]
+        kernel.latency, kernel.ref_latency = times.latency, times.ref_latency
+
+    def _measure(self, number: int) -> None:
+        kernel = self.kernels[number]
+        try:
+            self.bench.check(kernel)
+            self.bench.measure(kernel, self._least())
+        except Exception as error:
+            self.faults[number] = error
+            return
+        latency = kernel.latency or 0.0
+        times = Times(latency, kernel.ref_latency, is_brief=self._is_slow(latency))
+        self._take(number, times)
+        remember(self.keys[number], times)
+
+    def _least(self) -> float | None:
+        return min((each.latency for each in self.times.values()), default=None)
+
+    def _is_slow(self, latency: float) -> bool:
+        """Whether a time is so far from the best that it was not worth measuring for long."""
+        limit = self.bench.limit(self._least())
+        return limit is not None and latency > limit
+
+    def _best(self) -> int:
+        return min(self.times, key=lambda number: (self.times[number].latency, number))
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _trials(self) -> tuple[Trial, ...]:
+        found: list[Trial] = []
+        for number, config in enumerate(self.configs):
+            if number in self.faults:
+                found.append(Trial(config, None, _headline(self.faults[number])))
+            elif number in self.times:
+                times = self.times[number]
+                remark = "measured briefly: clearly slower than the best" if times.is_brief else ""
+                found.append(Trial(config, times.latency, remark))
+        return tuple(found)
+
+    def _summary(self, seconds: float) -> str:
+        best = self._best()
+        text = (
+            f"tuning {self.name}: {self.configs[best]} takes {self.times[best].latency:.4g} ms, "
+            f"the least of {len(self.times)} configurations, in {seconds:.1f} s"
+        )
+        if self.faults:
+            first = min(self.faults)
+            text += (
+                f"; {len(self.faults)} left out, the first of them {self.configs[first]}: "
+                f"{_headline(self.faults[first])}"
+            )
+        return text
+
+    def _nothing_works(self) -> Exception:
+        (number, first), *rest = sorted(self.faults.items(), key=lambda each: each[0])
+        others = "\n".join(f"  {self.configs[each]}: {_headline(error)}" for each, error in rest)
+        first.add_note(
+            f"none of the {len(self.faults)} configurations of {self.name} works; the above is for "
+            f"{self.configs[number]}" + (f", then:\n{others}" if others else "")
+        )
+        return first
+
+
+def _headline(error: Exception) -> str:
+    """The first line of an error; of a compiler's text, the first that is one."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line for line in lines if ": error" in line), lines[0])

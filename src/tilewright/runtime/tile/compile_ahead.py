@@ -1,0 +1,113 @@
+"""Kernels, each as soon as it can be run: those for a GPU are compiled in processes of their own.
+
+with closing(as_compiled(enumerate(kernels), len(kernels))) as ready:
+    for number, fault in ready: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
+
+from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.tile.gpu import GpuKernel
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.targets.cuda.artefact import Program
+from tilewright.targets.cuda.processes import Compilers, worker_count
+
+Ready = Generator[tuple[int, Exception | None]]
+
+
+def as_compiled(
+    kernels: Iterable[tuple[int, CompiledTileKernel]],
+    most: int,
+    num_workers: int | None = None,
+    timeout_seconds: float | None = None,
+) -> Ready:
+    """The numbers of kernels, of which there are `most` at most, as they can be run.
+
+    With them comes what is wrong with those that cannot be compiled. `kernels` may take time to
+    make: what is there is compiled meanwhile. To stop, close the generator: processes that compile
+    are ended.
+    """
+    count = worker_count(most, num_workers)
+    if count > 1:
+        yield from _beside(kernels, count, timeout_seconds)
+        return
+    for number, kernel in kernels:
+        gpu = _to_compile(kernel)
+        yield number, None if gpu is None else _fault(gpu)
+
+
+def compile_together(
+    kernels: Iterable[Callable[[], CompiledTileKernel]],
+    num_workers: int | None = None,
+    *,
+    ignore_error: bool = False,
+) -> list[CompiledTileKernel | None]:
+    """What `kernels` make, in their order and compiled; None for what fails, if that is ignored."""
+    listed = list(kernels)
+    found: dict[int, CompiledTileKernel] = {}
+
+    def traced() -> Iterator[tuple[int, CompiledTileKernel]]:
+        for number, kernel in enumerate(listed):
+            try:
+                found[number] = kernel()
+            except Exception:
+                if not ignore_error:
+                    raise
+                continue
+            yield number, found[number]
+
+    with closing(as_compiled(traced(), len(listed), num_workers)) as ready:
+        for number, fault in ready:
+            if fault is not None:
+                if not ignore_error:
+                    raise fault
+                del found[number]
+    return [found.get(number) for number in range(len(listed))]
+
+
+def _to_compile(kernel: CompiledTileKernel) -> GpuKernel | None:
+    """The part of a kernel that is still to be compiled before it can run."""
+    gpu = kernel.gpu
+    return None if gpu is None or not is_available() or gpu.is_compiled() else gpu
+
+
+def _fault(gpu: GpuKernel) -> Exception | None:
+    """Compile here; what is wrong."""
+    try:
+        assert gpu.program
+    except Exception as error:
+        return error
+    return None
+
+
+def _beside(
+    kernels: Iterable[tuple[int, CompiledTileKernel]], count: int, timeout_seconds: float | None
+) -> Ready:
+    """Those that need no compilation first, then the others; of several at a time the first."""
+    with Compilers(count, timeout_seconds) as compilers:
+        jobs: dict[Future[Program], tuple[int, GpuKernel]] = {}
+        others: list[int] = []
+        for number, kernel in kernels:
+            gpu = _to_compile(kernel)
+            if gpu is None:
+                others.append(number)
+            else:
+                jobs[compilers.compile(gpu.module, gpu.settings)] = number, gpu
+        yield from ((number, None) for number in others)
+        while jobs:
+            done, _ = wait(jobs, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda each: jobs[each][0]):
+                number, gpu = jobs.pop(future)
+                yield number, _adopted(gpu, future)
+
+
+def _adopted(gpu: GpuKernel, future: Future[Program]) -> Exception | None:
+    try:
+        gpu.adopt(future.result())
+    except Exception as error:
+        return error
+    return None

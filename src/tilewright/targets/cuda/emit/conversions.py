@@ -1,0 +1,106 @@
+"""Numbers as numbers of another type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation
+
+from tilewright.targets.cuda.emit.emitter import BIT_AND, EQUAL, UNARY, Emitter, Rule, Text
+from tilewright.targets.cuda.spelling import FLOAT, CType, unsigned
+
+
+def _cast(emitter: Emitter, op: Operation) -> None:
+    """Conversions that C++ does as this op asks."""
+    source, result = op.operands[0], op.results[0]
+    if emitter.scalar(source.type) == emitter.scalar(result.type):
+        emitter.same(result, source)
+        return
+    emitter.pure(
+        result,
+        Text(
+            converted(
+                emitter.scalar(source.type), emitter.scalar(result.type), emitter.operand(source)
+            )
+        ),
+    )
+
+
+def converted(source: CType, target: CType, text: str) -> str:
+    """A value as one of another type; types without arithmetic do not know each other."""
+    inner = text if source.has_arithmetic or target.has_arithmetic else f"float({text})"
+    return f"{bracketed(target.name)}({inner})"
+
+
+def bracketed(name: str) -> str:
+    """A functional cast takes one word."""
+    return f"({name})" if " " in name else name
+
+
+def _cast_unsigned(emitter: Emitter, op: Operation) -> None:
+    """As `_cast`, from a number without a sign."""
+    source, result = op.operands[0], op.results[0]
+    type = source.type
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        _cast(emitter, op)
+        return
+    inner = f"({unsigned(emitter.scalar(type).bits)})({emitter.operand(source)})"
+    emitter.pure(result, Text(f"{bracketed(emitter.scalar(result.type).name)}({inner})"))
+
+
+def _to_unsigned(emitter: Emitter, op: Operation) -> None:
+    """A float to a number without a sign; small floats, which are exact in `float`, through it."""
+    source, result = op.operands[0], op.results[0]
+    type = emitter.scalar(result.type)
+    text = emitter.operand(source)
+    if emitter.scalar(source.type).bits < FLOAT.bits:
+        text = f"float({text})"
+    text = f"({unsigned(type.bits)})({text})"
+    emitter.pure(result, Text(f"{bracketed(type.name)}({text})"))
+
+
+def _sign_extend(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    type = source.type
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        emitter.pure(
+            result, Text(f"-{emitter.scalar(result.type).name}({emitter.operand(source)})", UNARY)
+        )
+        return
+    _cast(emitter, op)
+
+
+def _truncate(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    if isinstance(result.type, IntegerType) and result.type.width.data == 1:
+        text = f"({emitter.operand(source, BIT_AND)} & 1) != 0"
+        emitter.pure(result, Text(text, EQUAL))
+        return
+    _cast(emitter, op)
+
+
+def _bitcast(emitter: Emitter, op: Operation) -> None:
+    source, result = op.operands[0], op.results[0]
+    if source.type == result.type:
+        emitter.same(result, source)
+        return
+    target = emitter.scalar(result.type)
+    emitter.uses.functions.setdefault("bits_as")
+    emitter.pure(result, Text(f"tw::bits_as<{target.name}>({emitter.operand(source)})"))
+
+
+RULES: Mapping[str, Rule] = {
+    "arith.extf": _cast,
+    "arith.truncf": _cast,
+    "arith.sitofp": _cast,
+    "arith.uitofp": _cast_unsigned,
+    "arith.fptosi": _cast,
+    "arith.fptoui": _to_unsigned,
+    "arith.extsi": _sign_extend,
+    "arith.extui": _cast_unsigned,
+    "arith.trunci": _truncate,
+    "arith.index_cast": _cast,
+    "arith.index_castui": _cast_unsigned,
+    "arith.bitcast": _bitcast,
+}

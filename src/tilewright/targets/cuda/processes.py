@@ -1,0 +1,169 @@
+"""Several compilers beside each other, each in a process of its own.
+
+    with Compilers(8) as compilers:
+        futures = [compilers.compile(module, settings) for module in modules]
+
+Passes and emitters are Python, so threads would take turns. The processes are started afresh, not
+forked: CUDA does not survive a fork. They are started by name, not by `multiprocessing`, which
+would run the author's script once more in each of them. One starts when there is work for it; all
+of them end with the ``with``, whatever they are doing: they write nothing to the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.text import print_module
+from tilewright.targets.cuda.artefact import Program
+from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.triton.worker import receive, send
+
+WORKERS = "TILEWRIGHT_COMPILE_WORKERS"
+"""The environment variable that says how many processes compile beside each other."""
+_MOST = 32
+"""Each of them takes some hundred megabytes."""
+_MODULE = "tilewright.targets.cuda.worker"
+_SOURCE = Path(__file__).parents[3]
+
+
+class CompilerFailed(Exception):
+    """The process that compiled a kernel died, took too long, or met what it never expected."""
+
+
+def worker_count(jobs: int, wanted: int | None = None) -> int:
+    """How many processes to start for `jobs`: what is asked for, or one for each core.
+
+    A process takes as long to start as two kernels take to compile, so each gets two at least.
+    """
+    given = os.environ.get(WORKERS, "")
+    if wanted is None and given:
+        if not given.isdecimal() or int(given) == 0:
+            raise ValueError(f"{WORKERS} is a number of processes, 1 or more, not {given!r}")
+        wanted = int(given)
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"num_workers is 1 or more, not {wanted}")
+    if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
+        return 1
+    return max(1, min(wanted or _cores(), _MOST, jobs // 2))
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    with contextlib.suppress(AttributeError):  # not every system knows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Compilers:
+    """Up to `count` processes that compile."""
+
+    def __init__(self, count: int, timeout_seconds: float | None = None) -> None:
+        self._timeout = timeout_seconds
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._own = threading.local()
+        self._threads = ThreadPoolExecutor(count, "compiler")
+
+    def __enter__(self) -> Compilers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._is_closed = True
+            for process in self._processes:
+                process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._processes:
+            _close(process)
+
+    def compile(self, module: ModuleOp, settings: Settings) -> Future[Program]:
+        """What `compile_as` makes of a module, or raises."""
+        text = print_module(module, generic=True, locations=True)
+        return self._threads.submit(self._compiled, text, settings)
+
+    def _compiled(self, text: str, settings: Settings) -> Program:
+        process = self._process()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            send(cast("Any", process.stdin), (text, settings))
+            if not _has_answered(process.stdout, self._timeout):
+                raise CompilerFailed(f"compilation takes longer than {self._timeout:g} s")
+            told = receive(cast("Any", process.stdout))
+        except (EOFError, BrokenPipeError):
+            code = process.wait()
+            self._end(process)
+            raise CompilerFailed(f"the process that compiled it ended with {code}") from None
+        except CompilerFailed:
+            self._end(process)
+            raise
+        return _outcome(told)
+
+    def _process(self) -> subprocess.Popen[bytes]:
+        """The one of this thread."""
+        found = getattr(self._own, "process", None)
+        if found is None:
+            with self._lock:
+                if self._is_closed:
+                    raise CompilerFailed("compilation was stopped")
+                found = self._own.process = _started()
+                self._processes.append(found)
+        return found
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """The next job of this thread gets another one."""
+        process.kill()
+        self._own.process = None
+
+
+def _has_answered(answers: IO[bytes], seconds: float | None) -> bool:
+    """Wait for the beginning of an answer, or the end of the process."""
+    poll = select.poll()  # unlike `select`, takes files of any number
+    poll.register(answers, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
+def _started() -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(filter(None, [str(_SOURCE), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", _MODULE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        process_group=0,  # Ctrl-C is for the author's program, which ends them
+    )
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()
+
+
+def _outcome(told: tuple[Any, ...]) -> Program:
+    match told:
+        case ("compiled", program):
+            return program
+        case ("wrong", diagnostics):
+            engine = DiagnosticEngine()
+            for each in diagnostics:
+                engine.emit(each)
+            raise CompileError(engine)
+        case ("refused", message, log, source):
+            raise CudaCompilerError(message, log, source)
+        case _:
+            raise CompilerFailed(told[1])

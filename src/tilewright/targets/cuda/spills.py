@@ -1,0 +1,107 @@
+"""Registers that did not suffice: what the assembler reports, where it comes from, what would fit.
+
+    gemm.py:19: warning[TW5012]: gemm_kernel: 96 bytes of registers of each thread go to memory and
+    back: it needs about 271 registers, and a thread has 255
+
+What a kernel needs is what a thread can have and what its stack holds beside. With more threads,
+each holds less of the same tiles, and can have fewer registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import SetMaxNRegOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.tile import AllocOp, Space
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
+from tilewright.targets.cuda.facts import LaunchFacts
+
+SPILLED = "TW5012"
+_WORD, _WORD_BYTES = 32, 4
+_MAX_THREADS = 1024
+_STEP = 8
+"""Registers are dealt out in so many."""
+_PRODUCER = 40
+"""Registers that a thread that only copies keeps at most."""
+_LARGE = 16
+"""Registers of an array that is worth a line."""
+
+
+def warn_of_spills(function: FuncOp, facts: LaunchFacts, engine: DiagnosticEngine) -> None:
+    """Say that a kernel's registers did not suffice, if so, and what would help."""
+    if not facts.spill_bytes:
+        return
+    threads = _computing(function, facts.threads)
+    others = facts.threads - threads
+    asked = function.attributes.get(nv_names.MIN_BLOCKS)
+    blocks = asked.value.data if isinstance(asked, IntegerAttr) else 1
+    given = [op.count.value.data for op in function.walk() if isinstance(op, SetMaxNRegOp)]
+    limit = max(given, default=facts.registers)  # all that it could have are in use
+    need = limit + -(-facts.stack_bytes // _WORD_BYTES)
+    warning = engine.warning(
+        function,
+        f"{facts.name}: {facts.spill_bytes} bytes of registers of each thread go to memory and "
+        f"back: it needs about {need} registers, and a thread has {limit}",
+        SPILLED,
+    )
+    for op, size in _arrays(function):
+        warning.note(op, f"'{op.buffer_name}' takes {size} registers of each of {threads} threads")
+    warning.note(None, f"help: {_way_out(need, threads, others, blocks)}")
+
+
+def _computing(function: FuncOp, threads: int) -> int:
+    """The threads that do not only copy."""
+    for op in function.walk():
+        if isinstance(op, WsOp):
+            return threads - sum(
+                role.num_threads for role in op.roles if role.name.startswith("producer")
+            )
+    return threads
+
+
+def _registers(threads: int, others: int, blocks: int) -> int:
+    """Those that each of so many threads can have, beside others that copy, in so many blocks."""
+    each = (REGISTER_FILE // blocks - others * _PRODUCER) // threads
+    return min(REGISTERS, each // _STEP * _STEP)
+
+
+def _arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:
+    """The large arrays of registers that are there all along, not made anew in each turn."""
+    for op in function.walk():
+        if not isinstance(op, AllocOp) or op.space is not Space.LOCAL or _is_in_loop(op):
+            continue
+        bits = num_elements(op.result.type) * bit_width(element_type_of(op.result.type))
+        if bits >= _LARGE * _WORD:
+            yield op, -(-bits // _WORD)
+
+
+def _is_in_loop(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        if isinstance(parent, ForOp | WhileOp):
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def _way_out(need: int, threads: int, others: int, blocks: int) -> str:
+    """Fewer blocks at a time, or the smallest number of threads among which the tiles fit."""
+    for fewer in range(blocks - 1, 0, -1):
+        if need <= _registers(threads, others, fewer):
+            return f"T.annotate_min_blocks_per_sm({fewer})"
+    count = threads * 2
+    while count + others <= _MAX_THREADS:
+        each = -(-need * threads // count)
+        if each <= _registers(count, others, blocks):
+            return f"threads={count}, with about {each} registers of each, or a smaller tile"
+        count *= 2
+    return "a smaller tile"

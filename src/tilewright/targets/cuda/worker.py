@@ -1,0 +1,64 @@
+"""A process that compiles `T` kernels: requests on standard input, answers on standard output.
+
+    request   (text, settings)     the tile level in generic form, which has all locations
+    answer    ("compiled", Program) | ("wrong", diagnostics) | ("refused", message, log, source)
+              | ("failed", text)
+
+See `processes` for who asks. Nothing is written to the disk here, so that the process may be killed
+at any time. It ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.triton.worker import receive, send
+
+_NICENESS = 10
+"""Work of the process that started this one goes first: it may be timing a kernel."""
+_NAME = "kernel.mlir"
+
+
+def answer(text: str, settings: Settings) -> tuple[object, ...]:
+    """Compile one kernel."""
+    from tilewright.dialects import make_context
+    from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+    from tilewright.ir.text import parse_source
+    from tilewright.targets.cuda.compile import compile_as
+    from tilewright.targets.cuda.errors import CudaCompilerError
+
+    engine = DiagnosticEngine()
+    try:
+        parsed = parse_source(make_context(), text, _NAME, engine)
+        engine.raise_if_errors()
+        assert parsed is not None, "what has no errors was parsed"
+        return "compiled", replace(compile_as(parsed.module, settings, engine), module=None)
+    except CompileError as error:
+        return "wrong", error.diagnostics
+    except CudaCompilerError as error:
+        return "refused", error.message, error.log, error.source
+    except Exception as error:  # the fault of one kernel must not take the others with it
+        return "failed", f"{type(error).__name__}: {error}"
+
+
+def serve() -> None:
+    """Answer until standard input ends."""
+    os.nice(_NICENESS)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed on the way must not get between the answers
+    while True:
+        try:
+            request = receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            send(answers, answer(*request))
+        except BrokenPipeError:
+            return
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,48 @@
+"""The share of a thread in a loop: its formulas give back every iteration, once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright.analysis.layout_inference.shares import Share
+from tilewright.analysis.layout_inference.table import NotALayout, Table
+
+
+def iterations(share: Share, threads: int) -> list[tuple[int, ...]]:
+    """All iterations that threads run, by the formulas."""
+    found: list[tuple[int, ...]] = []
+    for thread in range(threads):
+        for turn in range(share.turns):
+            axes = range(len(share.shape))
+            first = [int(share.coordinate(axis).evaluate((thread, turn))) for axis in axes]
+            for lane in range(share.lanes):
+                point = (*first[:-1], first[-1] + lane)
+                inside = zip(point, share.shape, strict=True)
+                if all(at < size for at, size in inside):
+                    found.append(point)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "shape", "lanes"),
+    [
+        (Table.rows((4, 1000), 128, 8, most=32), (4, 1000), 8),
+        (Table.rows((7, 50), 96, 2), (7, 50), 2),
+        (Table.free((12, 40), 128, 1), (480,), 1),
+        (Table.rows((4, 3, 70), 128, 2), (12, 70), 2),
+        (Table.free((64, 64), 128, 4), (64, 64), 4),
+    ],
+)
+def test_every_iteration_is_run_once(table: Table, shape: tuple[int, ...], lanes: int) -> None:
+    share = Share.of(table, is_wide=True)
+    assert (share.shape, share.lanes) == (shape, lanes)
+    found = iterations(share, table.num_threads)
+    assert sorted(found) == sorted(np.ndindex(shape))
+
+
+def test_a_loop_whose_rows_go_backwards_has_no_formula() -> None:
+    table = Table.free((12, 4), 32, 1)
+    turned = Table(table.holders[::-1], table.registers[::-1])
+    with pytest.raises(NotALayout):
+        Share.of(turned, is_wide=True)

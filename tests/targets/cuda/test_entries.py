@@ -1,0 +1,56 @@
+"""Every example becomes machine code at the sizes of a GPU, for Ampere, Hopper and Blackwell.
+
+Among them is a kernel of the shape of each of the entries 1 to 19 of the compatibility suite. A
+kernel that is too large for a GPU ends in an error that says by how much, and what would fit.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.examples.gpu_sizes import EXAMPLES, KERNELS, OTHER, GpuKernel
+from tests.examples.tile_examples import NAMES
+from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.cuda.artefact import Program
+from tilewright.targets.cuda.compile import compile_module
+
+CASES = [(label, arch) for label, kernel in KERNELS.items() for arch in kernel.archs]
+FITTING = [(label, arch) for label, arch in CASES if arch in KERNELS[label].fits]
+TOO_LARGE = [case for case in CASES if case not in FITTING]
+MOST_REGISTERS = 255
+
+
+def compiled(kernel: GpuKernel, arch: str) -> Program:
+    return compile_module(kernel.trace().module, arch)
+
+
+def test_nothing_is_left_out() -> None:
+    assert {each.entry for each in EXAMPLES} >= set(range(1, 20))
+    assert {each.example for each in EXAMPLES} == set(NAMES)
+    assert all(each.fits for each in KERNELS.values())
+
+
+@pytest.mark.parametrize(("label", "arch"), FITTING)
+def test_machine_code(label: str, arch: str) -> None:
+    kernel = KERNELS[label]
+    program = compiled(kernel, arch)
+    assert program.kernels
+    for each in program.kernels.values():
+        assert each.cubin[:4] == b"\x7fELF"
+        assert 0 < each.facts.registers <= MOST_REGISTERS
+        assert each.facts.spill_bytes == 0
+    if kernel.kind != OTHER:  # products run on the tensor cores
+        assert "mma" in program.source
+
+
+@pytest.mark.parametrize(("label", "arch"), TOO_LARGE)
+def test_what_is_too_large_is_told(label: str, arch: str) -> None:
+    with pytest.raises(CompileError) as error:
+        compiled(KERNELS[label], arch)
+    text = str(error.value)
+    found = re.search(r"error\[TW5001\]: the kernel needs (\d+) bytes .* has (\d+)", text)
+    assert found is not None, text
+    assert int(found[1]) > int(found[2])
+    assert "help: " in text
