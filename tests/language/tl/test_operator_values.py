@@ -23,6 +23,7 @@ pytest.importorskip("triton", reason="values are compared with Triton's interpre
 
 from tests.language.tl.operator_cases import DTYPES, LANES, NAMES, Array, Key, Plan, Value, plan
 from tests.language.tl.operator_reference import BROKEN, departures, expected, fails
+from tests.sampling import every
 
 ROOT = Path(__file__).resolve().parents[3]
 _HEAD = "import tilewright as tw\nfrom tilewright import tl\n"
@@ -107,7 +108,7 @@ def aside(plan: Plan, case: Value) -> Array:
     return np.logical_or.reduce(masks) if masks else np.zeros(LANES, np.bool_)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
 def test_values_are_those_of_triton(name: str, interpreted: Interpreted, tmp_path: Path) -> None:
     wanted, complaints = plan(name), []

@@ -57,7 +57,9 @@ def _with(values: tuple[int, ...], number: int, value: int) -> tuple[int, ...]:
     return (*values[:number], value, *values[number + 1 :])
 
 
-@pytest.mark.parametrize("stages", STAGES)
+@pytest.mark.parametrize(
+    "stages", [2, *(pytest.param(each, marks=pytest.mark.slow) for each in STAGES[1:])]
+)
 @pytest.mark.parametrize("name", BODIES)
 def test_wrong_plans_are_noticed(name: str, stages: int) -> None:
     """Wrong is what leaves other values behind, element by element, once it is expanded."""

@@ -51,6 +51,7 @@ def check(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert launched == list(program.kernels)
 
 
+@pytest.mark.slow  # at their GPU sizes they are part of `test_entries`
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_compile_for_hopper(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, "sm_90a", monkeypatch)
