@@ -30,7 +30,7 @@ def flash_attn_varlen_func(
     Queries that see no key give zero, as the package has it.
     """
     if dropout_p:
-        raise NotImplementedError("this stand-in drops nothing out: pass dropout_p=0.0")
+        raise ValueError(f"dropout_p={dropout_p}: references are compared without dropout, 0.0")
     scale = 1 / math.sqrt(q.shape[-1]) if softmax_scale is None else softmax_scale
     out = torch.zeros_like(q)
     bounds = zip(
