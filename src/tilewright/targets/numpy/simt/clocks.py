@@ -24,27 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.analysis.thread_sync.warp_clocks import Signal, WarpClocks
+
 WARP = 32
 _SLOTS = 64
 
 
 @dataclass(eq=False)
-class Signal:
-    """What comes with an arrival: everything that happened before it."""
-
-    known: Any
-    fenced: Any
-
-    def join(self, other: Signal) -> None:
-        np.maximum(self.known, other.known, out=self.known)
-        np.maximum(self.fenced, other.fenced, out=self.fenced)
-
-    def copy(self) -> Signal:
-        return Signal(self.known.copy(), self.fenced.copy())
-
-
-@dataclass(eq=False)
-class Clocks:
+class Clocks(WarpClocks):
     """The clocks of one block."""
 
     threads: int
@@ -92,33 +79,3 @@ class Clocks:
         return self.ticks[agents]
 
     # -- events ------------------------------------------------------------------------------
-
-    def common(self, warps: Any) -> Signal:
-        """What every one of these warps knows."""
-        return Signal(self.known[warps].min(axis=0), self.fenced[warps].min(axis=0))
-
-    def release(self, warps: Any) -> Signal:
-        """What these warps together know; what they do next comes after it."""
-        signal = Signal(self.known[warps].max(axis=0), self.fenced[warps].max(axis=0))
-        self.known[warps, warps] += 1
-        return signal
-
-    def acquire(self, warps: Any, signal: Signal) -> None:
-        """These warps have heard of what the signal tells."""
-        own = self.known[warps, warps]
-        self.known[warps] = np.maximum(self.known[warps], signal.known)
-        self.known[warps, warps] = own
-        self.fenced[warps] = np.maximum(self.fenced[warps], signal.fenced)
-
-    def learn(self, warps: Any, agent: int, time: int) -> None:
-        """These warps know that an agent has come so far."""
-        self.known[warps, agent] = np.maximum(self.known[warps, agent], time)
-
-    def meet(self, warps: Any) -> None:
-        """All lanes of these warps have met."""
-        self.met[warps] = self.known[warps, warps]
-
-    def fence(self, warps: Any) -> None:
-        """Engines started after it see what these warps know."""
-        self.fenced[warps] = np.maximum(self.fenced[warps], self.known[warps])
-        self.known[warps, warps] += 1
