@@ -185,22 +185,23 @@ SUITE: Mapping[int, Entry] = {
 # -- one entry, in a process of its own ------------------------------------------------------------
 
 
-def _compile(prim_func: Any, archs: Sequence[str]) -> None:
+def _compile(kernel: Any, archs: Sequence[str]) -> None:
+    """Compile a kernel as its file wants it: with the pass_configs and flags it gave to jit."""
     from tilewright.ir.diagnostics import CompileError
-    from tilewright.targets.cuda.compile import compile_module
+    from tilewright.targets.cuda.compile import compile_as
 
     for arch in archs:
         started = time.perf_counter()
         try:
-            program = compile_module(prim_func.module, arch)
+            program = compile_as(kernel.prim_func.module, kernel.settings_for(arch))
         except CompileError as error:
             too_large = re.search(rf"error\[{TOO_LARGE}\]: (.*)", str(error))
             if too_large is None:
                 raise
-            print(f"{prim_func.name} for {arch}: does not fit: {too_large[1]}")
+            print(f"{kernel.name} for {arch}: does not fit: {too_large[1]}")
             continue
         print(
-            f"{prim_func.name} for {arch}: {program.registers} registers, {program.spill_bytes} "
+            f"{kernel.name} for {arch}: {program.registers} registers, {program.spill_bytes} "
             f"bytes spilled, {time.perf_counter() - started:.2f} s"
         )
 
@@ -209,14 +210,14 @@ def _compile_what_runs(archs: Sequence[str]) -> None:
     """Compile every kernel before its first run."""
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
-    done: set[str] = set()
+    done: set[tuple[Any, ...]] = set()
     launch = CompiledTileKernel.launch
 
     def compiling(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        text = self.prim_func.script()
-        if text not in done:
-            done.add(text)
-            _compile(self.prim_func, archs)
+        key = (self.prim_func.script(), *map(self.settings_for, archs))
+        if key not in done:
+            done.add(key)
+            _compile(self, archs)
         launch(self, values)
 
     CompiledTileKernel.launch = compiling
@@ -244,10 +245,10 @@ def perform(folder: Path, number: int, archs: Sequence[str] = ()) -> None:
         name, keywords = entry.call
         getattr(module, name)(**keywords)
     for trace in entry.traces:
-        traced = getattr(module, trace.function).get_tir(*trace.arguments, **trace.keywords)
-        traced.module.verify()
-        print(f"{trace.function}: {len(traced.script().splitlines())} lines of IR")
-        _compile(traced, archs)
+        kernel = getattr(module, trace.function).compile(*trace.arguments, **trace.keywords)
+        kernel.prim_func.module.verify()
+        print(f"{trace.function}: {len(kernel.prim_func.script().splitlines())} lines of IR")
+        _compile(kernel, archs)
 
 
 # -- all of them -----------------------------------------------------------------------------------

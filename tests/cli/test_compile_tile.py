@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from tilewright.cli import compile as command
-from tilewright.cli import compile_tile
+from tilewright.cli import compile_tile, opt
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="T kernels are compiled with NVRTC")
 
@@ -203,6 +203,35 @@ def test_a_script_that_misses_a_file_says_which(script, capsys):
     shown = capsys.readouterr().err
     assert "no_such_file.bin" in shown
     assert "tilewright/cli" not in shown
+
+
+def test_texts_of_several_kernels_have_names(script, capsys):
+    assert run(script, "--target=cuda:sm_80", "--stage", "cuda") == 0
+    texts = capsys.readouterr().out.split("// -----\n")
+    assert [text.partition("\n")[0] for text in texts] == [
+        "// scale_kernel",
+        "// scale_kernel-2",
+        "// shift_kernel",
+    ]
+    assert all(text.count("__global__") == 1 for text in texts)
+
+
+@pytest.mark.parametrize("stage", ["tile", "thread"])
+def test_ir_of_several_functions_can_be_read_again(script, stage, tmp_path, capsys):
+    assert run(script, "--target=cuda:sm_80", "--stage", stage) == 0
+    shown = capsys.readouterr().out
+    texts = shown.split("// -----\n")
+    assert [text.partition("\n")[0] for text in texts] == ["// scale", "// scale-2", "// shift"]
+    path = tmp_path / "several.mlir"
+    path.write_text(shown)
+    assert opt.run(["--split-input-file", str(path)]) == 0
+    read = capsys.readouterr().out
+    assert [read.count(f"func.func public @{name}(") for name in ("scale", "shift")] == [2, 1]
+
+
+def test_one_kernel_stands_alone(script, capsys):
+    assert run(f"{script}:shift", "--target=cuda:sm_80", "--stage", "cuda") == 0
+    assert "// shift_kernel" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,20 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+
+import tilewright as tw
+from tilewright import T
+from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.targets.cuda.artefact import Program
+from tilewright.targets.cuda.settings import Settings
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "run_tilelang_examples.py"
 VARIABLE = "TILEWRIGHT_TILELANG_EXAMPLES"
 ARCHS = "sm_80,sm_90a,sm_120a"
-TOO_LARGE = {12: {"sm_80", "sm_120a"}}
+TOO_LARGE = {12: {"sm_120a"}}
 """Entries with a kernel whose tiles are Hopper's, and the GPUs that it does not fit."""
-SPILLING = {11}
-"""Two accumulators of 128 x 128 floats in 128 threads are 256 registers each: one too many."""
 
 
 def script() -> ModuleType:
@@ -52,5 +57,34 @@ def test_entry(number: int, folder: Path) -> None:
     left_out = set(re.findall(r" for (sm_\w+): does not fit", outcome.output))
     assert left_out == TOO_LARGE.get(number, set())
     assert {arch for arch, _, _ in made} | left_out == set(ARCHS.split(","))
-    if number not in SPILLING:
-        assert all(int(spilled) == 0 for _, _, spilled in made), outcome.output
+    assert all(int(spilled) == 0 for _, _, spilled in made), outcome.output
+
+
+def test_files_are_compiled_with_their_own_settings(monkeypatch, capsys) -> None:
+    @tw.jit(
+        target="numpy", pass_configs={"tl.disable_wgmma": True}, compile_flags=["--use_fast_math"]
+    )
+    def twice(A):
+        A: T.Tensor((64,), "float32")
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                A[i] = A[i] * 2
+
+    asked: list[Settings] = []
+
+    def compile_as(module, settings) -> Program:
+        asked.append(settings)
+        return Program((), {}, None)
+
+    monkeypatch.setattr("tilewright.targets.cuda.compile.compile_as", compile_as)
+    runner = script()
+    monkeypatch.setattr(CompiledTileKernel, "launch", CompiledTileKernel.launch)
+    runner._compile_what_runs(["sm_80", "sm_90a"])
+    array = np.ones(64, np.float32)
+    for _ in range(2):
+        twice(array)
+    assert (array == 4).all()
+    assert asked == [
+        Settings(arch, wgmma=False, flags=("--use_fast_math",)) for arch in ("sm_80", "sm_90a")
+    ]
+    assert capsys.readouterr().out.count("twice for sm_") == 2

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import tilewright as tw  # noqa: E402
 from tests.passes.gpu.features import FEATURES, Feature  # noqa: E402
+from tests.targets.cuda.test_spills import two_sums  # noqa: E402
 from tilewright.runtime.tile.kernel import CompiledTileKernel  # noqa: E402
 
 pytestmark = pytest.mark.device
@@ -157,6 +158,34 @@ def test_one_kernel_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
         expected = a.double() @ b.double()
         error = (matmul(a, b).double() - expected).abs().max()
         assert error < 2e-2 * max(1.0, float(expected.abs().max())), (m, n, k)
+
+
+def test_twice_as_many_threads() -> None:
+    """Registers do not suffice for those that the kernel asks for."""
+    kernel = tw.compile(two_sums(names_a_thread=False), target="cuda")
+    a = torch.randn(128, 512, device="cuda", dtype=torch.float16)
+    b = torch.randn(512, 128, device="cuda", dtype=torch.float16)
+    c = torch.full((128, 128), float("nan"), device="cuda")
+    kernel(a, b, c)
+    assert torch.allclose(c.double(), a.double() @ b.double(), rtol=1e-3, atol=1e-2)
+
+
+def test_buffers_that_change_hands_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend("examples/tile")
+    module = importlib.import_module("persistent_gemm")
+    matmul = tw.jit(
+        module.matmul_persistent.function,
+        target="cuda",
+        pass_configs={
+            "tl.enable_aggressive_shared_memory_merge": True,
+            "tl.disable_warp_specialized": True,
+        },
+    )
+    a = torch.randn(1000, 512, device="cuda", dtype=torch.float16)
+    b = torch.randn(512, 1000, device="cuda", dtype=torch.float16)
+    got = matmul(a, b, block_M=128, block_N=128, block_K=64, num_stages=3)
+    expected = a.double() @ b.double()
+    assert (got.double() - expected).abs().max() < 2e-2 * float(expected.abs().max())
 
 
 def test_misaligned_tensors_are_refused() -> None:

@@ -82,7 +82,7 @@ EXAMPLES = (
         "persistent_gemm",
         "matmul_persistent",
         {**SQUARE, **WIDE_TILE, "processors": 132, "num_stages": 3},
-        fits=(HOPPER,),
+        fits=(AMPERE, HOPPER),
     ),
     GpuKernel(
         "persistent_gemm",

@@ -13,18 +13,31 @@ simplified with what is known where they are computed:
 are followed as long as they provably fit it; where they may wrap, a new unknown begins.
 
 The analysis looks at every op once and at no more than `budget` of them; what lies beyond, or
-deeper than `MAX_DEPTH` regions, is unknown. Answers are about the values as they were read.
+deeper than `MAX_DEPTH` regions, is unknown. Looking notes only what an op reads and which scope it
+stands in: values and scopes become polynomials and contexts when somebody asks for them, since a
+pass asks about a few accesses and most of a kernel is none of its business. Answers are about the
+code as it was looked at, whatever has been rewritten since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
+from tilewright.analysis.index_rules import (
+    NUMBER_RULES,
+    TRUTH_RULES,
+    comparison,
+    fits,
+    is_integer,
+    is_truth,
+    range_of_type,
+)
 from tilewright.dialects.arith import CmpiOp, SelectOp
 from tilewright.dialects.memref import DimOp
 from tilewright.dialects.scf import ForOp, IfOp
@@ -35,21 +48,39 @@ from tilewright.ir.interfaces import constant_value
 
 BUDGET = 20_000
 MAX_DEPTH = 48
-_INDEX_BITS = 64
+
+_IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
+_READ = frozenset({*NUMBER_RULES, *TRUTH_RULES, CmpiOp.name, DimOp.name, SelectOp.name})
 
 
-def is_integer(type: Attribute) -> bool:
-    """Whether values of the type are followed as numbers."""
-    return isinstance(type, IndexType | IntegerType) and not is_truth(type)
+class Scope:
+    """Ops in front of which the same is known: what is known around them, and something more."""
+
+    def __init__(self, outer: Scope | None, entered: Callable[[Context], Context]) -> None:
+        self._outer = outer
+        self._entered = entered
+        self._context: Context | None = None
+
+    def context(self, root: Context) -> Context:
+        """What is known, made when first asked for; from the outside in, as chains are long."""
+        unknown: list[Scope] = []
+        scope: Scope | None = self
+        while scope is not None and scope._context is None:
+            unknown.append(scope)
+            scope = scope._outer
+        context = root if scope is None or scope._context is None else scope._context
+        for inner in reversed(unknown):
+            context = inner._context = inner._entered(context)
+        return context
 
 
-def is_truth(type: Attribute) -> bool:
-    return isinstance(type, IntegerType) and type.width.data == 1
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a value is computed from, and where."""
 
-
-def range_of_type(type: Attribute) -> Interval:
-    width = type.width.data if isinstance(type, IntegerType) else _INDEX_BITS
-    return Interval.of_bits(width)
+    op: Operation
+    operands: tuple[SSAValue, ...]
+    scope: Scope
 
 
 @dataclass
@@ -59,20 +90,25 @@ class IndexRanges:
     root: Operation
     budget: int = BUDGET
     space: Space = field(default_factory=Space)
-    contexts: dict[Operation, Context] = field(default_factory=dict[Operation, Context])
-    """What is known in front of an op."""
+    scopes: dict[Operation, Scope] = field(default_factory=dict[Operation, Scope])
+    """The ops that were looked at."""
+    sources: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """Id of an atom -> the value that it stands for."""
+    _unread: dict[SSAValue, _Reading] = field(default_factory=dict[SSAValue, _Reading])
+    _indices: dict[SSAValue, Scope] = field(default_factory=dict[SSAValue, Scope])
+    """Indices of loops, which get their ranges when the loop is entered."""
+    _ids: dict[SSAValue, Interval] = field(default_factory=dict[SSAValue, Interval])
     _polys: dict[SSAValue, Poly] = field(default_factory=dict[SSAValue, Poly])
     _truths: dict[SSAValue, Formula] = field(default_factory=dict[SSAValue, Formula])
     _extents: dict[tuple[SSAValue, int], Poly] = field(
         default_factory=dict[tuple[SSAValue, int], Poly]
     )
-    sources: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Id of an atom -> the value that it stands for."""
 
     def __post_init__(self) -> None:
+        whole = Scope(None, lambda context: context)
         for region in self.root.regions:
             for block in region.blocks:
-                self._block(block, self.space.root, 0)
+                self._look_at_block(block, whole, 0)
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -82,24 +118,22 @@ class IndexRanges:
             return self.space.const(value)
         found = self._polys.get(value)
         if found is None:
-            found = self._number(value)
-        return found
+            self._read(value)
+            found = self._polys.get(value)
+        return self._number(value) if found is None else found
 
     def formula(self, value: SSAValue) -> Formula:
         """A truth value as a formula."""
         found = self._truths.get(value)
         if found is None:
-            constant = constant_value(value)
-            if isinstance(constant, IntegerAttr):
-                found = self.space.true if constant.value.data else self.space.false
-            else:
-                found = self.space.predicate(f"{value.name_hint or 'c'}.{len(self._truths)}")
-            self._truths[value] = found
-        return found
+            self._read(value)
+            found = self._truths.get(value)
+        return self._condition(value) if found is None else found
 
     def context(self, op: Operation) -> Context:
         """What is known in front of `op`."""
-        return self.contexts.get(op, self.space.root)
+        scope = self.scopes.get(op)
+        return self.space.root if scope is None else scope.context(self.space.root)
 
     def range(self, value: Mixed, at: Operation) -> Interval:
         """Between which numbers `value` lies where `at` runs."""
@@ -116,9 +150,18 @@ class IndexRanges:
         if isinstance(constant, IntegerAttr):
             poly = self.space.const(constant.value.data)
         else:
-            poly = self._unknown(value, range_of_type(value.type))
+            poly = self._unknown(value, self._ids.get(value) or range_of_type(value.type))
         self._polys[value] = poly
         return poly
+
+    def _condition(self, value: SSAValue) -> Formula:
+        constant = constant_value(value)
+        if isinstance(constant, IntegerAttr):
+            formula = self.space.true if constant.value.data else self.space.false
+        else:
+            formula = self.space.predicate(f"{value.name_hint or 'c'}.{len(self._truths)}")
+        self._truths[value] = formula
+        return formula
 
     def _unknown(self, value: SSAValue, within: Interval) -> Poly:
         poly = self.space.symbol(f"{value.name_hint or 'v'}.{len(self.sources)}", within)
@@ -128,238 +171,168 @@ class IndexRanges:
         self._polys[value] = poly
         return poly
 
-    def _extent(self, op: DimOp) -> Poly:
-        axis = self.poly(op.operands[1]).constant
-        type = op.operands[0].type
+    def _extent(self, extent: SSAValue, buffer: SSAValue, axis: int | None) -> Poly:
+        type = buffer.type
         if axis is None or not isinstance(type, MemRefType) or not 0 <= axis < type.get_num_dims():
-            return self._unknown(op.results[0], Interval(0, None))
-        key = (op.operands[0], axis)
+            return self._unknown(extent, Interval(0, None))
+        key = (buffer, axis)
         static = type.get_shape()[axis]
         if static >= 0:
             return self.space.const(static)
         if key not in self._extents:
-            limit = range_of_type(op.results[0].type).hi
-            self._extents[key] = self._unknown(op.results[0], Interval(0, limit))
+            limit = range_of_type(extent.type).hi
+            self._extents[key] = self._unknown(extent, Interval(0, limit))
         return self._extents[key]
 
-    # -- reading -----------------------------------------------------------------------------
+    # -- looking at code ---------------------------------------------------------------------
 
-    def _block(self, block: Block, ctx: Context, depth: int) -> Context:
-        """Read a block from its start; what is known at its end."""
+    def _look_at_block(self, block: Block, scope: Scope, depth: int) -> None:
         for op in block.ops:
             if self.budget <= 0 or depth > MAX_DEPTH:
-                return ctx
+                return
             self.budget -= 1
-            self.contexts[op] = ctx
-            ctx = self._op(op, ctx, depth)
-        return ctx
+            self.scopes[op] = scope
+            if op.name == AssumeOp.name:
+                scope = Scope(scope, partial(self._assumed, op.operands[0], True))
+            elif op.regions:
+                self._look_inside(op, scope, depth)
+            elif op.name in _READ:
+                self._unread[op.results[0]] = _Reading(op, tuple(op.operands), scope)
+            elif op.name in _IDS:
+                self._ids[op.results[0]] = _range_of_id(op)
 
-    def _op(self, op: Operation, ctx: Context, depth: int) -> Context:
-        if isinstance(op, AssumeOp):
-            return ctx.assume(self.formula(op.operands[0]))
+    def _look_inside(self, op: Operation, scope: Scope, depth: int) -> None:
         if isinstance(op, IfOp):
-            self._branches(op, ctx, depth)
-        elif op.regions:
-            self._body(op, ctx, depth)
-        else:
-            self._result(op, ctx)
-        return ctx
-
-    def _branches(self, op: IfOp, ctx: Context, depth: int) -> None:
-        condition = self.formula(op.operands[0])
-        for region, taken in zip(op.regions, (condition, ~condition), strict=False):
+            self._look_at_branches(op, scope, depth)
+            return
+        ranges = _ranges(op)
+        step = op.step if isinstance(op, ForOp) else None
+        for region in op.regions:
             for block in region.blocks:
-                self._block(block, ctx.assume(taken), depth + 1)
+                inside = scope
+                if ranges is not None:
+                    turns = list(zip(block.args, ranges, strict=False))
+                    inside = Scope(scope, partial(self._turning, turns, step))
+                    self._indices.update((index, inside) for index, _ in turns)
+                self._look_at_block(block, inside, depth + 1)
+
+    def _look_at_branches(self, op: IfOp, scope: Scope, depth: int) -> None:
+        condition = op.operands[0]
+        for region, holds in zip(op.regions, (True, False), strict=False):
+            for block in region.blocks:
+                inside = Scope(scope, partial(self._assumed, condition, holds))
+                self._look_at_block(block, inside, depth + 1)
         ends = [region.blocks[0].last_op for region in op.regions if region.blocks]
         if len(ends) != 2:
             return
         yes, no = ends
         for number, result in enumerate(op.results):
             if yes is not None and no is not None and is_integer(result.type):
-                values = self.poly(yes.operands[number]), self.poly(no.operands[number])
-                self._polys[result] = ctx.select(condition, *values)
+                operands = (condition, yes.operands[number], no.operands[number])
+                self._unread[result] = _Reading(op, operands, scope)
 
-    def _body(self, op: Operation, ctx: Context, depth: int) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                inside = self._enter(op, block, ctx)
-                self._block(block, inside, depth + 1)
+    # -- what is known inside ----------------------------------------------------------------
 
-    def _enter(self, op: Operation, block: Block, ctx: Context) -> Context:
-        """Give the indices of a loop their ranges; what is known inside of it."""
-        if isinstance(op, ForOp):
-            ranges: Sequence[tuple[Mixed, Mixed]] = [(op.lower_bound, op.upper_bound)]
-        elif isinstance(op, KernelOp):
-            ranges = [(0, extent) for extent in op.grid]
-        elif isinstance(op, ParallelOp | PipelineOp | PersistentOp):
-            ranges = op.ranges
-        else:
-            return ctx
-        for argument, (lower, upper) in zip(block.args, ranges, strict=False):
-            ctx = self._run(argument, self.poly(lower), self.poly(upper), ctx)
-        if isinstance(op, ForOp):
-            ctx = self._stepped(op, block.args[0], ctx)
-        return ctx
+    def _assumed(self, condition: SSAValue, holds: bool, outside: Context) -> Context:
+        formula = self.formula(condition)
+        return outside.assume(formula if holds else ~formula)
 
-    def _run(self, index: SSAValue, lower: Poly, upper: Poly, ctx: Context) -> Context:
+    def _turning(
+        self,
+        turns: Sequence[tuple[SSAValue, tuple[Mixed, Mixed]]],
+        step: SSAValue | None,
+        outside: Context,
+    ) -> Context:
+        """Give the indices of a loop their ranges."""
+        context = outside
+        for index, (lower, upper) in turns:
+            context = self._turn(index, self.poly(lower), self.poly(upper), context)
+        if step is None:
+            return context
+        index, (lower, _) = turns[0]
+        return self._stepped(index, self.poly(lower).constant, self.poly(step).constant, context)
+
+    def _turn(self, index: SSAValue, lower: Poly, upper: Poly, ctx: Context) -> Context:
         least, most = ctx.range(lower).lo, ctx.range(upper).hi
         is_empty = least is not None and most is not None and least >= most
         within = Interval() if is_empty else Interval(least, None if most is None else most - 1)
         poly = self._unknown(index, within)
         return ctx.assume(ctx.compare("<=", lower, poly)).assume(ctx.compare("<", poly, upper))
 
-    def _stepped(self, op: ForOp, index: SSAValue, ctx: Context) -> Context:
-        step, start = self.poly(op.step).constant, self.poly(op.lower_bound).constant
+    def _stepped(
+        self, index: SSAValue, start: int | None, step: int | None, ctx: Context
+    ) -> Context:
         if step is None or step < 2 or start is None:
             return ctx
         return ctx.assume(ctx.compare("=", ctx.mod(self.poly(index) - start, step)))
 
-    def _result(self, op: Operation, ctx: Context) -> None:
-        if len(op.results) != 1:
-            return
-        (result,) = op.results
-        if is_truth(result.type):
-            found = _truth(self, op, ctx)
-            if found is not None:
-                self._truths[result] = found
-        elif is_integer(result.type):
-            poly = self._value(op, result, ctx)
-            if poly is not None:
-                self._polys[result] = poly
+    # -- reading values ----------------------------------------------------------------------
 
-    def _value(self, op: Operation, result: OpResult, ctx: Context) -> Poly | None:
+    def _read(self, value: SSAValue) -> None:
+        """A value after all that it is computed from; without recursion, as chains are long."""
+        entered = self._indices.pop(value, None)
+        if entered is not None:
+            entered.context(self.space.root)
+        waiting = [value]
+        while waiting:
+            reading = self._unread.get(waiting[-1])
+            if reading is None:
+                waiting.pop()
+                continue
+            first = [each for each in reading.operands if each in self._unread]
+            if first:
+                waiting.extend(reversed(first))
+                continue
+            value = waiting.pop()
+            del self._unread[value]
+            context = reading.scope.context(self.space.root)
+            if is_truth(value.type):
+                formula = self._truth(reading.op, reading.operands, context)
+                if formula is not None:
+                    self._truths[value] = formula
+            elif is_integer(value.type):
+                poly = self._value(value, reading.op, reading.operands, context)
+                if poly is not None:
+                    self._polys[value] = poly
+
+    def _value(
+        self, result: SSAValue, op: Operation, operands: tuple[SSAValue, ...], ctx: Context
+    ) -> Poly | None:
         if isinstance(op, DimOp):
-            return self._extent(op)
-        if op.name in _IDS:
-            return self._unknown(result, _ids(op))
-        if isinstance(op, SelectOp):
-            if not is_truth(op.condition.type):
+            return self._extent(result, operands[0], self.poly(operands[1]).constant)
+        if isinstance(op, SelectOp | IfOp):
+            condition, yes, no = operands
+            if not is_truth(condition.type):
                 return None
-            sides = self.poly(op.true_value), self.poly(op.false_value)
-            return ctx.select(self.formula(op.condition), *sides)
-        rule = _RULES.get(op.name)
-        if rule is None:
-            return None
-        poly = rule(ctx, *(self.poly(operand) for operand in op.operands))
-        return poly if poly is not None and _fits(ctx, poly, result.type) else None
+            return ctx.select(self.formula(condition), self.poly(yes), self.poly(no))
+        poly = NUMBER_RULES[op.name](ctx, *map(self.poly, operands))
+        return poly if poly is not None and fits(ctx, poly, result.type) else None
+
+    def _truth(self, op: Operation, operands: tuple[SSAValue, ...], ctx: Context) -> Formula | None:
+        if isinstance(op, CmpiOp):
+            left, right = operands
+            if not is_integer(left.type):
+                return None
+            return comparison(ctx, op.predicate_name, self.poly(left), self.poly(right))
+        rule = TRUTH_RULES.get(op.name)
+        return None if rule is None else rule(ctx, *map(self.formula, operands))
 
 
-def _fits(ctx: Context, poly: Poly, type: Attribute) -> bool:
-    """Whether the number is the value: an integer of a width may have wrapped."""
-    if isinstance(type, IndexType):
-        return True
-    return range_of_type(type).contains(ctx.range(poly))
+def _ranges(op: Operation) -> Sequence[tuple[Mixed, Mixed]] | None:
+    """From where to where the indices of a loop run."""
+    if isinstance(op, ForOp):
+        return [(op.lower_bound, op.upper_bound)]
+    if isinstance(op, KernelOp):
+        return [(0, extent) for extent in op.grid]
+    if isinstance(op, ParallelOp | PipelineOp | PersistentOp):
+        return op.ranges
+    return None
 
 
-# -- numbers -----------------------------------------------------------------------------------
-
-Rule = Callable[..., Poly | None]
-
-
-def _unsigned(rule: Rule) -> Rule:
-    """A rule for numbers without sign, which holds for those that are not negative anyway."""
-
-    def checked(ctx: Context, *operands: Poly) -> Poly | None:
-        return rule(ctx, *operands) if all(map(ctx.is_nonneg, operands)) else None
-
-    return checked
-
-
-def _shifted(rule: Rule) -> Rule:
-    def checked(ctx: Context, value: Poly, amount: Poly) -> Poly | None:
-        known = amount.constant
-        return rule(ctx, value, amount) if known is not None and 0 <= known < 63 else None
-
-    return checked
-
-
-def _sum(ctx: Context, one: Poly, other: Poly) -> Poly:
-    return ctx.limited(one + other)
-
-
-def _difference(ctx: Context, one: Poly, other: Poly) -> Poly:
-    return ctx.limited(one - other)
-
-
-def _product(ctx: Context, one: Poly, other: Poly) -> Poly:
-    return ctx.limited(one * other)
-
-
-def _rounded_up(ctx: Context, dividend: Poly, divisor: Poly) -> Poly | None:
-    return ctx.ceil_div(dividend, divisor) if ctx.is_positive(divisor) else None
-
-
-def _same(ctx: Context, value: Poly) -> Poly:
-    return value
-
-
-_RULES: dict[str, Rule] = {
-    "arith.addi": _sum,
-    "arith.subi": _difference,
-    "arith.muli": _product,
-    "arith.floordivsi": Context.fdiv,
-    "arith.divsi": Context.tdiv,
-    "arith.remsi": Context.trem,
-    "arith.divui": _unsigned(Context.fdiv),
-    "arith.remui": _unsigned(Context.mod),
-    "arith.ceildivsi": _rounded_up,
-    "arith.ceildivui": _unsigned(Context.ceil_div),
-    "arith.minsi": Context.minimum,
-    "arith.maxsi": Context.maximum,
-    "arith.minui": _unsigned(Context.minimum),
-    "arith.maxui": _unsigned(Context.maximum),
-    "arith.andi": Context.bit_and,
-    "arith.ori": Context.bit_or,
-    "arith.xori": Context.bit_xor,
-    "arith.shli": _shifted(Context.shl),
-    "arith.shrsi": _shifted(Context.shr),
-    "arith.shrui": _shifted(_unsigned(Context.shr)),
-    "arith.index_cast": _same,
-    "arith.index_castui": _unsigned(_same),
-    "arith.extsi": _same,
-    "arith.extui": _unsigned(_same),
-    "arith.trunci": _same,
-}
-
-_IDS = ("gpu.thread_id", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim")
-
-
-def _ids(op: Operation) -> Interval:
+def _range_of_id(op: Operation) -> Interval:
     """The range of a thread's number in its block; others are not negative."""
     kernel = kernel_of(op)
     threads = None if kernel is None else kernel.thread_extents
     if op.name != "gpu.thread_id" or threads is None:
         return Interval(0, (1 << 31) - 1)
     return Interval(0, max(threads) - 1)
-
-
-# -- truths ------------------------------------------------------------------------------------
-
-_SIGNED = {"eq": "=", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
-_UNSIGNED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
-
-
-def _truth(reader: IndexRanges, op: Operation, ctx: Context) -> Formula | None:
-    if isinstance(op, CmpiOp):
-        if not is_integer(op.lhs.type):
-            return None
-        return _comparison(ctx, op.predicate_name, reader.poly(op.lhs), reader.poly(op.rhs))
-    if op.name not in ("arith.andi", "arith.ori", "arith.xori"):
-        return None
-    left, right = (reader.formula(operand) for operand in op.operands)
-    if op.name == "arith.andi":
-        return ctx.known(left & right)
-    return ctx.known(left | right if op.name == "arith.ori" else left ^ right)
-
-
-def _comparison(ctx: Context, predicate: str, left: Poly, right: Poly) -> Formula | None:
-    if predicate in _SIGNED:
-        return ctx.compare(_SIGNED[predicate], left, right)
-    relation = _UNSIGNED[predicate]
-    small, large = (left, right) if relation[0] == "<" else (right, left)
-    if not ctx.is_nonneg(large):
-        return None
-    # Read without sign, a negative number is larger than every positive one.
-    plain = ctx.compare("<=" if relation.endswith("=") else "<", small, large)
-    inside = ctx.known(ctx.compare("<=", 0, small) & plain)
-    return inside

@@ -17,7 +17,7 @@ put in for it, which can show a race but prove nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -30,6 +30,7 @@ from tilewright.analysis.affine.arrays import ArrayEvaluator
 from tilewright.analysis.affine.evaluate import Evaluator
 from tilewright.analysis.affine.symbols import Atom, Kind
 from tilewright.analysis.index_range import IndexRanges
+from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.tile import AtomicOp, ParallelOp, ReducerAllocOp, space_of
 from tilewright.dialects.tile.interfaces import Region, base_of, reads, writes
@@ -66,6 +67,8 @@ class Race:
     element: tuple[int, ...]
     outer: tuple[tuple[str, int], ...] = ()
     """Numbers that were put in for values from outside."""
+    by_caller: bool = False
+    """Whether some of them are for the caller to say, who may say others."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ Finding = Race | Unknown
 
 def find_races(loop: ParallelOp, ranges: IndexRanges) -> Iterator[Finding]:
     """Races of a loop, one for each pair of accesses; loops that are proved give nothing."""
-    if loop not in ranges.contexts or ranges.contexts[loop].unreachable:
+    if loop not in ranges.scopes or ranges.context(loop).unreachable:
         return
     question = _Question(loop, ranges)
     yield from question.answers()
@@ -248,7 +251,7 @@ class _Question:
             met = _Meeting(axes, len(self.own), values, strict=True)
             found = met.find(one, other, one.indices, other.indices)
             if isinstance(found, Race):
-                return found
+                return replace(found, by_caller=any(map(self._is_of_caller, free)))
         return Unknown(other.op, "no two iterations were found that meet, and none excluded")
 
     def _free_atoms(self, one: Access, other: Access, axes: set[int]) -> list[Atom] | str:
@@ -265,6 +268,14 @@ class _Question:
                 return "the element depends on loaded values"
             free.append(atom)
         return free
+
+    def _is_of_caller(self, atom: Atom) -> bool:
+        """Whether a number is the caller's, or an index that goes as far as the caller says."""
+        source = self.ranges.sources[atom.id]
+        limits = self.context.range(self.ranges.space.of_atom(atom))
+        parent = source.owner.parent_op() if isinstance(source, BlockArgument) else None
+        is_index = parent is not None and not isinstance(parent, FuncOp)
+        return not is_index or limits.lo is None or limits.hi is None
 
     def _valuations(self, free: list[Atom]) -> Iterator[dict[str, int]]:
         """Numbers for values from outside that agree with all that is known of them."""

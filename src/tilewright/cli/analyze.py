@@ -6,7 +6,6 @@ check refutes makes the exit code 1; input that cannot be analysed makes it 2.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -16,8 +15,9 @@ from pathlib import Path
 from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Check, Settings, run_checks
 from tilewright.cli.analyze_inputs import Input, check_pointers, read_text, run_script
-from tilewright.cli.analyze_options import Options, UsageError, joined, parse
-from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
+from tilewright.cli.analyze_options import Options, joined, parse
+from tilewright.cli.command_line import UsageError, say
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.report import address_html, address_json, address_text
 from tilewright.report.address_document import Document
 from tilewright.runtime.addresses import checks_named
@@ -103,9 +103,7 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
         found = read_text(options, engine)
         inputs = () if found is None else (found,)
     documents = [_document(each, options, checks, program) for each in inputs]
-    if engine.diagnostics:
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=colour) + "\n")
+    say(engine.diagnostics, engine)
     if documents:
         text = _RENDERERS[options.format](documents, verbose="verbose" in options.switches)
         code = max(code, _write(options.output, _printable(text), program))

@@ -19,12 +19,14 @@ from tilewright.analysis.pid_address import (
     analyze,
     read_kernels,
 )
-from tilewright.cli.analyze_options import Options, UsageError
+from tilewright.cli.analyze_options import Options
+from tilewright.cli.command_line import UsageError, text_of
+from tilewright.cli.script_errors import speaks_for_itself, tell
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file
 from tilewright.dialects import make_context
 from tilewright.dialects.type_utils import shape_of
-from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
@@ -37,7 +39,7 @@ from tilewright.runtime.addresses import (
     named_module,
 )
 from tilewright.runtime.compiled import CompiledKernel
-from tilewright.targets.numpy.api import NumpyFault, RunReport
+from tilewright.targets.numpy.api import RunReport
 
 MAX_LANES = 2**20
 """Elements of the largest tensor, as Triton has it."""
@@ -79,12 +81,11 @@ def check_pointers(report: AddressReport, names: Iterable[str], purpose: str) ->
 
 def read_text(options: Options, engine: DiagnosticEngine) -> Input | None:
     """The kernel of a file; None, with errors in `engine`, if it is not correct."""
-    name = "<stdin>" if options.file == "-" else options.file
-    text = _text_of(options.file)
-    module = _read(text, name, engine)
+    text = text_of(options.file)
+    module = _read(text, options.name, engine)
     if module is None:
         return None
-    source = SourceText(name, 1, text)
+    source = SourceText(options.name, 1, text)
     return Input(module, options.facts, function=options.function, source=source)
 
 
@@ -110,14 +111,6 @@ def _check_sizes(module: ModuleOp) -> None:
                     f"the result of {op.name} is a {value.type} with {lanes} elements; "
                     f"a tensor has 1 to {MAX_LANES}"
                 )
-
-
-def _text_of(file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
-    return data.decode("utf-8", errors="surrogateescape")
 
 
 # Scripts.
@@ -211,10 +204,10 @@ def _guarded(options: Options) -> None:
     """A fault is told by its own text; any other exception is Python's affair."""
     try:
         run_file(options.file, options.script_arguments)
-    except (CompileError, NumpyFault) as error:
-        if "traceback" in options.switches:
+    except Exception as error:
+        if "traceback" in options.switches or not speaks_for_itself(error):
             raise
-        sys.stderr.write(f"{error}\n")
+        tell(error)
         raise SystemExit(1) from None
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tilewright.analysis.pid_address import Facts
-from tilewright.ir.passes import closest
+from tilewright.cli.command_line import CommandLine, Flags, UsageError
 
 FORMATS = ("text", "json", "html")
-_WITH_VALUE = (
-    "format", "o", "function", "grid", "arg", "buffer", "assume", "may-alias", "check", "timeout"
-)  # fmt: skip
-_SWITCHES = ("verbose", "json", "noalias", "strict-overflow", "compat", "traceback")
+_FLAGS = Flags(
+    with_value=(
+        *("format", "o", "function", "grid", "arg", "buffer", "assume", "may-alias", "check"),
+        "timeout",
+    ),
+    switches=("verbose", "json", "noalias", "strict-overflow", "compat", "traceback"),
+)
 _FOR_TEXT = ("grid", "arg", "buffer")
 _TRUTH = {"true": 1, "false": 0}
 _MAX_BITS = 64
@@ -24,28 +27,16 @@ _MAX_BITS = 64
 _Reader: TypeAlias = Callable[[str], int | None]
 
 
-class UsageError(Exception):
-    """A command line that cannot be understood."""
-
-
 @dataclass
-class Options:
+class Options(CommandLine):
     """What the command line says."""
 
-    file: str = ""
-    script_arguments: list[str] = field(default_factory=list[str])
-    switches: set[str] = field(default_factory=set[str])
-    values: dict[str, str] = field(default_factory=dict[str, str])
     args: dict[str, int] = field(default_factory=dict[str, int])
     buffers: dict[str, int] = field(default_factory=dict[str, int])
     assumptions: list[str] = field(default_factory=list[str])
     aliases: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
     """Sets of arguments that may point into the same memory."""
     checks: list[str] = field(default_factory=list[str])
-
-    @property
-    def is_script(self) -> bool:
-        return self.file.endswith(".py")
 
     @property
     def format(self) -> str:
@@ -91,17 +82,15 @@ def parse(arguments: Sequence[str]) -> Options:
                 options.script_arguments = pending
                 break
             continue
-        name, separator, value = argument.lstrip("-").partition("=")
-        if name in _WITH_VALUE and not separator:
-            if not pending:
-                raise UsageError(f"'{argument}' needs a value")
-            value = pending.pop(0)
-        _apply(options, argument, name, value)
+        _apply(options, *_FLAGS.taken(argument, pending))
     _check(options)
     return options
 
 
-def _apply(options: Options, argument: str, name: str, value: str) -> None:
+def _apply(options: Options, name: str, value: str | None) -> None:
+    if value is None:
+        options.switches.add(name)
+        return
     match name:
         case "arg":
             _add(options.args, "arg", value, _number)
@@ -116,14 +105,8 @@ def _apply(options: Options, argument: str, name: str, value: str) -> None:
             if not words:
                 raise UsageError("--check: name a check, for instance 'bounds,race', or all")
             options.checks.extend(words)
-        case _ if name in _WITH_VALUE:
-            options.values[name] = value
-        case _ if name in _SWITCHES and "=" not in argument:
-            options.switches.add(name)
         case _:
-            close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
-            hint = f"did you mean '--{close}'?" if close else "try --help"
-            raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+            options.values[name] = value
 
 
 def _add(numbers: dict[str, int], flag: str, text: str, read: _Reader) -> None:

@@ -46,6 +46,8 @@ class Flags:
 
     with_value: Sequence[str]
     switches: Sequence[str]
+    are_values_plain: bool = False
+    """Whether a next word that looks like a flag is one, and no value."""
 
     def parse(self, arguments: Sequence[str]) -> CommandLine:
         """Flags stand anywhere before the arguments of a script."""
@@ -74,14 +76,18 @@ class Flags:
         """The name of a flag and its value, which may be the next word; None for a switch."""
         name, separator, value = argument.lstrip("-").partition("=")
         if name in self.with_value:
-            if not separator and not pending:
-                raise UsageError(f"'{argument}' needs a value")
-            return name, value if separator else pending.pop(0)
+            return name, value if separator else self._next(argument, pending)
         if name in self.switches and not separator:
             return name, None
         close = closest(name, [*self.with_value, *self.switches, "help"])
         hint = f"did you mean '--{close}'?" if close else "try --help"
         raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+
+    def _next(self, argument: str, pending: list[str]) -> str:
+        is_flag = bool(pending) and pending[0].startswith("-") and pending[0] != "-"
+        if not pending or (self.are_values_plain and is_flag):
+            raise UsageError(f"'{argument}' needs a value")
+        return pending.pop(0)
 
 
 def file_and_kernel(argument: str) -> tuple[str, str | None]:

@@ -151,7 +151,7 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
     if stage is None:
         sys.stdout.write(_aligned(tiles.rows(done)))
     else:
-        sys.stdout.write("\n".join(tiles.stage_text(each, stage) for each in done))
+        sys.stdout.write(tiles.stage_text(done, stage))
     if "remarks" in line.switches:
         sys.stdout.flush()
         for each in done:

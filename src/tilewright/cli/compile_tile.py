@@ -1,14 +1,16 @@
 """``tilewright compile`` for `T` kernels: tile level, thread level, CUDA C++, machine code.
 
 A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
-called with, and not run. IR text with `tile` kernels is compiled as it stands. Nothing is taken
-from the cache on disk, so the times are those of a first compilation.
+called with, and not run. If it calls none, those that it compiles for sizes are taken. IR text with
+`tile` kernels is compiled as it stands. Nothing is taken from the cache on disk, so the times are
+those of a first compilation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -20,23 +22,26 @@ from tilewright.cli.command_line import UsageError, text_of
 from tilewright.dialects import make_context
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import Program
-from tilewright.targets.cuda.compile import compile_module
+from tilewright.targets.cuda.compile import compile_module, pipeline_options
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import DEFAULT_ARCH, Settings
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:
+    from tilewright.runtime.tile.jit import TileJIT
     from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _COLUMNS = (
     *("kernel", "chip", "registers", "spilled", "shared", "threads", "cubin"),
     *("trace", "passes", "nvrtc"),
 )
+_IR_STAGES = ("tile", "thread")
 
 
 @dataclass(frozen=True)
@@ -130,27 +135,53 @@ def _script(request: Request, program: str) -> list[Compiled]:
             done="compiled",
             found=lambda: bool(called),
         )
+        if not called:
+            for kernel in _made():
+                kernel.launch(())  # tells of it, as a call does
     if found:
         return [compile() for compile in found.values()]
-    names = ", ".join(sorted(called))
-    raise UsageError(
-        f"{request.file} called no kernel '{request.kernel}'; it called {names}"
-        if request.kernel and called
-        else f"{request.file} called no T kernel, so nothing was compiled"
+    if request.kernel and called:
+        names = ", ".join(sorted(called))
+        raise UsageError(f"{request.file} called no kernel '{request.kernel}'; it called {names}")
+    raise UsageError(f"{request.file} called no T kernel, so nothing was compiled{_advice()}")
+
+
+def _made() -> list[CompiledTileKernel]:
+    """What the script has compiled itself, for sizes that it gave."""
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+    functions = [kernel for each in _functions().values() for kernel in each.cache.values()]
+    others = [each for each in _names().values() if isinstance(each, CompiledTileKernel)]
+    return [*functions, *others]
+
+
+def _advice() -> str:
+    """How kernels that the script only defines get their sizes."""
+    shown = [f"{name}{each.signature}" for name, each in _functions().items()]
+    if not shown:
+        return ""
+    return (
+        f": it defines {', '.join(shown)}; a kernel is compiled for sizes, which are those of the "
+        "tensors it is called with, or given to compile(): add such a call"
     )
+
+
+def _functions() -> dict[str, TileJIT]:
+    from tilewright.runtime.tile.jit import TileJIT
+
+    return {name: each for name, each in _names().items() if isinstance(each, TileJIT)}
+
+
+def _names() -> dict[str, object]:
+    """The names of the script, which has become ``__main__``."""
+    return dict(vars(sys.modules["__main__"]))
 
 
 def _compiled(
     name: str, module: ModuleOp, settings: Settings, trace: float, engine: DiagnosticEngine
 ) -> Compiled:
     tile = print_module(module)
-    pipeline = _TimedPipeline(
-        target=f"cuda:{settings.arch}",
-        wgmma=settings.wgmma,
-        roles=settings.roles,
-        index_bits=settings.index_bits,
-        leave_out=settings.leave_out,
-    )
+    pipeline = _TimedPipeline(**pipeline_options(settings))
     start = perf_counter()
     program = compile_module(
         module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
@@ -163,14 +194,43 @@ def _compiled(
 # -- what is shown and written ---------------------------------------------------------------------
 
 
-def stage_text(compiled: Compiled, stage: str) -> str:
-    """One stage of all kernels of a function."""
+def stage_text(done: Sequence[Compiled], stage: str) -> str:
+    """One stage of everything; where that is several texts, each begins with its name.
+
+    The lines between them are those at which ``tilewright opt --split-input-file`` splits IR.
+    """
+    texts = [named for number, each in _numbered(done) for named in _texts(each, number, stage)]
+    if len(texts) == 1:
+        return texts[0][1]
+    return SPLIT_MARKER.join(f"// {name}\n{_ended(text)}" for name, text in texts)
+
+
+def _texts(compiled: Compiled, number: str, stage: str) -> Iterator[tuple[str, str]]:
+    """A stage of one function, which is one text for all its kernels until they are printed."""
+    if stage in _IR_STAGES:
+        yield f"{compiled.name}{number}", _ir_text(compiled, stage)
+        return
+    for name in compiled.program.kernels:
+        yield f"{name}{number}", _kernel_text(compiled, name, stage)
+
+
+def _numbered(done: Sequence[Compiled]) -> Iterator[tuple[str, Compiled]]:
+    """What is behind the name of a function that was compiled for several kinds of arguments."""
+    count: dict[str, int] = {}
+    for compiled in done:
+        number = count[compiled.name] = count.get(compiled.name, 0) + 1
+        yield "" if number == 1 else f"-{number}", compiled
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _ir_text(compiled: Compiled, stage: str) -> str:
     if stage == "tile":
         return compiled.tile
-    if stage == "thread":
-        assert compiled.program.module is not None
-        return print_module(compiled.program.module)
-    return "\n".join(_kernel_text(compiled, name, stage) for name in compiled.program.kernels)
+    assert compiled.program.module is not None
+    return print_module(compiled.program.module)
 
 
 def _kernel_text(compiled: Compiled, name: str, stage: str) -> str:
@@ -188,15 +248,12 @@ def _kernel_text(compiled: Compiled, name: str, stage: str) -> str:
 
 def write_files(folder: Path, done: Sequence[Compiled]) -> None:
     """Every stage that is text, the cubins, and what a launch has to know."""
-    count: dict[str, int] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for compiled in done:
-            number = count[compiled.name] = count.get(compiled.name, 0) + 1
-            suffix = "" if number == 1 else f"-{number}"
-            for stage in ("tile", "thread"):
+        for suffix, compiled in _numbered(done):
+            for stage in _IR_STAGES:
                 path = folder / f"{compiled.name}{suffix}.{stage}.mlir"
-                path.write_text(stage_text(compiled, stage), encoding="utf-8")
+                path.write_text(_ir_text(compiled, stage), encoding="utf-8")
             for name, kernel in compiled.program.kernels.items():
                 path = folder / f"{name}{suffix}.cu"
                 path.write_text(kernel.source, encoding="utf-8")

@@ -22,6 +22,7 @@ from tilewright.cli.command_line import (
     wants_colour,
 )
 from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.cli.script_errors import speaks_for_itself, tell
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
@@ -239,15 +240,10 @@ def _guarded_script(line: _CommandLine) -> None:
     loaded = [name for name in _FOREIGN if name in sys.modules]
     try:
         run_file(line.file, line.script_arguments)
-    except (CompileError, NumpyFault) as error:
-        if "traceback" in line.switches:
-            raise
-        sys.stdout.flush()
-        sys.stderr.write(f"{error}\n")
-        notes: list[str] = getattr(error, "__notes__", [])
-        sys.stderr.writelines(f"{note}\n" for note in notes)
-        raise SystemExit(1) from None
     except Exception as error:
+        if speaks_for_itself(error) and "traceback" not in line.switches:
+            tell(error)
+            raise SystemExit(1) from None
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         imported = [
             name

@@ -9,7 +9,6 @@ the smallest changes that were planned and found to fit.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +19,12 @@ from typing import Literal, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from tilewright.cli.command_line import Flags, UsageError, say, text_of
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
 from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.dialects import make_context
-from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, pretty_all
-from tilewright.ir.passes import closest
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.ir.text import parse_source
 from tilewright.ir.verify import verify
 from tilewright.memory import (
@@ -70,14 +69,13 @@ _FORMATS: dict[str, Renderer] = {
     "json": memory_json.render,
 }
 _PLACEMENTS = ("reindex", "explicit", "auto")
-_WITH_VALUE = ("target", "format", "o", "region", "placement")
-_SWITCHES = ("infer-overlap", "multi-overlap", "merge")
+_FLAGS = Flags(
+    with_value=("target", "format", "o", "region", "placement"),
+    switches=("infer-overlap", "multi-overlap", "merge"),
+    are_values_plain=True,
+)
 
 OUT_OF_MEMORY = code_of("E17")
-
-
-class UsageError(Exception):
-    """A command line that cannot be understood."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +100,8 @@ def _parse(arguments: Sequence[str]) -> _CommandLine:
         if argument == "-" or not argument.startswith("-"):
             files.append(argument)
             continue
-        name, separator, value = argument.lstrip("-").partition("=")
-        if name in _WITH_VALUE and not separator:
-            if not pending or (pending[0].startswith("-") and pending[0] != "-"):
-                raise UsageError(f"'{argument}' needs a value")
-            value = pending.pop(0)
-        line = _applied(line, argument, name, value)
+        name, value = _FLAGS.taken(argument, pending)
+        line = _applied(line, argument, name, value or "")
     if len(files) > 1:
         raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
     if files and files[0].endswith(".py"):
@@ -137,16 +131,12 @@ def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _Comma
             # _choice has checked that it is one of the three.
             chosen = cast("PlacementName", _choice(argument, value, _PLACEMENTS))
             return replace(line, placement=chosen)
-        case "infer-overlap" if not value:
+        case "infer-overlap":
             return replace(line, infer_overlap=True)
-        case "multi-overlap" if not value:
+        case "multi-overlap":
             return replace(line, multi_overlap=True)
-        case "merge" if not value:
-            return replace(line, merge=True)
         case _:
-            close = closest(name, [*_WITH_VALUE, *_SWITCHES, "help"])
-            hint = f"did you mean '--{close}'?" if close else "try --help"
-            raise UsageError(f"unknown command line argument '{argument}'; {hint}")
+            return replace(line, merge=True)
 
 
 def _choice(argument: str, value: str, known: Sequence[str]) -> str:
@@ -162,15 +152,10 @@ def run(arguments: Sequence[str], program: str) -> int:
         return 0
     try:
         line = _parse(arguments)
+        text = text_of(line.input)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         return 1
-    try:
-        data = sys.stdin.buffer.read() if line.input == "-" else Path(line.input).read_bytes()
-    except OSError as error:
-        sys.stderr.write(f"{program}: cannot read '{line.input}': {error.strerror}\n")
-        return 1
-    text = data.decode("utf-8", errors="surrogateescape")
     return _process(line, text, program)
 
 
@@ -187,7 +172,7 @@ def _process(line: _CommandLine, text: str, program: str) -> int:
             return 1
     # The picture comes first: errors at the end of a terminal are the ones that are read.
     code = 0 if picture is None else _write(line.output, picture, program)
-    _say(engine)
+    say(engine.diagnostics, engine)
     return 1 if engine.has_errors else code
 
 
@@ -255,12 +240,6 @@ def _write(output: str, picture: str, program: str) -> int:
         sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
         return 1
     return 0
-
-
-def _say(engine: DiagnosticEngine) -> None:
-    if engine.diagnostics:
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=colour) + "\n")
 
 
 # -- out of memory -------------------------------------------------------------------------------

@@ -1,18 +1,22 @@
 """The shared memory of tile kernels as it stands: which buffer takes which bytes.
 
 Buffers that a storage-alias plan has placed share their region; every other buffer is a region of
-its own, one behind the other. A ring that pipelining made shows one cell for each version.
+its own, one behind the other. A ring that pipelining made shows one cell for each version. At the
+thread level, where `place-shared-memory` has given addresses to all of them, there is one region:
+the arena of the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
+from typing import TypeAlias, TypeGuard
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import resolve
@@ -23,26 +27,31 @@ from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory, Target
 _BARRIER_BYTES = 8
 
 
+_Scope: TypeAlias = KernelOp | FuncOp
+"""A kernel at tile level, or a device function at thread level."""
+
+
 def has_tile_kernels(module: ModuleOp) -> bool:
-    return any(isinstance(op, KernelOp) for op in walk(module))
+    """Whether a module has kernels of `T`, at either level."""
+    return any(_is_kernel(op) for op in walk(module))
 
 
 def shared_memory_maps(module: ModuleOp, target: Target | None = None) -> tuple[MemoryMap, ...]:
     """One map for each kernel of the module."""
-    kernels = [op for op in walk(module) if isinstance(op, KernelOp)]
+    kernels = [op for op in walk(module) if _is_kernel(op)]
     return tuple(_map_of(kernel, target, is_one=len(kernels) == 1) for kernel in kernels)
 
 
-def _map_of(kernel: KernelOp, target: Target | None, *, is_one: bool) -> MemoryMap:
-    groups: dict[SSAValue | AllocOp, list[AllocOp]] = {}
-    for op in walk(kernel):
-        if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
-            groups.setdefault(op.alias or op, []).append(op)
-    regions = tuple(_region(allocs) for allocs in groups.values())
+def _is_kernel(op: Operation) -> TypeGuard[_Scope]:
+    return isinstance(op, KernelOp) or (isinstance(op, FuncOp) and nv_names.KERNEL in op.attributes)
+
+
+def _map_of(kernel: _Scope, target: Target | None, *, is_one: bool) -> MemoryMap:
+    regions = tuple(_regions(kernel))
     used = 0
     for region in regions:
         used = -(-used // region.alignment) * region.alignment + region.extent
-    function = kernel.parent_op()
+    function = kernel if isinstance(kernel, FuncOp) else kernel.parent_op()
     name = function.sym_name.data if isinstance(function, FuncOp) and not is_one else ""
     return MemoryMap(
         Memory.SMEM,
@@ -54,14 +63,30 @@ def _map_of(kernel: KernelOp, target: Target | None, *, is_one: bool) -> MemoryM
     )
 
 
-def _region(allocs: Sequence[AllocOp]) -> RegionMap:
+def _regions(kernel: _Scope) -> Iterator[RegionMap]:
+    allocs = [
+        op
+        for op in walk(kernel)
+        if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier)
+    ]
+    if isinstance(kernel, FuncOp) and allocs and all(op.offset_bytes is not None for op in allocs):
+        by_place = sorted(allocs, key=lambda op: (op.offset_bytes or 0, op.buffer_name))
+        yield _region(by_place, "arena")
+        return
+    groups: dict[SSAValue | AllocOp, list[AllocOp]] = {}
+    for op in allocs:
+        groups.setdefault(op.alias or op, []).append(op)
+    for members in groups.values():
+        yield _region(members, " + ".join(op.buffer_name for op in members))
+
+
+def _region(allocs: Sequence[AllocOp], name: str) -> RegionMap:
     rows = tuple(map(_row, allocs))
     extent = max(cell.place.end for row in rows for cell in row.cells)
     first = allocs[0]
-    is_shared = len(allocs) > 1
     alignment = _BARRIER_BYTES if first.space.is_barrier else SMEM_SIBLING_ALIGNMENT
     return RegionMap(
-        " + ".join(row.name for row in rows) if is_shared else rows[0].name,
+        name,
         rows[0].source,
         Memory.SMEM,
         extent,
@@ -94,6 +119,9 @@ def _bytes(alloc: AllocOp) -> int:
 
 def _versions(alloc: AllocOp) -> int:
     """How many versions a ring has; barriers count one by one."""
+    stated = alloc.attributes.get(nv_names.VERSIONS)
+    if isinstance(stated, IntegerAttr):
+        return stated.value.data
     is_ring = any(isinstance(use.operation, SlotOp) for use in alloc.result.uses)
     return alloc.type.get_shape()[0] if is_ring or alloc.space.is_barrier else 1
 

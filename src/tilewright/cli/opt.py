@@ -6,12 +6,12 @@ Flags may stand anywhere, with one dash or two, as ``-x=v`` or, where a value is
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tilewright.cli.command_line import UsageError, text_of, wants_colour
 from tilewright.cli.streams import guarded
 from tilewright.ir.opt import OptDriver, OptOptions, timing_table
 from tilewright.ir.passes import (
@@ -63,10 +63,6 @@ Exit code: 0, or 1 if anything was wrong with the command line, the input or a p
 
 # Flags of mlir-opt that change nothing here, accepted so that its command lines work.
 _IGNORED = frozenset({"mlir-disable-threading", "mlir-print-stacktrace-on-diagnostic"})
-
-
-class UsageError(Exception):
-    """A command line that cannot be understood."""
 
 
 @dataclass
@@ -177,15 +173,6 @@ def _list_passes(program: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read(name: str) -> str:
-    """The text of the input; undecodable bytes become characters no token may contain."""
-    if name == "-":
-        data = sys.stdin.buffer.read()
-    else:
-        data = Path(name).read_bytes()
-    return data.decode("utf-8", errors="surrogateescape")
-
-
 def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
     """Do what `arguments` say; returns the exit code."""
     try:
@@ -194,14 +181,10 @@ def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
             sys.stdout.write(line.action(program))
             return 0
         pipeline = Pipeline(expanded(Pipeline.build(line.passes, PASSES).passes))
+        name = line.input or "-"
+        text = text_of(name)
     except (UsageError, PipelineError) as error:
         sys.stderr.write(f"{program}: {error}\n")
-        return 1
-    name = line.input or "-"
-    try:
-        text = _read(name)
-    except OSError as error:
-        sys.stderr.write(f"{program}: cannot read '{name}': {error.strerror}\n")
         return 1
     return _process(line, pipeline, text, "<stdin>" if name == "-" else name, program)
 
@@ -209,8 +192,7 @@ def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
 def _process(line: _CommandLine, pipeline: Pipeline, text: str, name: str, program: str) -> int:
     from tilewright.dialects import make_context
 
-    wants_colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    options = replace(line.options, colour=wants_colour)
+    options = replace(line.options, colour=wants_colour())
     try:
         outcome = OptDriver(make_context, pipeline, options, sys.stderr).run(text, name)
     except OSError as error:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 
+from tilewright.cli.script_errors import speaks_for_itself, tell
 from tilewright.compat.script import run_file, show
 from tilewright.ir.diagnostics import CompileError
 
@@ -31,8 +32,12 @@ def run_quietly(
         except SystemExit:
             pass
         except Exception as error:
+            is_told = speaks_for_itself(error)
+            if is_told:
+                tell(error)
             if not found():
-                show(error)
+                if not is_told:
+                    show(error)
                 raise SystemExit(1) from None
             sys.stderr.write(
                 f"{program}: the script ended with {type(error).__name__}: its kernels were "

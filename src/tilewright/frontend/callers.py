@@ -30,6 +30,8 @@ PACKAGE = "tilewright"
 Note = tuple[SourcePosition | None, str]
 
 _KINDS = (TypeError, ValueError, OverflowError, RuntimeError)
+_LOCATED = "tilewright_located"
+"""Attribute of errors with a place in their text."""
 
 
 def located(
@@ -44,7 +46,14 @@ def located(
         sources.add(position.file, "".join(lines))
     # Classes derived from these may want other arguments than a text.
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
-    return kind(pretty(diagnostic, sources))
+    found = kind(pretty(diagnostic, sources))
+    vars(found)[_LOCATED] = True
+    return found
+
+
+def is_located(error: BaseException) -> bool:
+    """Whether an error was made by `located`: its text says where and what, and needs no frames."""
+    return _LOCATED in vars(error)
 
 
 def call_site() -> SourcePosition | None:

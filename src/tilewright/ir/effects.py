@@ -6,6 +6,7 @@ and stop at the first effect that settles the question.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import (
@@ -18,26 +19,34 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
-from tilewright.ir.traversal import children
+from tilewright.ir.traversal import children_backwards
 
 
 def iter_effects(op: Operation) -> Iterator[EffectInstance | None]:
     """The effects of ``op`` and of what it contains where it says so; ``None`` is unknown."""
-    pending = [op]
+    pending = [iter((op,))]
     while pending:
-        current = pending.pop()
-        traits = current.get_traits_of_type(MemoryEffect)
+        current = next(pending[-1], None)
+        if current is None:
+            pending.pop()
+            continue
+        traits = _memory_effects(type(current))
         if not traits:
             yield None
         for trait in traits:
             if isinstance(trait, RecursiveMemoryEffect):
-                pending.extend(children(current))
+                pending.append(children_backwards(current))
                 continue
             effects = trait.get_effects(current)
             if effects is None:
                 yield None
             else:
                 yield from effects
+
+
+@cache
+def _memory_effects(cls: type[Operation]) -> tuple[MemoryEffect, ...]:
+    return tuple(cls.get_traits_of_type(MemoryEffect))
 
 
 def is_removable(op: Operation) -> bool:
@@ -55,6 +64,7 @@ def is_dead(op: Operation) -> bool:
     return not any(result.first_use for result in op.results) and is_removable(op)
 
 
+@cache
 def never_removable(cls: type[Operation]) -> bool:
     """Whether ``is_removable`` is false for every op of the class, whatever it contains."""
     if cls.get_trait(IsTerminator) is not None or cls.get_trait(SymbolOpInterface) is not None:
@@ -62,11 +72,12 @@ def never_removable(cls: type[Operation]) -> bool:
     return cls.get_trait(MemoryEffect) is None
 
 
+@cache
 def always_removable(cls: type[Operation]) -> bool:
     """Whether ``is_removable`` is true for every op of the class, whatever it contains."""
     if never_removable(cls):
         return False
-    return all(isinstance(trait, NoMemoryEffect) for trait in cls.get_traits_of_type(MemoryEffect))
+    return all(isinstance(trait, NoMemoryEffect) for trait in _memory_effects(cls))
 
 
 def _is_unobservable(effect: EffectInstance, op: Operation) -> bool:

@@ -36,7 +36,7 @@ from tilewright.ir.dumps import DumpOptions, Dumps
 from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import DEFAULT, Flavour, ParsedSource, parse_source, print_module
 from tilewright.ir.text.printer import print_operation
-from tilewright.ir.verify import verify
+from tilewright.ir.verify import BROKEN_BY_A_PASS, verify
 
 _SPLIT_LINE = re.compile(r"^// -----[^\n]*\n?", re.MULTILINE)
 SPLIT_MARKER = "// -----\n"
@@ -170,7 +170,8 @@ class OptDriver:
             if not self._options.verify_each:
                 return True
             with self._timed("verify"):
-                return verify(source.module, engine, quote=self._quote(None))
+                quote = self._quote(None)
+                return verify(source.module, engine, quote=quote, code=BROKEN_BY_A_PASS)
 
         dumps.begin()
         watched = [_Watched(each, self._seconds, dumps) for each in self._pipeline.passes]

@@ -196,6 +196,10 @@ def inherit_location(op: Operation, location: LocationAttr) -> None:
     """Give ``location`` to ``op`` and to all ops and block arguments in it that have none."""
     if isinstance(location, UnknownLoc):
         return
+    if not op.regions:
+        if isinstance(op.location, UnknownLoc):
+            op.location = location
+        return
     for inner in walk(op):
         if isinstance(inner.location, UnknownLoc):
             inner.location = location

@@ -26,4 +26,21 @@ def walk(root: Operation) -> Iterator[Operation]:
 
 def children(op: Operation) -> list[Operation]:
     """The ops directly inside ``op``, in textual order."""
-    return [child for region in op.regions for block in region.blocks for child in block.ops]
+    found: list[Operation] = []
+    for region in op.regions:
+        for block in region.blocks:
+            child = block.first_op
+            while child is not None:
+                found.append(child)
+                child = child.next_op
+    return found
+
+
+def children_backwards(op: Operation) -> Iterator[Operation]:
+    """The ops directly inside ``op``, the last one first; none is looked for before its turn."""
+    for region in reversed(op.regions):
+        for block in reversed(list(region.blocks)):
+            child = block.last_op
+            while child is not None:
+                yield child
+                child = child.prev_op

@@ -56,6 +56,11 @@ class ErrorSink(Protocol):
     def error(self, where: Operation, message: str, code: str | None = None) -> Report: ...
 
 
+INVALID = "TW1033"
+"""IR that breaks a rule of its ops, as an author wrote it or as a kernel asks for it."""
+BROKEN_BY_A_PASS = "TW9002"
+"""IR that did so only after a pass of this compiler: the author is not to blame."""
+
 _XDSL_ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
 
 
@@ -86,12 +91,14 @@ def verify(
     engine: ErrorSink,
     verify_op: OpVerifier = verify_operation,
     quote: Quote | None = None,
+    code: str = INVALID,
 ) -> bool:
     """Check ``root`` and all it contains; report every fault and return whether there was none.
 
     ``quote`` gives the text of an op to show in a note, or None where the excerpt shows it anyway.
+    ``code`` says who broke the rule.
     """
-    return _Verification(root, engine, verify_op, quote).run()
+    return _Verification(root, engine, verify_op, quote, code).run()
 
 
 def _message_of(error: Exception) -> str:
@@ -112,9 +119,15 @@ class _Verification:
     """One run of ``verify``."""
 
     def __init__(
-        self, root: Operation, engine: ErrorSink, verify_op: OpVerifier, quote: Quote | None
+        self,
+        root: Operation,
+        engine: ErrorSink,
+        verify_op: OpVerifier,
+        quote: Quote | None,
+        code: str,
     ):
         self._quote = quote
+        self._code = code
         self._root = root
         self._engine = engine
         self._verify_op = verify_op
@@ -151,7 +164,7 @@ class _Verification:
 
     def _report(self, problem: Problem) -> None:
         self._ok = False
-        report = self._engine.error(problem.where, problem.message)
+        report = self._engine.error(problem.where, problem.message, self._code)
         for where, message in problem.notes:
             report.note(where, message)
         quoted = self._quote(problem.where) if self._quote is not None else None

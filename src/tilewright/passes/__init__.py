@@ -44,6 +44,8 @@ PASSES: PassRegistry = {
     "specialize-warps": _lazy("tile.specialize_warps", "SpecializeWarps"),
     "check-barriers": _lazy("tile.check_barriers", "CheckBarriers"),
     "plan-pipeline": _lazy("tile.plan_pipeline", "PlanPipeline"),
+    "double-threads": _lazy("tile.double_threads", "DoubleThreads"),
+    "mark-private-buffers": _lazy("tile.mark_private_buffers", "MarkPrivateBuffers"),
     "check-plans": _lazy("tile.check_plans", "CheckPlans"),
     "check-pipeline": _lazy("tile.check_pipeline", "CheckPipeline"),
     "expand-pipeline": _lazy("tile.expand_pipeline", "ExpandPipeline"),

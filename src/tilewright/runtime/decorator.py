@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
+from tilewright.ir.collector import collector_paused
+
 if TYPE_CHECKING:
     from tilewright.runtime.jit import JITFunction
 
@@ -60,8 +62,8 @@ def jit(
 
     def decorate(function: Callable[..., Any]) -> Any:
         if tile_options or _is_tile_function(function):
-            from tilewright.runtime.tile.jit import tile_jit
-
+            with collector_paused():  # modules stay, too
+                from tilewright.runtime.tile.jit import tile_jit
             return tile_jit(function, **tile_options)
         from tilewright.runtime.jit import JITFunction
 

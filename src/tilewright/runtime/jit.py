@@ -169,15 +169,11 @@ class JITFunction(KernelFunction, Launchable):
             except ValueError as error:
                 raise bad_argument(error, self, name) from None
         # Kernels on the host need no driver.
-        from tilewright.runtime.cuda.context import current_device
+        from tilewright.runtime.cuda.context import wrong_device
 
-        current = current_device()
-        if device is not None and device != current:
-            error = ValueError(
-                f"the arrays are on GPU {device}, and GPU {current} is the current one: launch "
-                f"inside `with torch.cuda.device({device}):`, or move the arrays"
-            )
-            raise at_launch(error, self)
+        wrong = None if device is None else wrong_device(device)
+        if wrong is not None:
+            raise at_launch(wrong, self)
 
     def _shorten(
         self,

@@ -1,7 +1,7 @@
 """Typed expressions, written twice: as `T` sees them and as NumPy does.
 
 Types follow the language (docs/tile-kernels.md): int and float give the float, more bits win, of
-one size the signed one; numbers of Python are int32. Every value of a float type is an integer of
+one size the unsigned one; numbers of Python are int32. Every value of a float type is an integer of
 known magnitude, so that sums and products are exact in any order; a value that is not (a quotient,
 a root) is `loose`, and goes straight to global memory.
 """
@@ -38,7 +38,7 @@ def promoted(one: str, other: str) -> str:
         return one if BITS[one] > BITS[other] else other
     if is_float(one):
         return "float32"
-    return other if one.startswith("u") else one
+    return one if one.startswith("u") else other
 
 
 @dataclass(frozen=True)

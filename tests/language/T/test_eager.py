@@ -170,8 +170,42 @@ def test_a_constant_decides_nothing_before_it_is_known():
         with T.Kernel(1):
             pass
 
-    with pytest.raises(CompileError, match="M is not known while the kernel is traced"):
+    with pytest.raises(CompileError, match=r"no numbers yet: .* Decide inside `with T.Kernel"):
         Eager(kernel).trace(tensor(8))
+
+
+def test_a_constant_is_no_number_of_python_before_it_is_known():
+    def kernel(A):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        float(M * 2)
+        with T.Kernel(1):
+            pass
+
+    with pytest.raises(CompileError, match=r"M \* 2 is no number yet: .* inside `with T.Kernel"):
+        Eager(kernel).trace(tensor(8))
+
+
+def test_numbers_made_of_sizes_before_the_kernel():
+    """A scale, for instance: it is computed when the sizes are known."""
+
+    def kernel(A):
+        M, N = T.const("M, N")
+        m = T.dynamic("m")
+        A: T.Tensor((M, N, m), "float32")
+        assert N % 4 == 0 and M < 100, "four columns at a time"
+        scale = 1.44 / N**0.5
+        half = T.rsqrt(2.0 * M) * m
+        B = T.empty((M,), "float32")
+        with T.Kernel(1) as bx:
+            B[bx] = scale * half
+        return B
+
+    text = Eager(kernel).trace(tensor(8, 16, 3)).script()
+    assert "arith.constant 3.600000e-01" in text  # 1.44 / 4
+    assert "memref.dim" in text
+    with pytest.raises(CompileError, match="assertion failed while tracing: four columns"):
+        Eager(kernel).trace(tensor(8, 17, 3))
 
 
 def test_python_around_the_kernel():

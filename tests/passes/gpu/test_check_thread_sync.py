@@ -25,15 +25,17 @@ from tests.targets.numpy.simt.mutants import (
     mutants_of,
     subjects,
 )
-from tests.targets.numpy.simt.simt_support import lowered
+from tests.targets.numpy.simt.simt_support import HEADER, lowered
 from tests.targets.numpy.simt.test_mutations import KERNELS
 from tilewright import T
 from tilewright.analysis.thread_sync import FaultKind, check
 from tilewright.analysis.thread_sync.run import Launch, compile_kernel, run
 from tilewright.analysis.thread_sync.state import Budget
+from tilewright.dialects import make_context
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, pretty_all
+from tilewright.ir.text import parse_source
 from tilewright.passes.gpu.check_thread_sync import NOT_CHECKED, CheckThreadSync
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.simt import SimtOptions
@@ -193,9 +195,112 @@ def test_messages(request: pytest.FixtureRequest) -> None:
 
 def test_the_codes_are_documented() -> None:
     page = (FOLDER.parents[1] / "docs" / "gpu.md").read_text(encoding="utf-8")
-    numbers = range(1, len(FaultKind) + 1)
-    assert f"TW902{numbers[0]}–TW902{numbers[-1]}, TW408{numbers[0]}–TW408{numbers[-1]}" in page
+    count = len(FaultKind)
+    # The last one is never the author's: he does not choose where buffers lie.
+    assert f"TW9021–TW902{count}, TW4081–TW408{count - 1}" in page
     assert f"({NOT_CHECKED})" in page
+
+
+# -- numbers that only the caller knows --------------------------------------------------------
+
+SHIFTED = """
+module {{
+  func.func public @main(%In: memref<?xf32, #global>) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %blocks = {blocks}
+    nv.launch @kernel grid(%blocks, %c1, %c1) args(%In) : memref<?xf32, #global>
+    func.return
+  }}
+  func.func @kernel(%In: memref<?xf32, #global>) attributes {{
+      nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 4096 : i64}} {{
+    %one = arith.constant 1.0 : f32
+    %tid = gpu.thread_id x
+    %bx = gpu.block_id x
+    %all = tile.alloc "all" offset 0 : memref<1024xf32, #shared>
+    %low = tile.alloc "low" offset 0 : memref<256xf32, #shared>
+    %high = tile.alloc "high" offset 1024 : memref<768xf32, #shared>
+    %far = arith.constant 766 : index
+    %last = arith.subi %far, %tid : index
+    memref.store %one, %high[%last] : memref<768xf32, #shared>
+    %where = arith.addi %bx, %tid : index
+    memref.store %one, %low[%where] : memref<256xf32, #shared>
+    func.return
+  }}
+}}"""
+"""Each block writes a little further into `low`; behind it lies `high`."""
+
+
+def shifted(blocks: str) -> ModuleOp:
+    engine = DiagnosticEngine()
+    text = HEADER + SHIFTED.format(blocks=blocks)
+    source = parse_source(make_context(), text, "kernel.mlir", engine)
+    assert source is not None, pretty_all(engine.diagnostics, engine.sources)
+    return source.module
+
+
+def test_a_grid_that_is_made_up_leads_nobody_into_another_buffer() -> None:
+    """The caller may have a few blocks only: whether `low` is left is for the run to say."""
+    assert codes(shifted("memref.dim %In, %c0 : memref<?xf32, #global>")) == []
+
+
+@pytest.mark.parametrize(("blocks", "found"), [(129, []), (130, ["TW9028"]), (250, ["TW9028"])])
+def test_a_grid_that_is_known_does(blocks: int, found: list[str]) -> None:
+    assert codes(shifted(f"arith.constant {blocks} : index")) == found
+
+
+def ring(index: str, blocks: str) -> ModuleOp:
+    """Threads write the second slot of a ring, and the first one from an index on."""
+    text = f"""{HEADER}
+module {{
+  func.func public @main(%In: memref<?xf32, #global>) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %blocks = {blocks}
+    nv.launch @kernel grid(%blocks, %c1, %c1) args(%blocks) : index
+    func.return
+  }}
+  func.func @kernel(%n: index) attributes {{
+      nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 8192 : i64}} {{
+    %one = arith.constant 1.0 : f32
+    %c1 = arith.constant 1 : index
+    %c128 = arith.constant 128 : index
+    %tid = gpu.thread_id x
+    %bx = gpu.block_id x
+    %c7 = arith.constant 7 : index
+    %far = arith.divui %bx, %c7 : index
+    %s = tile.alloc "s" offset 0 : memref<2048xf32, #shared>
+    %behind = arith.addi %c128, %tid : index
+    memref.store %one, %s[%behind] : memref<2048xf32, #shared>
+    %where = arith.addi %tid, {index} : index
+    memref.store %one, %s[%where] : memref<2048xf32, #shared>
+    func.return
+  }}
+}}"""
+    engine = DiagnosticEngine()
+    source = parse_source(make_context(), text, "kernel.mlir", engine)
+    assert source is not None, pretty_all(engine.diagnostics, engine.sources)
+    return source.module
+
+
+GIVEN, FIXED = "memref.dim %In, %c0 : memref<?xf32, #global>", "arith.constant 4 : index"
+
+
+@pytest.mark.parametrize(
+    ("index", "blocks", "found"),
+    [
+        ("%bx", FIXED, ["TW9021"]),
+        ("%c1", GIVEN, ["TW9021"]),  # whoever calls
+        ("%bx", GIVEN, ["TW9021"]),  # found in the block beside the first
+        ("%n", GIVEN, ["TW9021"]),  # found with one block
+        ("%far", GIVEN, []),  # only in a block so far off that the caller may not have it
+        ("%far", FIXED, []),
+    ],
+)
+def test_numbers_that_are_made_up_prove_something_if_they_are_small(
+    index: str, blocks: str, found: list[str]
+) -> None:
+    assert codes(ring(index, blocks)) == found
 
 
 # -- how much is run ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,10 +109,12 @@ def test_the_author_decides() -> None:
     assert not has_narrow_products(body(kernel))
 
 
-def array(*shape: int) -> DeviceArray:
+def array(*shape: int, outermost: int | None = None) -> DeviceArray:
     """Stands for an array that no machine of this test has the memory for."""
     made = object.__new__(DeviceArray)
-    for name, value in {"shape": shape, "strides": (1,), "element": "i8", "device": 0}.items():
+    steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    strides = (steps[0] if outermost is None else outermost, *steps[1:])
+    for name, value in {"shape": shape, "strides": strides, "element": "i8", "device": 0}.items():
         object.__setattr__(made, name, value)
     return made
 
@@ -126,15 +129,25 @@ def array(*shape: int) -> DeviceArray:
     ],
 )
 def test_a_call_looks_at_all_its_tensors(function, given, sizes, bits, monkeypatch) -> None:
-    kernel = function.compile(np.zeros((1, *given[1:]), np.int8))
+    assert bits_of_a_call(function, array(*given), sizes, monkeypatch) == bits
+
+
+@pytest.mark.parametrize(("outermost", "bits"), [(2**30, 32), (2**31, 64)])
+def test_a_call_looks_at_what_lies_between_rows(outermost, bits, monkeypatch) -> None:
+    given = array(2, ROWS, COLUMNS, outermost=outermost)
+    assert bits_of_a_call(symbolic, given, {}, monkeypatch) == bits
+
+
+def bits_of_a_call(function, given: DeviceArray, sizes, monkeypatch) -> int:
+    kernel = function.compile(np.zeros((1, *given.shape[1:]), np.int8))
     gpu = GpuKernel(kernel, kernel.gpu._settings)
     monkeypatch.setattr(
         "tilewright.runtime.tile.gpu.check_arguments", lambda *_, **__: SimpleNamespace(sizes=sizes)
     )
     monkeypatch.setattr(GpuKernel, "_with_outputs", lambda *_: ([], []))
     monkeypatch.setattr(GpuKernel, "device", SimpleNamespace(planned=lambda _: None))
-    gpu._new_call([None], [array(*given)])
-    assert gpu.program.index_bits == bits
+    gpu._new_call([None], [given])
+    return gpu.program.index_bits
 
 
 def test_an_exported_function_refuses_what_it_cannot_address(tmp_path: Path) -> None:

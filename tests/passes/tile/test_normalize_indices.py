@@ -117,8 +117,8 @@ def test_a_budget_ends_the_analysis_not_the_pass() -> None:
     module = parse(text)
     function = next(op for op in walk(module) if isinstance(op, FuncOp))
     ranges = IndexRanges(function, budget=5)
-    assert len(ranges.contexts) == 5
-    assert len(IndexRanges(function).contexts) > 20
+    assert len(ranges.scopes) == 5
+    assert len(IndexRanges(function).scopes) > 20
 
 
 def test_ranges_of_loops_blocks_and_steps() -> None:

@@ -195,7 +195,33 @@ def test_arguments_on_a_gpu_are_checked(cuda):
         kernel(good, 2.0, OnGpu((48,), "<f2"))
     with pytest.raises(ValueError, match=r"scaled\.A begins 4 bytes behind a multiple of 16"):
         kernel(OnGpu((48,), address=0x10004), 2.0, good)
+    with pytest.raises(ValueError, match=r"scaled\.B is on device cpu, but scaled\.A is on device"):
+        kernel(good, 2.0, np.zeros(48, np.float32))
+    with pytest.raises(TypeError, match=r"scaled\.B is a tensor of float32, but a list was given"):
+        kernel(good, 2.0, [0.0] * 48)
     assert not cuda.launches
+
+
+def test_a_number_may_be_an_array_of_one_element(cuda):
+    kernel = tw.compile(scaled, target="cuda")
+    cuda.sizes = [8, 4, 8]
+    factor = np.array(2.0, np.float32)
+    for wanted in (2.0, 3.0):
+        factor[...] = wanted
+        kernel(OnGpu((48,)), factor, OnGpu((48,), address=0x20000))
+        assert np.frombuffer(cuda.launches[-1].parameters[1], np.float32)[0] == wanted
+
+
+def test_arrays_on_another_gpu_than_the_current_one(cuda):
+    kernel = tw.compile(scaled, target="cuda")
+    cuda.sizes = [8, 4, 8]
+    arrays = [OnGpu((48,), device=1, address=place) for place in (0x10000, 0x20000)]
+    with pytest.raises(ValueError, match=r"error\[TW6030\]: the arrays are on GPU 1, and GPU 0 is"):
+        kernel(arrays[0], 2.0, arrays[1])
+    assert not cuda.launches
+    cuda.device = 1
+    kernel(arrays[0], 2.0, arrays[1])
+    assert len(cuda.launches) == 1
 
 
 def test_a_tensor_without_elements_has_a_map_of_a_zero():
@@ -239,6 +265,32 @@ def test_a_tensor_without_elements_has_a_map_of_a_zero():
     assert empty.workspace == 256
 
 
+def test_strides_that_only_the_run_knows_are_passed():
+    step = T.dynamic("step")
+
+    @T.prim_func
+    def main(A: T.StridedTensor((64, 64), (step, 1), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            T.copy(A, B)
+
+    steps = compile_module(main.module, "sm_90a").steps
+    given = [DeviceArray(4096, "f32", (64, 64), (row, 1), 4, 0, None) for row in (640, 64)]
+    (launch,) = plan(steps, given).launches
+    assert 640 in launch.arguments
+
+
+def test_a_tensor_with_strides_is_not_exported(tmp_path):
+    @T.prim_func
+    def main(A: T.StridedTensor((64, 64), (128, 1), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            T.copy(A, B)
+
+    kernel = tw.compile(main, target="cuda:sm_90a")
+    with pytest.raises(NotImplementedError, match=r"main\.A has strides of its own, and the C"):
+        kernel.export(tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
 WARM = """
 import json, sys
 import tilewright as tw
@@ -257,7 +309,8 @@ def twice(A):
 kernel = twice.compile(n=256)
 assert "twice_kernel" in kernel.get_kernel_source()
 print(any(name.startswith("tilewright.passes.gpu") for name in sys.modules))
-print("cuda.bindings.nvrtc" in sys.modules)
+from tilewright.targets.cuda.nvrtc_library import nvrtc
+print(nvrtc.cache_info().currsize == 1)
 """
 
 

@@ -69,7 +69,8 @@ def test_sizes_instead_of_tensors():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"M": 5}, "N cannot be solved"),
+        ({"M": 5}, r"N is missing: doubled\.compile\(M=5, N=\.\.\.\)"),
+        ({}, r"M, N are missing: doubled\.compile\(M=\.\.\., N=\.\.\.\)"),
         ({"M": 5, "N": 6, "K": 7}, "neither a parameter nor a size 'K'; its parameters are A, "
                                    "block, dtype, its sizes M, N"),
     ],

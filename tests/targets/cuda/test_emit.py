@@ -75,3 +75,86 @@ func.func @k(%x: memref<8xf32, #tile.space<shared>>) attributes {nv.kernel} {
 }
 """
         )
+
+
+def body_of(text: str) -> str:
+    """The statements of a kernel."""
+    source = emitted(text)
+    compile_source(source.text, "sm_80")
+    return re.sub(r"\s*//.*", "", source.text)
+
+
+def test_what_was_read_is_not_read_again_behind_a_barrier() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xf32, #tile.space<global>>) attributes {nv.kernel, nv.shared_bytes = 16 : i64} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %s = tile.alloc "s" offset 0 : memref<4xf32, #tile.space<shared>>
+  %v = memref.load %s[%c0] : memref<4xf32, #tile.space<shared>>
+  %w = arith.addf %v, %one : f32
+  gpu.barrier
+  memref.store %w, %s[%c0] : memref<4xf32, #tile.space<shared>>
+  func.return
+}
+"""
+    )
+    assert "const float v = s[0];\n  __syncthreads();\n  s[0] = v + 1.0f;" in body
+
+
+def test_what_was_read_is_not_read_again_behind_an_update() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  %v = memref.load %x[%c0] : memref<?xi32, #tile.space<global>>
+  %old = tile.atomic add %x[%c0], %one : memref<?xi32, #tile.space<global>>, i32 -> i32
+  %w = arith.muli %v, %old : i32
+  memref.store %w, %x[%c0] : memref<?xi32, #tile.space<global>>
+  func.return
+}
+"""
+    )
+    assert "const int v = x[0];\n  const int old = atomicAdd(x, 1);\n  x[0] = v * old;" in body
+
+
+def test_the_end_of_a_loop_is_read_once() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1 : i32
+  %n = tile.alloc "n" : memref<1xi32, #tile.space<var>>
+  memref.store %one, %n[%c0] : memref<1xi32, #tile.space<var>>
+  %v = memref.load %n[%c0] : memref<1xi32, #tile.space<var>>
+  %end = arith.index_cast %v : i32 to index
+  scf.for %i = %c0 to %end step %c1 {
+    %w = memref.load %n[%c0] : memref<1xi32, #tile.space<var>>
+    %sum = arith.addi %w, %one : i32
+    memref.store %sum, %n[%c0] : memref<1xi32, #tile.space<var>>
+  }
+  func.return
+}
+"""
+    )
+    assert "const int v = n[0];\n  for (int i = 0; i < v; ++i) {\n    n[0] = n[0] + 1;" in body
+
+
+def test_what_was_read_and_cast_is_read_once() -> None:
+    body = body_of(
+        """
+func.func @k(%x: memref<?xi32, #tile.space<global>>) attributes {nv.kernel} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  %v = memref.load %x[%c0] : memref<?xi32, #tile.space<global>>
+  %i = arith.index_cast %v : i32 to index
+  memref.store %one, %x[%c0] : memref<?xi32, #tile.space<global>>
+  memref.store %one, %x[%i] : memref<?xi32, #tile.space<global>>
+  memref.store %one, %x[%i] : memref<?xi32, #tile.space<global>>
+  func.return
+}
+"""
+    )
+    assert "const int i = x[0];\n  x[0] = 1;\n  x[i] = 1;" in body

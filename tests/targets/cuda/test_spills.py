@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tilewright import T
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module
+from tilewright.targets.numpy.api import Buffer
+from tilewright.targets.numpy.simt import SimtOptions, compile_simt
 
 
 def product(blocks: int) -> Any:
@@ -79,3 +84,81 @@ def test_the_last_turns_run_in_the_loop_if_that_takes_fewer_registers(
     assert int(found[1]) == program.spill_bytes < int(found[2])
     assert program.source.count("tw::mma_") == 1
     assert compiled(1)[0].source.count("tw::mma_") > 1
+
+
+# -- more threads --------------------------------------------------------------------------------
+
+
+def two_sums(*, names_a_thread: bool, width: int = 128) -> Any:
+    """Two fragments of 128 x 128 floats are 256 registers of each of 128 threads."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 512), "float16"),
+        B: T.Tensor((512, width), "float16"),
+        C: T.Tensor((128, width), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((128, 64), "float16")
+            B_shared = T.alloc_shared((64, width), "float16")
+            part = T.alloc_fragment((128, width), "float32")
+            whole = T.alloc_fragment((128, width), "float32")
+            T.clear(whole)
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(A[0, k * 64], A_shared)
+                T.copy(B[k * 64, 0], B_shared)
+                T.clear(part)
+                T.gemm(A_shared, B_shared, part)
+                for i, j in T.Parallel(128, width):
+                    whole[i, j] += part[i, j]
+            T.copy(whole, C)
+            if names_a_thread:
+                C[0, T.get_thread_binding()] = 0.0
+
+    return main
+
+
+def test_more_threads_if_registers_do_not_suffice():
+    engine = DiagnosticEngine()
+    program = compile_module(two_sums(names_a_thread=False).module, engine=engine)
+    assert program.spill_bytes == 0
+    (kernel,) = program.kernels.values()
+    assert kernel.facts.threads == 2 * 128 + 128  # and those that copy
+    said = {each.code: each.message for each in engine.diagnostics}
+    assert "TW5012" not in said
+    assert re.search(r"blocks have twice as many threads, 384 .* \d+ bytes", said["TW5017"])
+
+
+def test_what_was_tried_before_is_not_told():
+    """With fewer copies of the loop fewer registers spill, and with more threads none."""
+    engine = DiagnosticEngine()
+    program = compile_module(
+        two_sums(names_a_thread=False, width=112).module, "sm_80", engine=engine
+    )
+    assert program.spill_bytes == 0
+    assert program.source.count("tw::mma_") > 1  # all turns are written out again
+    assert [each.code for each in engine.diagnostics] == ["TW4020", "TW5017"]
+
+
+def test_more_threads_compute_the_same():
+    module, engine = two_sums(names_a_thread=False).module.clone(), DiagnosticEngine()
+    DoubleThreads().run(module, engine)
+    GpuPipeline().run(module, engine)
+    engine.raise_if_errors()
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((128, 512)).astype(np.float16)
+    b = rng.standard_normal((512, 128)).astype(np.float16)
+    c = np.full((128, 128), np.nan, np.float32)
+    arguments = [Buffer(name, each) for name, each in zip("ABC", (a, b, c), strict=True)]
+    compile_simt(module).launch(arguments, SimtOptions())
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-3, atol=1e-3)
+
+
+def test_a_kernel_that_names_a_thread_keeps_its_number():
+    engine = DiagnosticEngine()
+    program = compile_module(two_sums(names_a_thread=True).module, engine=engine)
+    assert program.spill_bytes > 0
+    said = {each.code: each for each in engine.diagnostics}
+    assert "TW5017" not in said
+    (note,) = (each for each in said["TW5012"].notes if each.message.startswith("help"))
+    assert "threads=256" in note.message

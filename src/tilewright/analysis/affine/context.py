@@ -52,6 +52,8 @@ class Context:
         self._atom_ranges: dict[int, Interval] = {}
         self._atom_congruences: dict[int, Congruence] = {}
         self._results: dict[tuple[Kind, tuple[Poly, ...]], Poly] = {}
+        self._signs: dict[Poly, bool] = {}
+        self._truths: dict[int, bool | None] = {}
         self._children: dict[int, Context] = {}
         self._cases: dict[int, Context] = {}
 
@@ -119,7 +121,11 @@ class Context:
 
     def is_nonneg(self, poly: Poly | int) -> bool:
         """Is the value proved to be at least 0?"""
-        return prover.is_nonneg(self, self.space.poly(poly))
+        poly = self.space.poly(poly)
+        known = self._signs.get(poly)
+        if known is None:
+            known = self._signs[poly] = prover.is_nonneg(self, poly)
+        return known
 
     def is_positive(self, poly: Poly | int) -> bool:
         return self.is_nonneg(poly - 1)
@@ -130,7 +136,9 @@ class Context:
 
     def decide(self, formula: Formula) -> bool | None:
         """True or False if proved, None if not known."""
-        return prover.decide(self, formula)
+        if formula.id not in self._truths:
+            self._truths[formula.id] = prover.decide(self, formula)
+        return self._truths[formula.id]
 
     def proves_equal(self, left: Poly, right: Poly | int) -> bool:
         return self.decide(compare("=", left, right)) is True

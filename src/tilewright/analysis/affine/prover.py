@@ -141,17 +141,17 @@ def _compare_by_search(ctx: Context, rel: str, poly: Poly) -> bool | None:
     if by_range is not None:
         return by_range
     if rel == "<":
-        if is_nonneg(ctx, -poly - 1):
+        if ctx.is_nonneg(-poly - 1):
             return True
-        return False if is_nonneg(ctx, poly) else None
+        return False if ctx.is_nonneg(poly) else None
     equal = _is_zero(ctx, poly)
     return equal if equal is None or rel == "=" else not equal
 
 
 def _is_zero(ctx: Context, poly: Poly) -> bool | None:
-    above, below = is_nonneg(ctx, poly), is_nonneg(ctx, -poly)
+    above, below = ctx.is_nonneg(poly), ctx.is_nonneg(-poly)
     if above and below:
         return True
-    if (not below and is_nonneg(ctx, poly - 1)) or (not above and is_nonneg(ctx, -poly - 1)):
+    if (not below and ctx.is_nonneg(poly - 1)) or (not above and ctx.is_nonneg(-poly - 1)):
         return False
     return None

@@ -36,6 +36,8 @@ class Space:
         """Atom id, or name of a predicate, -> bit in supports."""
         self._indicators: set[int] = set()
         self._wraps: dict[Poly, Atom] = {}
+        self.remainder_views: dict[Poly, Poly] = {}
+        """What `view.with_remainders` made of a polynomial; many contexts ask for the same."""
         self._root: Context | None = None
 
     @property

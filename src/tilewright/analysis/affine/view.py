@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from math import gcd
 
 from tilewright.analysis.affine.division import divide
-from tilewright.analysis.affine.poly import Poly
+from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.symbols import Atom, Kind
 
 _REMAINDER_OF = {Kind.FDIV: Kind.MOD, Kind.TDIV: Kind.TREM}
@@ -31,10 +31,15 @@ def view_of(poly: Poly) -> Poly:
 
 def with_remainders(poly: Poly) -> Poly:
     """The same value with `mod` and `trem` where they shorten it."""
-    for atom in reversed(poly.atoms()):
-        if atom.kind in _REMAINDER_OF:
-            poly = _turn_quotient(poly, atom)
-    return poly
+    known = poly.space.remainder_views
+    view = known.get(poly)
+    if view is None:
+        view = poly
+        for atom in reversed(poly.atoms()):
+            if atom.kind in _REMAINDER_OF:
+                view = _turn_quotient(view, atom)
+        known[poly] = view
+    return view
 
 
 def _turn_quotient(poly: Poly, quotient: Atom) -> Poly:
@@ -53,8 +58,25 @@ def _turned(poly: Poly, quotient: Atom, step: Poly, value: Poly, divisor: Poly) 
     space = poly.space
     kind = _REMAINDER_OF[quotient.kind]
     dividend = value if kind is Kind.TREM else reduced(value, divisor)
-    remainder = space.of_atom(space.derived(kind, (dividend, divisor)))
-    return poly - step * divisor * space.of_atom(quotient) + step * (value - remainder)
+    remainder = space.derived(kind, (dividend, divisor))
+    ((monomial, factor),) = step.terms.items()
+    terms = poly.terms.copy()
+    _add_product(terms, space.merge(monomial, (quotient.id,)), -factor, divisor)
+    _add_product(terms, monomial, factor, value)
+    _add_product(terms, space.merge(monomial, (remainder.id,)), -factor, space.one)
+    return Poly(space, terms)
+
+
+def _add_product(terms: dict[Monomial, int], monomial: Monomial, factor: int, poly: Poly) -> None:
+    """Add `factor*monomial*poly` in place: most views that are tried are thrown away."""
+    merge = poly.space.merge
+    for other, coefficient in poly.terms.items():
+        product = merge(monomial, other)
+        total = terms.get(product, 0) + factor * coefficient
+        if total:
+            terms[product] = total
+        else:
+            terms.pop(product, None)
 
 
 def reduced(value: Poly, divisor: Poly) -> Poly:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
 
 from tilewright.analysis.affine.arithmetic import floor_div, trunc_div, trunc_rem
+from tilewright.dialects.arith import CmpiOp, SelectOp
+from tilewright.ir.interfaces import constant_value
 
 Number = int | None
+Rule = Callable[[Sequence[Number]], Number]
 
 
 def _ceil_div(value: int, divisor: int) -> int:
     return -floor_div(-value, divisor)
-
-
-def _same(value: int) -> int:
-    return value
 
 
 BINARY: dict[str, Callable[[int, int], int]] = {
@@ -39,9 +41,8 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "shrsi": int.__rshift__,
     "shrui": int.__rshift__,
 }
-UNARY: dict[str, Callable[[int], int]] = dict.fromkeys(
-    ("index_cast", "index_castui", "extsi", "extui", "trunci"), _same
-)
+UNARY = frozenset({"index_cast", "index_castui", "extsi", "extui", "trunci"})
+"""Changes of type, which leave the number as it is."""
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__,
     "ne": int.__ne__,
@@ -54,3 +55,39 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "ugt": int.__gt__,
     "uge": int.__ge__,
 }
+
+
+def rule_of(op: Operation) -> Rule:
+    """What an op computes of the numbers of its operands; found once, used in every turn."""
+    constant = constant_value(op.results[0])
+    if isinstance(constant, IntegerAttr):
+        return _always(constant.value.data)
+    if isinstance(op, SelectOp):
+        return _selected
+    if isinstance(op, CmpiOp):
+        return _of_two(COMPARISONS[op.predicate_name])
+    name = op.name.removeprefix("arith.")
+    if name in BINARY:
+        return _of_two(BINARY[name])
+    return _first if name in UNARY else _always(None)
+
+
+def _always(number: Number) -> Rule:
+    return lambda operands: number
+
+
+def _of_two(function: Callable[[int, int], int]) -> Rule:
+    def rule(operands: Sequence[Number]) -> Number:
+        left, right = operands
+        return None if left is None or right is None else int(function(left, right))
+
+    return rule
+
+
+def _selected(operands: Sequence[Number]) -> Number:
+    condition, yes, no = operands
+    return None if condition is None else yes if condition else no
+
+
+def _first(operands: Sequence[Number]) -> Number:
+    return operands[0]

@@ -1,8 +1,9 @@
 """What happens before what, as far as barriers guarantee it.
 
-Every member, and every asynchronous access, has a clock: how far it knows each other one to be,
-and how many phases of each barrier it knows to be over. A phase ends with the clocks of all who
-arrived; a wait takes them over.
+Every member has a clock: how far it knows each other one to be, how many phases of each barrier
+and how many groups of asynchronous accesses it knows to be over. A phase ends with the clocks of
+all who arrived; a wait takes them over. An access that goes on by itself is done for whoever knows
+its phase, or its group, to be over: it needs no entry of its own in any clock.
 
 A wait for a parity lets through whoever knows of `k` ended phases
 
@@ -38,7 +39,7 @@ from tilewright.analysis.barriers.trace import Trace
 from tilewright.dialects.tile import AllocOp
 
 Clock = dict[object, int]
-"""Members and accesses by number, barriers by place: how far they are known to be."""
+"""Members by number, barriers by place, groups by member and kind: how far they are known to be."""
 
 
 def _join(clock: Clock, other: Clock) -> None:
@@ -61,10 +62,10 @@ class _Barrier:
     gathered: Clock = field(default_factory=dict[object, int])
     ended: list[Clock] = field(default_factory=list[Clock])
     """The clock of each phase that is over."""
-    waited: list[tuple[int, int, int, Operation]] = field(
-        default_factory=list[tuple[int, int, int, Operation]]
+    waited: list[tuple[int, int, Operation]] = field(
+        default_factory=list[tuple[int, int, Operation]]
     )
-    """Member, its time, how many phases it knew of afterwards, and the wait."""
+    """Waits that came through in this phase: the member, its time, and the wait."""
 
     @property
     def phase(self) -> int:
@@ -87,8 +88,8 @@ class _Member:
     trace: Trace
     clock: Clock = field(default_factory=dict[object, int])
     at: int = 0
-    open: dict[str, list[Clock]] = field(default_factory=dict[str, list[Clock]])
-    groups: dict[str, list[list[Clock]]] = field(default_factory=dict[str, list[list[Clock]]])
+    committed: dict[str, int] = field(default_factory=dict[str, int])
+    """Groups of asynchronous accesses so far, by kind."""
     target: int | None = None
     """Of the wait it is at: how many phases must be over."""
     met: int | None = None
@@ -102,9 +103,10 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Done:
-    """An access that took place."""
+    """An access that took place: before everything whose clock has `time` or more at `key`."""
 
-    who: int
+    number: int
+    key: object
     time: int
     touch: Touch
     op: Operation
@@ -142,7 +144,7 @@ class _Run:
         self.barriers: dict[Place, _Barrier] = {}
         self.rounds: dict[int, _Round] = {}
         self.done: dict[SSAValue, list[_Done]] = {}
-        self.next_access = len(traces)
+        self.accesses = 0
         self.written = {
             touch.base
             for trace in traces
@@ -179,7 +181,7 @@ class _Run:
         elif isinstance(event, Access):
             self._access(member, event)
         elif isinstance(event, Commit):
-            member.groups.setdefault(event.group, []).append(member.open.pop(event.group, []))
+            member.committed[event.group] = member.committed.get(event.group, 0) + 1
         else:
             self._wait_group(member, event)
         return True
@@ -212,7 +214,7 @@ class _Run:
         member.target = None
         if target:
             _join(member.clock, barrier.ended[target - 1])
-        barrier.waited.append((member.number, member.tick(), target, event.op))
+        barrier.waited.append((member.number, member.tick(), event.op))
         return True
 
     def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> Fault:
@@ -243,13 +245,12 @@ class _Run:
             return
         clock = dict(barrier.ended[-1]) if barrier.ended else {}
         _join(clock, barrier.gathered)
-        phase = barrier.phase
-        clock[place] = phase + 1
-        for who, time, target, op in barrier.waited:
-            if target == phase and clock.get(who, 0) < time:
+        clock[place] = barrier.phase + 1
+        for who, time, op in barrier.waited:
+            if clock.get(who, 0) < time:
                 raise _Wrong(self._overrun(barrier, self.members[who].trace.name, op))
         barrier.ended.append(clock)
-        barrier.gathered = {}
+        barrier.gathered, barrier.waited = {}, []
         barrier.arrived = barrier.due = barrier.announced = barrier.delivered = 0
 
     def _meet(self, member: _Member, event: Meet) -> bool:
@@ -273,35 +274,40 @@ class _Run:
     # -- memory ------------------------------------------------------------------------------
 
     def _access(self, member: _Member, event: Access) -> None:
-        if not event.group and event.place is None:
-            self._record(member.number, member.tick(), member.clock, member, event)
-            return
-        number = self.next_access
-        self.next_access += 1
-        member.tick()
-        clock: Clock = {**member.clock, number: 1}
-        self._record(number, 1, clock, member, event)
-        if event.place is None:
-            member.open.setdefault(event.group, []).append(clock)
-            return
-        barrier = self._barrier(event.place, event.op)
+        time = member.tick()
+        if event.place is not None:
+            known = self.barriers.get(event.place)
+            phase = 0 if known is None else known.phase
+            self._record(event.place, phase + 1, member, event)
+            self._deliver(member, event, event.place)
+        elif event.group:
+            committed = member.committed.get(event.group, 0)
+            self._record((member.number, event.group), committed + 1, member, event)
+        else:
+            self._record(member.number, time, member, event)
+
+    def _deliver(self, member: _Member, event: Access, place: Place) -> None:
+        """What a copy brings to its barrier."""
+        barrier = self._barrier(place, event.op)
         if event.announces:
             barrier.due += event.bytes
             barrier.announced += event.bytes
         barrier.due -= event.bytes
         barrier.delivered += event.bytes
-        _join(barrier.gathered, clock)
-        self._advance(event.place, barrier)
+        _join(barrier.gathered, member.clock)
+        self._advance(place, barrier)
 
-    def _record(self, who: int, time: int, clock: Clock, member: _Member, event: Access) -> None:
-        is_async = who != member.number
+    def _record(self, key: object, time: int, member: _Member, event: Access) -> None:
+        self.accesses += 1
+        clock = member.clock
+        is_async = key != member.number
         for touch in event.touches:
             if touch.base not in self.written:
                 continue
-            mine = _Done(who, time, touch, event.op, member.trace.name, is_async)
+            mine = _Done(self.accesses, key, time, touch, event.op, member.trace.name, is_async)
             earlier = self.done.get(touch.base, [])
             for other in earlier:
-                if other.who == who or clock.get(other.who, 0) >= other.time:
+                if other.number == self.accesses or clock.get(other.key, 0) >= other.time:
                     continue
                 if touch.meets(other.touch):
                     raise _Wrong(_unordered(other, mine))
@@ -310,12 +316,8 @@ class _Run:
             self.done[touch.base] = [*kept, mine]
 
     def _wait_group(self, member: _Member, event: WaitGroup) -> None:
-        groups = member.groups.get(event.group, [])
-        done = groups[: len(groups) - event.left] if event.left else groups
-        for group in done:
-            for clock in group:
-                _join(member.clock, clock)
-        member.groups[event.group] = groups[len(groups) - event.left :] if event.left else []
+        over = member.committed.get(event.group, 0) - event.left
+        _join(member.clock, {(member.number, event.group): over})
 
     # -- reports -----------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ roles decide alike. Ops without barriers in them, whole loops included, are one 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -26,9 +27,9 @@ from tilewright.analysis.barriers.events import (
     Wait,
     WaitGroup,
 )
-from tilewright.analysis.barriers.numbers import BINARY, COMPARISONS, UNARY, Number
-from tilewright.analysis.barriers.teams import Member, Team, Turns, is_essential
-from tilewright.dialects.arith import CmpiOp, SelectOp
+from tilewright.analysis.barriers.facts import BarrierUser, Facts
+from tilewright.analysis.barriers.numbers import Number
+from tilewright.analysis.barriers.teams import Member, Team, Turns
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import (
     BarOp,
@@ -55,14 +56,12 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import Bound, Region, base_of
 from tilewright.dialects.tile.base import number_of
-from tilewright.dialects.tile.interfaces import is_async, reads, writes
+from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.interfaces import constant_value
-from tilewright.ir.traversal import walk
 
 COPIES, STORES, PRODUCTS = "copies", "stores", "products"
-_BLOCKING = (MBarrierWaitOp, BarOp, SyncOp)
 MAX_EVENTS = 20_000
 ENTRIES = 3
 """Tiles of a persistent loop, where its bounds are left to themselves."""
@@ -104,55 +103,8 @@ def _agree(one: Turns, other: Turns, names: set[str]) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-class Facts:
-    """What is asked about ops again and again."""
-
-    def __init__(self, team: Team) -> None:
-        self.team = team
-        self.explicit = {
-            base_of(op.barrier)
-            for op in walk(team.kernel)
-            if isinstance(op, MBarrierExpectTxOp | MBarrierArriveExpectTxOp)
-        }
-        self._essential: dict[Operation, bool] = {}
-        self._inner: dict[Operation, bool] = {}
-        self._regions: dict[Operation, list[tuple[Region, bool]]] = {}
-
-    def is_essential(self, op: Operation) -> bool:
-        if op not in self._essential:
-            self._essential[op] = is_essential(op)
-        return self._essential[op]
-
-    def is_innermost(self, op: Operation) -> bool:
-        """Whether no loop in `op` has barriers in it."""
-        if op not in self._inner:
-            self._inner[op] = not any(
-                isinstance(each, ForOp | PipelineOp | PersistentOp) and self.is_essential(each)
-                for each in walk(op)
-                if each is not op
-            )
-        return self._inner[op]
-
-    def has_barriers(self, op: Operation) -> bool:
-        """Whether roles meet in `op`, as they do in loops that were split."""
-        return any(each.name.startswith("nv.mbarrier.") for each in walk(op))
-
-    def regions(self, op: Operation) -> list[tuple[Region, bool]]:
-        """Memory that others can see and `op` touches."""
-        if op not in self._regions:
-            found = [(region, False) for region in reads(op)]
-            found += [(region, True) for region in writes(op)]
-            self._regions[op] = [each for each in found if _is_common(each[0])]
-        return self._regions[op]
-
-
 def _is_constant(value: Mixed) -> bool:
     return isinstance(value, int) or isinstance(constant_value(value), IntegerAttr)
-
-
-def _is_common(region: Region) -> bool:
-    space = region.space
-    return space is not None and (space.is_shared or space in (Space.TMEM, Space.GLOBAL))
 
 
 @dataclass
@@ -225,33 +177,21 @@ class Writer:
         return found
 
     def _compute(self, op: Operation) -> None:
-        for result in op.results:
-            if isinstance(result.type, IndexType | IntegerType):
-                self.env[result] = self._result(op, [self.number(each) for each in op.operands])
+        results = self.facts.integers(op)
+        if results:
+            number = self._result(op, [self.number(each) for each in op.operands])
+            self.env.update(dict.fromkeys(results, number))
 
     def _result(self, op: Operation, operands: Sequence[Number]) -> Number:
-        constant = constant_value(op.results[0])
-        if isinstance(constant, IntegerAttr):
-            return constant.value.data
-        if isinstance(op, LoadOp):
+        if op.name == LoadOp.name:
             return self._loaded(op)
-        if isinstance(op, DimOp):
+        if op.name == DimOp.name:
             return self._extent(op)
         if op.name == "gpu.thread_id":
             return self.member.threads[0]
-        if isinstance(op, SelectOp) and operands[0] is not None:
-            return operands[1 if operands[0] else 2]
-        known = [each for each in operands if each is not None]
-        if len(known) < len(operands):
-            return None
-        if isinstance(op, CmpiOp):
-            return int(COMPARISONS[op.predicate_name](known[0], known[1]))
-        name = op.name.removeprefix("arith.")
-        if name in BINARY:
-            return BINARY[name](known[0], known[1])
-        return UNARY[name](known[0]) if name in UNARY else None
+        return self.facts.rule(op)(operands)
 
-    def _extent(self, op: DimOp) -> Number:
+    def _extent(self, op: Operation) -> Number:
         axis = self.number(op.operands[1])
         static = None if axis is None else shape_of(op.operands[0].type)[axis]
         if static is not None and static >= 0:
@@ -259,10 +199,10 @@ class Writer:
         self.used.add("argument")
         return self.turns.argument
 
-    def _loaded(self, op: LoadOp) -> Number:
-        base = base_of(op.memref)
-        where = tuple(self.number(index) for index in op.indices)
-        space = space_of(base.type)
+    def _loaded(self, op: Operation) -> Number:
+        assert isinstance(op, LoadOp)
+        base, space, indices = self.facts.element(op)
+        where = tuple(self.number(index) for index in indices)
         if space is Space.VAR or space is Space.LOCAL:
             return self.cells.get((base, where))
         if space is not Space.GLOBAL or None in where:
@@ -272,9 +212,9 @@ class Writer:
         return zlib.crc32(text) % 4
 
     def _store(self, op: StoreOp) -> None:
-        base = base_of(op.memref)
-        if space_of(base.type) in (Space.VAR, Space.LOCAL):
-            where = tuple(self.number(index) for index in op.indices)
+        base, space, indices = self.facts.element(op)
+        if space is Space.VAR or space is Space.LOCAL:
+            where = tuple(self.number(index) for index in indices)
             is_number = isinstance(op.value.type, IndexType | IntegerType)
             self.cells[base, where] = self.number(op.value) if is_number else None
 
@@ -376,50 +316,57 @@ class Writer:
         if op.name.startswith("arith."):  # most ops are: they touch nothing and order nothing
             self._compute(op)
             return
-        threads = len(self.active)
-        if isinstance(op, _BLOCKING) and threads < len(self.member.threads):
-            raise NotAnalysed(op, "only some threads of a role wait here")
-        if isinstance(op, MBarrierWaitOp):
-            parity = self.needed(op.parity, op) & 1
-            self._add(Wait(op, self._place(op.barrier, op.index, op), parity))
-        elif isinstance(op, MBarrierArriveExpectTxOp | MBarrierExpectTxOp):
-            arriving = 1 if isinstance(op, MBarrierArriveExpectTxOp) else 0
-            size = self.needed(op.bytes, op)
-            self._add(Arrive(op, self._place(op.barrier, op.index, op), arriving, size))
-        elif isinstance(op, MBarrierArriveOp):
-            if op.cta is not None:
-                raise NotAnalysed(op, "barriers of other blocks are not followed")
-            self._add(Arrive(op, self._place(op.barrier, op.index, op), threads))
+        handler = self._HANDLERS.get(type(op))
+        if handler is not None:
+            handler(self, op)
         elif op.name.startswith("nv.mbarrier.") or op.name == "nv.cp_async.mbarrier_arrive":
             raise NotAnalysed(op, f"{op.name} is not followed")
-        elif isinstance(op, CpAsyncCommitOp | TmaStoreCommitOp):
-            group = COPIES if isinstance(op, CpAsyncCommitOp) else STORES
-            self._add(Commit(op, group))
-        elif isinstance(op, CpAsyncWaitOp | TmaStoreWaitOp | WgmmaWaitOp):
-            self._wait_group(op)
-        elif isinstance(op, BarOp):
-            number, count = op.id.value.data, op.count.value.data
-            self._add(Meet(op, number, threads, count, op.mode.data == "sync"))
-        elif isinstance(op, SyncOp):
-            self._sync(op, threads)
-        elif isinstance(op, AsyncCopyOp):
-            self._copy(op)
         else:
             self._plain(op)
+
+    def _blocked(self, op: Operation) -> int:
+        """How many threads stop at an op where all of a role have to."""
+        if len(self.active) < len(self.member.threads):
+            raise NotAnalysed(op, "only some threads of a role wait here")
+        return len(self.active)
+
+    def _wait(self, op: MBarrierWaitOp) -> None:
+        self._blocked(op)
+        parity = self.needed(op.parity, op) & 1
+        self._add(Wait(op, self._place(op), parity))
+
+    def _expect(self, op: MBarrierArriveExpectTxOp | MBarrierExpectTxOp) -> None:
+        arriving = 1 if isinstance(op, MBarrierArriveExpectTxOp) else 0
+        size = self.needed(op.bytes, op)
+        self._add(Arrive(op, self._place(op), arriving, size))
+
+    def _arrive(self, op: MBarrierArriveOp) -> None:
+        if op.cta is not None:
+            raise NotAnalysed(op, "barriers of other blocks are not followed")
+        self._add(Arrive(op, self._place(op), len(self.active)))
+
+    def _commit(self, op: CpAsyncCommitOp | TmaStoreCommitOp) -> None:
+        self._add(Commit(op, COPIES if isinstance(op, CpAsyncCommitOp) else STORES))
 
     def _wait_group(self, op: CpAsyncWaitOp | TmaStoreWaitOp | WgmmaWaitOp) -> None:
         kinds = {"nv.cp_async.wait": COPIES, "nv.tma_store.wait": STORES}
         self._add(WaitGroup(op, kinds.get(op.name, PRODUCTS), op.count))
 
-    def _sync(self, op: SyncOp, threads: int) -> None:
+    def _named_barrier(self, op: BarOp) -> None:
+        number, count = op.id.value.data, op.count.value.data
+        self._add(Meet(op, number, self._blocked(op), count, op.mode.data == "sync"))
+
+    def _sync(self, op: SyncOp) -> None:
+        threads = self._blocked(op)
         number = number_of(op.barrier_id)
         if number is None:
             return  # of the member's own threads, which are in step here anyway
         count = number_of(op.arrive_count)
         self._add(Meet(op, number, threads, threads if count is None else count))
 
-    def _place(self, barrier: SSAValue, index: SSAValue, op: Operation) -> Place:
-        return base_of(barrier), self.needed(index, op)
+    def _place(self, op: BarrierUser) -> Place:
+        row, index = self.facts.barrier(op)
+        return row, self.needed(index, op)
 
     def _copy(self, op: AsyncCopyOp) -> None:
         touches = tuple(self._touches(op))
@@ -427,7 +374,7 @@ class Writer:
             is_store = space_of(base_of(op.dst).type) is Space.GLOBAL
             self._add(Access(op, touches, STORES if is_store else COPIES))
             return
-        place = self._place(op.barrier, op.barrier_index, op)
+        place = base_of(op.barrier), self.needed(op.barrier_index, op)
         size = self._bytes(op)
         self._add(Access(op, touches, "", place, size, place[0] not in self.facts.explicit))
 
@@ -480,6 +427,21 @@ class Writer:
 
     def _bound(self, value: Bound) -> Number:
         return self.number(value)
+
+    _HANDLERS: ClassVar[dict[type[Operation], Callable[[Writer, Any], None]]] = {
+        MBarrierWaitOp: _wait,
+        MBarrierArriveExpectTxOp: _expect,
+        MBarrierExpectTxOp: _expect,
+        MBarrierArriveOp: _arrive,
+        CpAsyncCommitOp: _commit,
+        TmaStoreCommitOp: _commit,
+        CpAsyncWaitOp: _wait_group,
+        TmaStoreWaitOp: _wait_group,
+        WgmmaWaitOp: _wait_group,
+        BarOp: _named_barrier,
+        SyncOp: _sync,
+        AsyncCopyOp: _copy,
+    }
 
 
 def _is_elected(value: SSAValue) -> bool:

@@ -21,6 +21,7 @@ from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.traversal import walk
 
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
     "arith.addi": lambda a, b: a + b,
@@ -176,7 +177,7 @@ def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[Access]:
     """All accesses to fragments in a loop, in its order."""
     return [
         iterations.access(op)
-        for op in loop.walk()
+        for op in walk(loop)
         if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT
     ]
 
@@ -185,5 +186,5 @@ def touches_fragments(loop: ParallelOp) -> bool:
     """Whether a loop accesses what threads hold."""
     return any(
         isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT
-        for op in loop.walk()
+        for op in walk(loop)
     )

@@ -24,6 +24,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.traversal import walk
 
 
 def check(kernel: Operation, plan: LayoutPlan) -> str | None:
@@ -36,7 +37,7 @@ def check(kernel: Operation, plan: LayoutPlan) -> str | None:
         problem = _places(buffer, swizzle.attribute(shape_of(buffer.type)[:-2]).data)
         if problem is not None:
             return f"'{_name(plan, buffer)}': {problem}"
-    for op in kernel.walk():
+    for op in walk(kernel):
         if isinstance(op, ParallelOp):
             problem = _loop(op, plan)
             if problem is not None:

@@ -31,6 +31,8 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.wgmma import widest_wgmma
 
 _WGMMA_ROWS = 64
+_TF32_BITS, _FLOAT32_BITS = 10, 23
+"""Bits of mantissas behind the leading one."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,32 @@ def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> Pr
                 if reason is None:
                     return found
     return _mma(op, threads, arch, reason)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What a product loses on its way through tensor cores, and how to keep it."""
+
+    message: str
+    help: str
+
+
+def rounding(op: GemmOp) -> Rounding | None:
+    """What of the operands is not multiplied; None if all of them is.
+
+    Tensor cores take float32 as tf32 (PTX ISA, "Alternate floating-point data formats"): the
+    exponent of float32 with the mantissa of float16. The 13 bits behind are not looked at.
+    """
+    if not isinstance(element_type_of(op.a.type), Float32Type):
+        return None
+    m, n, k = op.mnk
+    return Rounding(
+        f"float32 operands are multiplied as tf32: tensor cores read {_TF32_BITS} of the "
+        f"{_FLOAT32_BITS} bits of a mantissa, so that a factor may be off by 1 part in "
+        f"{2**_TF32_BITS}; sums are float32",
+        f"exact float32 takes no tensor cores, and is many times slower: for i, j in T.Parallel("
+        f"{m}, {n}): for k in T.serial({k}): C[i, j] += A[i, k] * B[k, j]",
+    )
 
 
 def apart(op: GemmOp, product: Product, *, is_a: bool) -> int | None:

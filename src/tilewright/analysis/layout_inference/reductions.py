@@ -55,7 +55,7 @@ def _parts(source: Table, target: Table, axis: int) -> Numbers:
     found: list[list[int]] = []
     for number in range(target.num_registers):
         # A thread holds the same registers of each row that shares a register of the result.
-        found.append([int(each) for each in np.unique(moved[results == number])])
+        found.append(sorted(set(moved[results == number].ravel().tolist())))
     if len({len(each) for each in found}) != 1:
         raise NotALayout("results of the reduction have different numbers of parts")
     return np.array(found, dtype=np.int64)
@@ -63,7 +63,7 @@ def _parts(source: Table, target: Table, axis: int) -> Numbers:
 
 def _partners(table: Table, axis: int) -> tuple[Digit, ...]:
     line = np.moveaxis(table.holders[..., 0], axis, -1).reshape(-1, table.shape[axis])[0]
-    threads = np.unique(line)
+    threads = np.array(sorted(set(line.tolist())))
     found = digits(threads - threads[0])
     if found is None:
         raise NotALayout("the threads that share a row are not evenly apart")
@@ -73,7 +73,7 @@ def _partners(table: Table, axis: int) -> tuple[Digit, ...]:
 def _comes_out(found: Reduction, source: Table, target: Table, axis: int) -> bool:
     """Whether every holder of a result gets the total of its line, each element counted once."""
     size = source.registers.size
-    values = np.random.default_rng(0).integers(1, 1 << 40, source.shape)
+    values = _scattered(size).reshape(source.shape)
     wanted = np.moveaxis(values, axis, -1).sum(axis=-1).reshape(-1)
     count = max(source.num_threads, target.num_threads)
     held = np.zeros((count, source.num_registers), dtype=np.int64)
@@ -85,6 +85,14 @@ def _comes_out(found: Reduction, source: Table, target: Table, axis: int) -> boo
     holders = target.holders.reshape(len(wanted), -1)
     registers = target.registers.reshape(len(wanted), 1)
     return bool((totals[holders, registers] == wanted[:, None]).all())
+
+
+def _scattered(count: int) -> Numbers:
+    """Numbers below 2**40 of which no two different choices have the same sum, but by accident."""
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed >> np.uint64(24)).astype(np.int64)
 
 
 def _across(totals: Numbers, digit: Digit) -> Numbers:

@@ -19,6 +19,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.reducers import ReducerAllocOp
+from tilewright.ir.traversal import walk
 
 
 def is_update(access: Access) -> bool:
@@ -42,7 +43,7 @@ def _is_private(buffer: SSAValue) -> bool:
 def touches_memory(loop: ParallelOp) -> bool:
     """Whether a loop accesses what is no thread's own."""
     return any(
-        isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref) for op in loop.walk()
+        isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref) for op in walk(loop)
     )
 
 
@@ -53,26 +54,26 @@ def is_done_once(loop: ParallelOp) -> bool:
 
 def _updates_reducer(loop: ParallelOp) -> bool:
     """Whether iterations add to a reducer: each of them once, whoever runs it."""
-    read = {id(op.memref) for op in loop.walk() if isinstance(op, LoadOp)}
+    read = {id(op.memref) for op in walk(loop) if isinstance(op, LoadOp)}
     return any(
         isinstance(op, StoreOp)
         and isinstance(base_of(op.memref).owner, ReducerAllocOp)
         and id(op.memref) in read
-        for op in loop.walk()
+        for op in walk(loop)
     )
 
 
 def _writes_memory(loop: ParallelOp) -> bool:
     return any(
         (isinstance(op, StoreOp) and not _is_private(op.memref)) or op.name == "tile.atomic"
-        for op in loop.walk()
+        for op in walk(loop)
     )
 
 
 def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:
     """The first access to a fragment whose index only the run knows."""
     iterations = Iterations(loop, shape)
-    for op in loop.walk():
+    for op in walk(loop):
         if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT:
             try:
                 iterations.access(op)

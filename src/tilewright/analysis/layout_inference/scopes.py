@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.traversal import walk
 
 WARP = 32
 GROUP = 128
@@ -49,4 +50,4 @@ def _holds(region: object, op: Operation) -> bool:
 
 def kernels(op: Operation) -> Iterator[KernelOp]:
     """All kernels below an op."""
-    return (each for each in op.walk() if isinstance(each, KernelOp))
+    return (each for each in walk(op) if isinstance(each, KernelOp))

@@ -62,10 +62,11 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
 from tilewright.layouts.disagreement import Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
-SLOWER = "TW3006"
+SLOWER, ROUNDED = "TW3006", "TW3007"
 EVEN = "threads and extents that are powers of two, or multiples of each other, come out even"
 
 
@@ -139,7 +140,7 @@ class Solver:
     # -- what there is -----------------------------------------------------------------------
 
     def _collect(self) -> None:
-        for op in self.kernel.walk():
+        for op in walk(self.kernel):
             if isinstance(op, ParallelOp):
                 self.loops.append(self._loop(op))
             elif isinstance(op, (ReduceOp, ScanOp)):
@@ -174,15 +175,15 @@ class Solver:
     # -- strict ------------------------------------------------------------------------------
 
     def _strict(self) -> None:
-        for op in self.kernel.walk():
+        for op in walk(self.kernel):
             if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
                 table = Table.from_map(op.layout.data)
                 self._check_threads(op, table)
                 self._give(op.result, table, op)
-        for op in self.kernel.walk():
+        for op in walk(self.kernel):
             if isinstance(op, GemmOp):
                 self._product(op)
-        for op in self.kernel.walk():
+        for op in walk(self.kernel):
             # What the copy engine takes from shared memory is written there without conflicts.
             if isinstance(op, CopyOp):
                 self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
@@ -215,6 +216,9 @@ class Solver:
         self.products[op] = product
         if product.reason is not None and self.arch == 90:
             self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}", SLOWER)
+        rounded = products.rounding(op)
+        if rounded is not None:
+            self.engine.remark(op, rounded.message, ROUNDED).note(None, f"help: {rounded.help}")
         m, n, k = op.mnk
         self._give(base_of(op.c), products.accumulator((m, n), product), op)
         bits = bit_width(element_type_of(op.a.type))
@@ -407,7 +411,7 @@ class Solver:
     # -- the end -----------------------------------------------------------------------------
 
     def _check(self) -> None:
-        for op in self.kernel.walk():
+        for op in walk(self.kernel):
             if isinstance(op, AllocOp) and self._lacks_layout(op):
                 self._settle(op)
         for op in self.reductions:

@@ -16,6 +16,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.traversal import walk
 
 ACCESS_BITS = 128
 """The most that one access of a thread moves."""
@@ -45,7 +46,7 @@ def _widest(loop: ParallelOp, shape: Sequence[int]) -> int:
     iterations = Iterations(loop, shape)
     widths = [
         ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type)))
-        for op in loop.walk()
+        for op in walk(loop)
         if isinstance(op, (LoadOp, StoreOp))
         and _is_memory(op.memref)
         and _is_contiguous(loop, iterations, op)

@@ -14,13 +14,13 @@ from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.memref import StoreOp
+from tilewright.analysis.fills import fills
 from tilewright.dialects.scf import IfOp
-from tilewright.dialects.tile import AllocOp, ParallelOp, PipelineOp, Space
-from tilewright.dialects.tile.access import Facts, LooksThrough, Region, RegionAccess, base_of
+from tilewright.dialects.tile import AllocOp, PipelineOp, Space
+from tilewright.dialects.tile.access import Facts, Region, RegionAccess
 from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
 from tilewright.ir.effects import iter_effects
-from tilewright.ir.traversal import children, walk
+from tilewright.ir.traversal import walk
 
 _VERSIONED_SPACES = (Space.SHARED, Space.SHARED_STATIC, Space.VAR, Space.LOCAL)
 
@@ -140,7 +140,7 @@ class Dependences:
             return False
         filler = self.ops[position]
         others = [self.ops[each] for each in accessors[1:]]
-        return _fills(filler, buffer, _guard_of(filler, others))
+        return fills(filler, buffer, _guard_of(filler, others))
 
 
 def _pipeline_around(op: Operation) -> PipelineOp | None:
@@ -177,34 +177,3 @@ def _guard_of(filler: Operation, others: Sequence[Operation]) -> SSAValue | None
         if not isinstance(op, IfOp) or op.has_else or op.operands[0] is not condition:
             return None
     return condition
-
-
-def _fills(op: Operation, buffer: SSAValue, guard: SSAValue | None) -> bool:
-    """Whether `op` certainly writes every element of `buffer`."""
-    if isinstance(op, IfOp):
-        inside = children(op)
-        return guard is not None and any(_fills(each, buffer, None) for each in inside)
-    if isinstance(op, ParallelOp):
-        stores = [each for each in op.body_block.ops if isinstance(each, StoreOp)]
-        if not any(base_of(store.memref) is buffer for store in stores):
-            return False
-        if not all(isinstance(extent, int) for extent in op.extents):
-            return False
-        return _is_filled(writes(op), buffer) and _every_store_is_direct(op, buffer)
-    if isinstance(op, StoreOp):
-        return _is_filled(writes(op), buffer)
-    return isinstance(op, RegionAccess) and _is_filled(op.writes(), buffer)
-
-
-def _is_filled(regions: Sequence[Region], buffer: SSAValue) -> bool:
-    return any(region.base is buffer and region.is_whole for region in regions)
-
-
-def _every_store_is_direct(loop: ParallelOp, buffer: SSAValue) -> bool:
-    """Whether no store to `buffer` sits in a branch or an inner loop."""
-    stores = [each for each in walk(loop) if isinstance(each, StoreOp)]
-    return all(
-        store.parent is loop.body_block and not isinstance(store.memref.owner, LooksThrough)
-        for store in stores
-        if base_of(store.memref) is buffer
-    )

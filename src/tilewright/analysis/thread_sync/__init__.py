@@ -7,6 +7,7 @@ ordered by a chain of barriers, arrivals and waits; that they happened to come i
 not enough.
 
     values      integers, one for all threads or one for each
+    origins     which indices grow with numbers that a run makes up
     program     what of a kernel matters, as Python functions
     control     loops, branches and roles
     turns       how the middle of long loops is left out
@@ -20,7 +21,9 @@ not enough.
     arena       shared memory, cut into slabs
     deeds       accesses of threads, collected
     shadow      who touched each granule of a slab last
+    holders     whose data lies in each granule of a slab
     state       the threads that run in step, and their block
+    teams       who runs in step with whom
     run         one block, from its beginning to its end
     launches    which blocks, and with which numbers
 

@@ -34,6 +34,8 @@ class Place:
     behind: int
     """The first byte behind it."""
     element_bytes: int
+    storage: int
+    """The same number for buffers whose author lets them share bytes."""
 
 
 @dataclass
@@ -78,7 +80,8 @@ def is_barrier(value: SSAValue) -> bool:
 
 
 def bits_of_elements(value: SSAValue) -> int:
-    return bit_width(element_type_of(value.type))
+    """What an element takes in memory: a truth value has a byte of its own."""
+    return max(8, bit_width(element_type_of(value.type)))
 
 
 def plan_arena(function: Operation, accesses: Iterable[tuple[SSAValue, int]]) -> Arena:
@@ -116,5 +119,7 @@ def _places(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, Place]
         if first is None:
             first = -(-behind // _STEP) * _STEP
             behind = first + size
-        found[op.result] = Place(op.buffer_name, first, first + size, max(1, bits // 8))
+        storage = op.attributes.get(nv_names.STORAGE)
+        number = storage.value.data if isinstance(storage, IntegerAttr) else -1 - len(found)
+        found[op.result] = Place(op.buffer_name, first, first + size, max(1, bits // 8), number)
     return found

@@ -29,6 +29,10 @@ class Deed:
     buffer: str
     granules: Any
     threads: Any
+    storage: int
+    """Of the buffer."""
+    visit: int = 0
+    """How often these threads have come to the op; 0 if nobody counts."""
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Rows:
     warps: Any
     numbers: Any
     instances: Any
+    visits: Any
 
     def like(self, row: int) -> Any:
         """Rows of the same thread and op."""
@@ -68,4 +73,5 @@ class Rows:
             threads // CODE,
             np.repeat([each.number for each in deeds], sizes),
             np.repeat([each.instance for each in deeds], sizes),
+            np.repeat([each.visit for each in deeds], sizes),
         )

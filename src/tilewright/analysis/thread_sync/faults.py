@@ -27,6 +27,8 @@ class FaultKind(Enum):
     """A phase may end while somebody still waits for the one before."""
     OUTSIDE = "outside"
     """An access outside of shared memory."""
+    LOST = "lost"
+    """A buffer is read whose bytes another one has taken."""
 
 
 @dataclass(frozen=True)

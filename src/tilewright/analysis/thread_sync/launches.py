@@ -2,9 +2,9 @@
 
 If nothing depends on the number of the block, one block stands for all; otherwise the first and
 the last one are followed, since loops over parts of a triangle or over the rest of the tiles differ
-there. Extents and other integers of the caller are all taken to be the same number, each of
-`EXTENTS` in turn: so that loops make one turn, a few, and so many that every ring of slots is used
-again.
+there, and one beside the first where indices of shared memory grow with it (`origins.py`). Extents
+and other integers of the caller are all taken to be the same number, each of `EXTENTS` in turn: so
+that loops make one turn, a few, and so many that every ring of slots is used again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.thread_sync.run import Launch, Program
+from tilewright.analysis.thread_sync.origins import Origin
+from tilewright.analysis.thread_sync.run import SMALL, Launch, Program
 from tilewright.analysis.thread_sync.state import Triple
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of
 from tilewright.dialects.nv.across import LaunchOp
@@ -74,11 +75,12 @@ def _compute(value: SSAValue, extent: int, known: dict[SSAValue, Value]) -> Valu
 
 
 def _blocks(program: Program, grid: Triple) -> list[Triple]:
-    last = tuple(extent - 1 for extent in grid)
+    x, y, z = last = tuple(extent - 1 for extent in grid)
     if not program.needs("gpu.block_id") or not any(last):
         return [(0, 0, 0)]
-    x, y, z = last
-    return [(x, y, z), (0, 0, 0)]
+    near = min(x, SMALL), min(y, SMALL), min(z, SMALL)
+    is_followed = Origin.BLOCK in program.compiler.followed and near != last
+    return [(x, y, z), *([near] if is_followed else []), (0, 0, 0)]
 
 
 def describe(launch: Launch, arguments: Mapping[int, str]) -> str:

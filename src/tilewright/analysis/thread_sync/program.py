@@ -15,6 +15,7 @@ from typing import TypeAlias
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.thread_sync.arena import Arena
+from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.registers import use_registers
 from tilewright.analysis.thread_sync.state import Frame, Steps
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of, is_arithmetic
@@ -83,6 +84,8 @@ class Compiler:
     """Registers that asynchronous products use."""
     touching: set[Operation] = field(default_factory=set[Operation])
     """Ops that name those, and the loops and branches around them."""
+    followed: set[Origin] = field(default_factory=set[Origin])
+    """What indices of shared memory grow with."""
     levels: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     lists: list[list[Act | Blocking]] = field(default_factory=list[list[Act | Blocking]])
 

@@ -1,24 +1,25 @@
 """Runs a block, or the blocks of a cluster, and says what is wrong with it.
 
 Tasks are run one after another, each until it has to wait. What a wait is sure of does not depend
-on that order, so one order is enough.
+on that order, so one order is enough. Where some threads of a task wait and hold up its others, all
+is run again with those apart (`teams.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync import control, engines, groups, sync, threads
 from tilewright.analysis.thread_sync.arena import plan_arena
 from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
+from tilewright.analysis.thread_sync.clocks import GROUP, WARP
 from tilewright.analysis.thread_sync.control import part_of
 from tilewright.analysis.thread_sync.faults import (
     Fault,
@@ -26,8 +27,10 @@ from tilewright.analysis.thread_sync.faults import (
     FaultKind,
     NotAnalysedError,
 )
+from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.program import Blocking, Code, Compiler, Rule
 from tilewright.analysis.thread_sync.state import Block, Budget, Frame, Steps, Triple, Wait
+from tilewright.analysis.thread_sync.teams import divided, name_of_team, one_team
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
@@ -40,6 +43,8 @@ RULES: Mapping[str, Rule] = {
     **groups.RULES,
     **engines.RULES,
 }
+SMALL = 1
+"""A number that is made up, and that every buffer with an index of its own has room for."""
 _STEPS = 200_000
 _STEPS_IN_FULL = 1_000_000
 _THREADS = 128
@@ -98,6 +103,17 @@ class Launch:
     is_made_up: bool = False
     """Whether some of the numbers stand for those of a caller."""
 
+    @property
+    def too_great(self) -> frozenset[Origin]:
+        """What no caller need have that great."""
+        if not self.is_made_up:
+            return frozenset()
+        chosen = {
+            Origin.BLOCK: max(self.index),
+            Origin.CALLER: max((self.arguments or {}).values(), default=0),
+        }
+        return frozenset((Origin.TENSOR, *(each for each, most in chosen.items() if most > SMALL)))
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -109,12 +125,12 @@ class Outcome:
 
 def run(program: Program, launch: Launch) -> Outcome:
     """Follow one block; a fault that is found in a shortened run is looked for in full."""
-    budget = Budget(_STEPS, is_made_up=launch.is_made_up)
+    budget = Budget(_STEPS, is_made_up=launch.is_made_up, too_great=launch.too_great)
     fault, blocks = _attempt(program, launch, budget)
     if fault is not None and any(any(known.values()) for known in budget.left_out.values()):
         # A run that takes too long is not made: then the shortened one has to do.
         with suppress(NotAnalysedError):
-            whole = Budget(_STEPS_IN_FULL, is_short=False, is_made_up=launch.is_made_up)
+            whole = replace(budget, steps=_STEPS_IN_FULL, is_short=False, guess=None, left_out={})
             fault, blocks = _attempt(program, launch, whole)
     if fault is not None and program.opaque is not None:
         raise NotAnalysedError(program.opaque, "only its author knows what this call does")
@@ -124,29 +140,54 @@ def run(program: Program, launch: Launch) -> Outcome:
 
 
 def _attempt(program: Program, launch: Launch, budget: Budget) -> tuple[Fault | None, list[Block]]:
+    """One run; teams part for as long as that lets somebody go on."""
+    unit = GROUP * WARP if program.needs("nv.wgmma") else WARP
+    teams = one_team(program.threads)
+    while True:
+        blocks, tasks = _start(program, launch, budget, teams)
+        try:
+            _run_all(tasks)
+            for block in blocks:
+                _check_end(block)
+        except _StandstillError as error:
+            finer = divided(teams, (each.threads for each in error.stuck if each.is_partial), unit)
+            if finer is None:
+                return error.fault, blocks
+            teams = finer
+        except FaultError as error:
+            return error.fault, blocks
+        else:
+            return None, blocks
+
+
+def _start(
+    program: Program, launch: Launch, budget: Budget, teams: Sequence[Any]
+) -> tuple[list[Block], list[_Task]]:
+    """The blocks of a cluster and their teams, before anything happens."""
     blocks: list[Block] = []
+    tasks: list[_Task] = []
     for rank in range(prod(program.cluster)):
         index = _member(launch.index, program.cluster, rank)
         arena, count = program.compiler.arena, program.threads
         blocks.append(Block(arena, count, index, launch.grid, rank, blocks, budget))
-    tasks: list[_Task] = []
     for block in blocks:
-        env: list[Value] = [None] * len(program.compiler.slots)
-        for slot, value in program.compiler.constants.items():
-            env[slot] = value
-        for argument in program.function.body.block.args:
-            if argument in program.compiler.slots and launch.arguments is not None:
-                slot = program.compiler.slots[argument]
-                env[slot] = launch.arguments.get(argument.index)
-        frame = Frame(block, np.arange(program.threads), env)
-        tasks.append(_Task(frame, _follow(program.code, 0, frame, tasks)))
-    try:
-        _run_all(tasks)
-        for block in blocks:
-            _check_end(block)
-    except FaultError as error:
-        return error.fault, blocks
-    return None, blocks
+        for team in teams:
+            env = _values(program, launch)
+            frame = Frame(block, team, env, name_of_team(team, teams, ""))
+            tasks.append(_Task(frame, _follow(program.code, 0, frame, tasks)))
+    return blocks, tasks
+
+
+def _values(program: Program, launch: Launch) -> list[Value]:
+    """What is known before anything happens."""
+    env: list[Value] = [None] * len(program.compiler.slots)
+    for slot, value in program.compiler.constants.items():
+        env[slot] = value
+    for argument in program.function.body.block.args:
+        if argument in program.compiler.slots and launch.arguments is not None:
+            slot = program.compiler.slots[argument]
+            env[slot] = launch.arguments.get(argument.index)
+    return env
 
 
 def _member(index: Triple, cluster: Triple, rank: int) -> Triple:
@@ -211,8 +252,16 @@ def _run_all(tasks: list[_Task]) -> None:
             continue
         stuck = [task.wait for task in tasks if task.wait is not None]
         if stuck:
-            raise FaultError(_deadlock(stuck))
+            raise _StandstillError(stuck)
         return
+
+
+class _StandstillError(FaultError):
+    """Everybody waits."""
+
+    def __init__(self, stuck: Sequence[Wait]) -> None:
+        super().__init__(_deadlock(stuck))
+        self.stuck = stuck
 
 
 # -- the end -----------------------------------------------------------------------------------

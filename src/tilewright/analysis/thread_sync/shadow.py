@@ -7,7 +7,8 @@ one warp are ordered only where the whole warp has met.
 Accesses of threads are collected between two points at which their knowledge changes, and looked at
 together. Within such a batch nothing orders two threads, so that it is enough to ask whether one
 touches what another one writes. Threads that write the same place with one and the same op are
-taken to write the same value, and atomic updates are in order among themselves.
+taken to write the same value, also where they do not run in step, as long as they come to the op
+for the same time; and atomic updates are in order among themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tilewright.analysis.thread_sync.arena import SlabPlan
 from tilewright.analysis.thread_sync.clocks import WARP, Clocks, Signal
 from tilewright.analysis.thread_sync.deeds import CODE, MANY, Batch, Deed, Rows
 from tilewright.analysis.thread_sync.faults import Fault, FaultError, FaultKind
+from tilewright.analysis.thread_sync.holders import Holders
 
 _NOBODY = -1
 
@@ -47,6 +49,7 @@ class Slab:
         self.written: Any = np.zeros(count, np.int32)
         self.write_thread: Any = np.zeros(count, np.int32)
         self.write_op: Any = np.zeros(count, np.int32)
+        self.write_visit: Any = np.zeros(count, np.int32)
         self.read: Any = np.zeros((count, clocks.readers), np.int32)
         self.read_thread: Any = np.zeros((count, clocks.warps), np.int32)
         self.read_op: Any = np.zeros((count, clocks.readers), np.int32)
@@ -58,6 +61,7 @@ class Slab:
         self._now_thread: Any = np.full(count, _NOBODY, np.int32)
         self._now_instance: Any = np.zeros(count, np.int32)
         self._now_op: Any = np.zeros(count, np.int32)
+        self.holders = Holders(plan, count)
 
     # -- threads -----------------------------------------------------------------------------
 
@@ -73,6 +77,7 @@ class Slab:
         if reads is not None:
             self._after_write(reads, "reads")
         self._check_within(reads, writes, copies)
+        self.holders.settle(batch)
         if reads is not None:
             self._mark_reads(reads)
         if writes is not None:
@@ -136,6 +141,7 @@ class Slab:
         at, warps = rows.granules, rows.warps
         self.writer[at], self.written[at] = warps, self.clocks.known[warps, warps]
         self.write_thread[at], self.write_op[at] = rows.threads, rows.numbers
+        self.write_visit[at] = rows.visits
         self.latest_write[warps] = self.clocks.known[warps, warps]
 
     def _start(self, rows: Rows) -> Landing:
@@ -161,6 +167,7 @@ class Slab:
                 rows.warps[still],
                 rows.numbers[still],
                 rows.instances[still],
+                rows.visits[still],
             )
         )
 
@@ -175,6 +182,7 @@ class Slab:
         """
         at = deed.granules
         self._known_to(deed, issuer, "reads", thread)
+        self.holders.read(deed)
         warps = self.clocks.warps
         if (self.latest_write[:warps] > issuer.fenced[:warps]).any():
             writer = self.writer[at]
@@ -200,6 +208,7 @@ class Slab:
     def mark_by_engine(self, deed: Deed, agent: int, time: int) -> None:
         """Note a write without asking whether it may be."""
         at = deed.granules
+        self.holders.write(deed)
         self.writer[at], self.written[at] = agent, time
         self.write_thread[at], self.write_op[at] = _NOBODY, deed.number
         self.latest_write[agent] = time
@@ -224,6 +233,9 @@ class Slab:
         if self.updates:
             updates = list(self.updates)
             late &= ~(np.isin(rows.numbers, updates) & np.isin(self.write_op[at], updates))
+        if verb == "writes":
+            again = (self.write_op[at] == rows.numbers) & (self.write_visit[at] == rows.visits)
+            late &= ~(again & (rows.visits > 0))
         if late.any():
             row = int(np.argmax(late))
             agent, number = int(writer[row]), int(self.write_op[at[row]])

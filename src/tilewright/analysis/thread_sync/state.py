@@ -24,6 +24,7 @@ from tilewright.analysis.thread_sync.faults import (
     FaultKind,
     NotAnalysedError,
 )
+from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.shadow import Landing, Slab
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.type_utils import num_elements
@@ -43,6 +44,16 @@ class Wait:
     barrier: PhaseBarrier | MeetingPoint
     frame: Frame
 
+    @property
+    def threads(self) -> Any:
+        """Who waits."""
+        return self.frame.tids if self.frame.mask is None else self.frame.tids[self.frame.mask]
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether threads that do not wait are held up."""
+        return self.frame.mask is not None
+
 
 Steps: TypeAlias = Generator[Wait, None, None]
 
@@ -60,6 +71,8 @@ class Budget:
     """By the family of a loop and its turns, how many were left out."""
     is_made_up: bool = False
     """Whether numbers of the caller stand for others: indices may then be too great."""
+    too_great: frozenset[Origin] = frozenset()
+    """What was chosen greater than every caller may have it."""
 
     def element(self, place: int) -> int:
         """A number for an element of a tensor."""
@@ -183,6 +196,8 @@ class Frame:
         self.fence_time = self.time = 0
         self.cluster_waits = 0
         self._batches: dict[int, Batch] = {}
+        self._visits: dict[int, int] = {}
+        """How often threads came to an op that writes, by its number."""
         self._masked: tuple[Any, Any] = (None, None)
         """The last mask, and its warps."""
 
@@ -272,17 +287,17 @@ class Frame:
         if matrices:
             named = codes % CODE < 8 * matrices
             start, codes = start[named], codes[named] // CODE * CODE + MANY
+        if not len(start):
+            return
+        low, behind = int(start.min()), int(start.max()) + size
+        if low < place.first or behind > place.behind:
+            self._leave(op, place, low, behind)
+            return
         granules = start // history.granule - history.origin
         steps = max(1, size // history.granule)
         if steps > 1:
             granules = (granules[:, None] + np.arange(steps)).ravel()
             codes = np.repeat(codes, steps)
-        if not len(granules):
-            return
-        low, high = int(granules.min()), int(granules.max())
-        if low < 0 or high >= history.count:
-            self._leave(op, place, int(start.min()), int(start.max()) + size)
-            return
         self.block.instances += 1
         number = self.block.number(op, place.name)
         if is_atomic:
@@ -291,11 +306,18 @@ class Frame:
         batch = self._batches.get(slab)
         if batch is None:
             batch = self._batches[slab] = Batch()
-        found = Deed(op, number, instance, place.name, granules, codes)
+        visit = 0
+        if deed == "writes":
+            visit = self._visits[number] = self._visits.get(number, 0) + 1
+        found = Deed(op, number, instance, place.name, granules, codes, place.storage, visit)
         getattr(batch, deed).append(found)
 
     def _leave(self, op: Operation, place: Place, low: int, behind: int) -> None:
-        """An access is not in shared memory."""
+        """An access is not in its buffer.
+
+        With numbers of a caller that were made up it may be that no caller gives such: then the
+        access is left out, for what it meets is another buffer's, or another row's.
+        """
         if self.block.budget.is_made_up:
             return
         raise FaultError(
@@ -320,14 +342,14 @@ class Frame:
         """What an engine touches, here or in another block: granules of the slab."""
         block = block or self.block
         history = block.slabs[slab]
-        low, high = int(granules.min()), int(granules.max())
-        if low < 0 or high >= history.count:
-            first = (low + history.origin) * history.granule
-            self._leave(op, place, first, (high + 1 + history.origin) * history.granule)
+        low = (int(granules.min()) + history.origin) * history.granule
+        last = (int(granules.max()) + history.origin) * history.granule
+        if low < place.first or last >= place.behind:
+            self._leave(op, place, low, last + history.granule)
             return None
         block.instances += 1
         number = block.number(op, place.name)
-        return Deed(op, number, block.instances, place.name, granules, None)
+        return Deed(op, number, block.instances, place.name, granules, None, place.storage)
 
     # -- order ---------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.thread_sync.arena import Place, bits_of_elements, is_shared
 from tilewright.analysis.thread_sync.clocks import WARP
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
+from tilewright.analysis.thread_sync.origins import origins_of
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.state import Frame
 from tilewright.analysis.thread_sync.values import Partly, Value
@@ -85,8 +86,12 @@ def _access(
     slab, place = place_of(compiler, buffer)
     address = address_of(compiler, buffer, indices)
     size = _ROW_BYTES if matrices else max(1, elements * bits_of_elements(buffer) // 8)
+    origins = origins_of(indices)
+    compiler.followed |= origins
 
     def act(frame: Frame) -> None:
+        if origins & frame.block.budget.too_great:
+            return
         frame.touch(
             op,
             deed,

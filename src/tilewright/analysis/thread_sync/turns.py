@@ -2,8 +2,9 @@
 
 Rings of slots and the parities of their barriers repeat themselves: with V slots, after 2V turns.
 So a loop goes on in the same state if a multiple of that is left out of its middle, with indices as
-they are in the turns that stay. At least 2V stay, so that every slot is used again. A loop around
-another one repeats itself as soon as the turns of the inner one add up to a multiple of its period.
+they are in the turns that stay. V + 1 stay at the beginning, so that every slot is used again, and
+V at the end, where a turn may start nothing for those behind it. A loop around another one repeats
+itself as soon as the turns of the inner one add up to a multiple of its period.
 
 Loops of several roles that use the same barriers have to leave out the same number. Where roles
 count differently, and a fault is found, everything is run again in full (`run.py`).
@@ -74,7 +75,7 @@ def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
         return None
     barriers = [n for n, alloc in enumerate(arena.barriers) if _uses(loop, alloc.result)]
     family = (_depth(loop), barriers[0]) if barriers else loop
-    least = _FEW if inner else 2 * max(_rings(loop), default=1)
+    least = _FEW if inner else 2 * max(_rings(loop), default=1) + 1
     return Shortening(family, period, least)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.nv.across import AllReduceOp, LaunchOp
+from tilewright.dialects.nv.across import AllReduceOp, LaunchOp, StrideOp
 from tilewright.dialects.nv.barriers import (
     CpAsyncCommitOp,
     CpAsyncMBarrierArriveOp,
@@ -72,6 +72,7 @@ Nv = Dialect(
         HintedStoreOp,
         L2PolicyOp,
         LaunchOp,
+        StrideOp,
         LdMatrixOp,
         MatrixOp,
         MmaOp,
@@ -147,6 +148,7 @@ __all__ = [
     "Nv",
     "SetMaxNRegOp",
     "StMatrixOp",
+    "StrideOp",
     "TensorMapOp",
     "TensorMapType",
     "TmaLoadOp",

@@ -1,6 +1,7 @@
 """What threads tell each other through registers, and the launch of a kernel.
 
     %s = nv.allreduce sum %x threads(4) scale(1) : f32
+    %n = nv.stride %A axis(0) : memref<64x64xf16, strided<[?, 1]>>
     nv.launch @gemm_kernel grid(%gx, %gy, %c1) args(%A, %n, %map) : memref<...>, i32, ...
 
 `nv.allreduce` combines the values of `threads` threads whose numbers differ by multiples of `scale`
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import IndexType, SymbolRefAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -23,6 +24,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import Orders
@@ -38,6 +40,8 @@ from tilewright.dialects.tile.base import (
     word_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
+from tilewright.dialects.tile.types import BUFFER
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
 
@@ -79,6 +83,30 @@ class AllReduceOp(AsmOp):
         for name, value in (("threads", self.threads), ("scale", self.scale)):
             if value.value.data < 1:
                 raise VerifyException(f"{name} is at least 1, got {value.value.data}")
+
+
+@irdl_op_definition
+class StrideOp(AsmOp):
+    """How many elements apart the neighbours along a dimension of a tensor lie, on the host."""
+
+    name = "nv.stride"
+    tensor = operand_def(BUFFER)
+    axis = number_prop()
+    result = result_def(INDEX)
+
+    traits = traits_def(Pure())
+    ASM: ClassVar[str] = "$tensor `axis` `(` $axis `)` attr-dict `:` type($tensor)"
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"axis": NUMBER}
+
+    def __init__(self, tensor: Operand, axis: int) -> None:
+        super().__init__(
+            operands=[tensor], result_types=[IndexType()], properties={"axis": number(axis)}
+        )
+
+    def verify_(self) -> None:
+        rank = len(shape_of(self.tensor.type))
+        if not 0 <= self.axis.value.data < rank:
+            raise VerifyException(f"a tensor of rank {rank} has no axis {self.axis.value.data}")
 
 
 @irdl_op_definition

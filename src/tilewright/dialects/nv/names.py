@@ -45,6 +45,8 @@ LAYOUT = "nv.layout"
 # Shared buffers at thread level.
 VERSIONS = "nv.versions"
 """Integer: how many stages of a pipeline the buffer has room for, if more than one."""
+STORAGE = "nv.storage"
+"""Integer: the author's storage in which the buffer lies with others, if there is one."""
 ALIGN = "nv.align"
 """Integer: the multiple of bytes at which the buffer has to begin."""
 SWIZZLE = "nv.swizzle"

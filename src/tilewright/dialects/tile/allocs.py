@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     StridedLayoutAttr,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -55,6 +56,7 @@ from tilewright.dialects.tile.mixed import (
     opt_integers_attr,
     opt_integers_prop,
 )
+from tilewright.dialects.tile.names import PRIVATE
 from tilewright.dialects.tile.types import (
     BUFFER,
     SPEC,
@@ -160,6 +162,18 @@ class AllocOp(AsmOp, Placeable):
     def buffer_name(self) -> str:
         """The author's name of the buffer, or what it has in the text."""
         return self.name_hint.data if self.name_hint else self.result.name_hint or "buffer"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether every turn of the loops around all accesses fills it before it reads it."""
+        return PRIVATE in self.attributes
+
+    @is_private.setter
+    def is_private(self, holds: bool) -> None:
+        if holds:
+            self.attributes[PRIVATE] = UnitAttr()
+        else:
+            self.attributes.pop(PRIVATE, None)
 
     @property
     def arrive_counts(self) -> tuple[int, ...] | None:

@@ -1,8 +1,13 @@
-"""Names of attributes that tile-level code carries on ops of other dialects.
+"""Names of attributes that tile-level code carries beside the properties of its ops.
 
 On functions, on their arguments, and on ``scf.for`` there is no property to declare, so these are
-plain attributes. One place spells them.
+plain attributes, as is what passes find out about buffers. One place spells them.
 """
+
+# Modules.
+RACES = "tile.races"
+"""Array of what to say of races that the caller may avoid: the places of the two accesses, a code,
+a message and a help, all strings."""
 
 # Functions.
 ENTRY = "tile.entry"
@@ -33,3 +38,7 @@ VECTORIZE = "tile.vectorize"
 """Unit: the turns become one vector access."""
 THREAD_BINDING = "tile.thread_binding"
 """String: the turns are the threads along an axis, ``threadIdx.x``."""
+
+# tile.alloc.
+PRIVATE = "tile.private"
+"""Unit: every turn of the loops around all accesses fills the buffer before it reads it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -82,10 +83,18 @@ def float_attribute(value: float, type: AnyFloat) -> FloatAttr:
     return FloatAttr(value, type)
 
 
+@lru_cache(maxsize=4096)
+def _index_attribute(value: int) -> IntegerAttr[IndexType]:
+    """Kernels are full of the same few indices."""
+    return IntegerAttr(value, IndexType())
+
+
 def scalar_attribute(value: int | float | bool, type: Attribute) -> ScalarAttr:
     """`value` as an attribute of the scalar type `type`."""
     if isinstance(type, AnyFloat):
         return float_attribute(float(value), type)
-    if isinstance(type, (IntegerType, IndexType)):
+    if isinstance(type, IndexType):
+        return _index_attribute(int(value))
+    if isinstance(type, IntegerType):
         return IntegerAttr(int(value), type)
     raise ValueError(f"no literal has type {type}")

@@ -77,7 +77,11 @@ _KEEPS_NATURAL: Final = ("+", "*", "//", "%", "&", "|", ">>", "<<", "min", "max"
 
 
 def promoted(one: Dtype, other: Dtype) -> Dtype:
-    """The dtype in which two values are computed."""
+    """The dtype in which two values are computed.
+
+    Of two integers it is the wider one, of the same width the unsigned one, as in TIR and in C:
+    numbers are int32, so that ``x >> 16`` and ``x // 3`` of a uint32 stay unsigned.
+    """
     if one == other:
         return one
     if one.is_float != other.is_float:
@@ -88,7 +92,7 @@ def promoted(one: Dtype, other: Dtype) -> Dtype:
         return one if one.bits > other.bits else other
     if one.is_float:
         return float32
-    return one if one.is_signed else other
+    return one if one.is_unsigned else other
 
 
 def common_dtype(left: Any, right: Any) -> Dtype:

@@ -27,6 +27,7 @@ from xdsl.ir import Block
 
 from tilewright.frontend.callers import call_site
 from tilewright.frontend.errors import BAD_RETURN, FrontendError, compile_error
+from tilewright.ir.collector import collector_paused
 from tilewright.language.T.annotations import NOT_EAGER, OutputAnnotation, TensorAnnotation
 from tilewright.language.T.buffers import Buffer, shape_text
 from tilewright.language.T.dtypes import dtype as Dtype
@@ -88,6 +89,7 @@ class Eager:
             found = self._surveys[key] = self._survey(arguments)
         return found
 
+    @collector_paused()
     def _survey(self, arguments: Mapping[str, Any]) -> Survey:
         state = Trace(Block(), is_survey=True, is_eager=True)
         signature = {
@@ -159,7 +161,8 @@ class Eager:
             left = [each for each in open_sizes if not self._settled(*each, known)]
             progress = len(left) < len(open_sizes)
             open_sizes = left
-        self._check_solved(survey, known, open_sizes)
+        absent = [p.name for p in survey.params if p.kind == "tensor" and p.name not in shapes]
+        self._check_solved(survey, known, open_sizes, absent)
         return known
 
     def _settled(
@@ -180,9 +183,21 @@ class Eager:
         return found is True
 
     def _check_solved(
-        self, survey: Survey, known: Mapping[str, int], open_sizes: Sequence[Any]
+        self,
+        survey: Survey,
+        known: Mapping[str, int],
+        open_sizes: Sequence[Any],
+        absent: Sequence[str],
     ) -> None:
         missing = [name for name in survey.symbols if name not in known]
+        if missing and absent:
+            example = ", ".join(f"{name}={known.get(name, '...')}" for name in survey.symbols)
+            are = "is" if len(missing) == 1 else "are"
+            raise self._mistake(
+                f"{self.name} is compiled for sizes, and {', '.join(missing)} {are} missing: "
+                f"{self.name}.compile({example}), or pass tensors for {', '.join(absent)}",
+                UNSOLVED,
+            )
         if missing:
             where = "; ".join(
                 f"{param.name} dimension {axis}: {text(size)} = {number}"
@@ -206,6 +221,7 @@ class Eager:
         sizes = tuple((name, known[name]) for name in survey.symbols)
         return (*self._constants_key(arguments), sizes)
 
+    @collector_paused()
     def specialise(self, arguments: Mapping[str, Any], known: Mapping[str, int]) -> PrimFunc:
         """The module for these constants and sizes."""
         survey = self.survey(arguments)

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from tilewright.dialects import arith
 from tilewright.frontend.builder import Builder, current
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.expressions import INDEX, Expr, as_expr
+from tilewright.language.T.expressions import INDEX, Expr, as_expr, constant
 from tilewright.language.T.stock import DimOp
 from tilewright.language.T.symbols import Computed, Size, Symbol, Symbolic
 
@@ -257,8 +257,10 @@ def effect(op: _Op) -> _Op:
 
 def size_value(size: Symbolic) -> Expr:
     """A size as a value of the kernel being traced."""
-    if not _stack.traces or trace().is_survey:
+    if not _stack.traces:
         raise TypeError(size.undecided())
+    if trace().is_survey:  # what is computed of it is computed again when it is known
+        return constant(1, symbol_dtype(), as_index=True)
     if isinstance(size, Symbol):
         return trace().size(size)
     found = cast("Computed", size)

@@ -61,6 +61,11 @@ class Symbolic(Operators):
         return hash(str(self))
 
     def undecided(self) -> str:
+        if self.is_fixed():
+            return (
+                f"{self} is no number yet: tensors are declared before their sizes are known. Ask "
+                "inside `with T.Kernel(...)`, where it is one"
+            )
         return (
             f"{self} is not known while the kernel is traced: it is a size that comes with the "
             "arguments. Declare it with T.const if it may be part of the kernel"
@@ -72,6 +77,10 @@ class Symbolic(Operators):
     @property
     def names(self) -> tuple[str, ...]:
         """Its symbols, each once."""
+        raise NotImplementedError
+
+    def is_fixed(self) -> bool:
+        """Whether its value becomes part of the kernel."""
         raise NotImplementedError
 
     def value(self, known: Mapping[str, int]) -> int | None:
@@ -103,6 +112,9 @@ class Symbol(Symbolic):
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
+    def is_fixed(self) -> bool:
+        return self.is_constant
+
     def value(self, known: Mapping[str, int]) -> int | None:
         return known.get(self.name)
 
@@ -123,6 +135,9 @@ class Computed(Symbolic):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*symbols_of(self.left), *symbols_of(self.right))))
+
+    def is_fixed(self) -> bool:
+        return all(isinstance(part, int) or part.is_fixed() for part in (self.left, self.right))
 
     def value(self, known: Mapping[str, int]) -> int | None:
         left, right = evaluate(self.left, known), evaluate(self.right, known)

@@ -23,6 +23,7 @@ from tilewright.language.T.expressions import Expr, as_expr, condition, describe
 from tilewright.language.T.lazy import choose, reads_memory, recent
 from tilewright.language.T.loop_forms import Serial
 from tilewright.language.T.operators import Operators
+from tilewright.language.T.session import trace
 from tilewright.language.T.symbols import Symbolic
 
 
@@ -106,6 +107,12 @@ class TileVocabulary:
     def condition(self, value: object) -> bool | SSAValue:
         """Values of the kernel decide when it runs, everything else now."""
         if isinstance(value, (Expr, Symbolic)):
+            if trace().is_survey:
+                raise TypeError(
+                    "what decides here depends on sizes that are no numbers yet: tensors are "
+                    "declared before their sizes are known. Decide inside `with T.Kernel(...)`, "
+                    "where those of T.const are numbers"
+                )
             return condition(value)
         if isinstance(value, (Buffer, BufferRegion)):
             raise TypeError(f"{value!r} has no truth value: compare one of its elements")
@@ -142,6 +149,8 @@ class TileVocabulary:
     def check(self, condition: object, message: object) -> None:
         """``assert``: now, or when the kernel runs."""
         if isinstance(condition, (Expr, Symbolic)):
+            if trace().is_survey:
+                return  # asked again when sizes are known
             from tilewright.language.T.sync import device_assert
 
             device_assert(condition, str(message))

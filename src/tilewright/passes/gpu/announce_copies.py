@@ -28,6 +28,7 @@ from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 NOT_ANNOUNCED, BAD_MASK = "TW4004", "TW4005"
@@ -42,7 +43,7 @@ class AnnounceCopies(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
             explicit = _announced(kernel)
-            for op in list(kernel.walk()):
+            for op in list(walk(kernel)):
                 if not isinstance(op, AsyncCopyOp) or op.barrier is None or not op.is_bulk:
                     continue
                 mask = number_of(op.cluster_mask)
@@ -57,7 +58,7 @@ def _announced(kernel: KernelOp) -> set[SSAValue]:
     """The barriers at which the kernel announces bytes itself."""
     return {
         base_of(op.barrier)
-        for op in kernel.walk()
+        for op in walk(kernel)
         if isinstance(op, MBarrierExpectTxOp | MBarrierArriveExpectTxOp)
     }
 

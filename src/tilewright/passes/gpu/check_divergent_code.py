@@ -49,6 +49,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine, resolve
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 CANNOT_MEET, INCOMPLETE = "TW4072", "TW4073"
 _MAX_TURNS = 256
@@ -105,7 +106,7 @@ def _divergent(kernel: KernelOp) -> Iterator[IfOp]:
 
 def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
     """Report a tile operation that only some threads would do their share of."""
-    found = next((op for op in choice.walk() if isinstance(op, _SHARED_WORK)), None)
+    found = next((op for op in walk(choice) if isinstance(op, _SHARED_WORK)), None)
     if found is None:
         return False
     diagnostic = engine.error(
@@ -138,10 +139,10 @@ class Access:
 
 
 def _check(choice: IfOp, kernel: KernelOp, engine: DiagnosticEngine) -> None:
-    if any(op.name in _MEETINGS for op in choice.walk()):
+    if any(op.name in _MEETINGS for op in walk(choice)):
         return
     by_buffer: dict[SSAValue, list[Access]] = {}
-    for op in choice.walk():
+    for op in walk(choice):
         if isinstance(op, (LoadOp, StoreOp)):
             space = space_of(op.memref.type)
             if space is not None and space.is_shared:
@@ -171,15 +172,15 @@ def _clash(write: Access, other: Access) -> tuple[int, int, int] | None:
     """Two threads and the element that the first writes and the second touches."""
     owner: dict[int, int] = {}
     for thread in np.flatnonzero(write.is_run):
-        for element in np.unique(write.elements[thread]):
-            owner.setdefault(int(element), int(thread))
+        for element in sorted(set(write.elements[thread].ravel().tolist())):
+            owner.setdefault(element, int(thread))
     for thread in np.flatnonzero(other.is_run):
-        for element in np.unique(other.elements[thread]):
-            writer = owner.get(int(element))
+        for element in sorted(set(other.elements[thread].ravel().tolist())):
+            writer = owner.get(element)
             if writer is None:
                 continue
             if writer != int(thread) and not (other.is_write and other.op is write.op):
-                return writer, int(thread), int(element)
+                return writer, int(thread), element
     return None
 
 

@@ -22,6 +22,7 @@ from tilewright.dialects.tile.names import DTYPE
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.naming import buffer_name
 
 NO_SUCH_TYPE = "TW6006"
@@ -53,7 +54,7 @@ class CheckElementTypes(Pass):
 def _buffers(function: FuncOp) -> Iterator[SSAValue]:
     if function.body.blocks:
         yield from (each for each in function.body.block.args if _is_buffer(each.type))
-    for op in function.walk():
+    for op in walk(function):
         if isinstance(op, AllocOp | ReducerAllocOp) and _is_buffer(op.result.type):
             yield op.result
 

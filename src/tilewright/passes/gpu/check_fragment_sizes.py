@@ -19,6 +19,7 @@ from tilewright.dialects.tile.maps import FragmentMap
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 TOO_MANY = "TW5011"
 REGISTERS, REGISTER_FILE = 255, 65536
@@ -35,7 +36,7 @@ class CheckFragmentSizes(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            for op in kernel.walk():
+            for op in walk(kernel):
                 if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
                     _check(op, op.layout.data, kernel, engine)
 

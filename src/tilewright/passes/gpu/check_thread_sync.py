@@ -13,20 +13,29 @@ reported:
     a barrier that counts other arrivals than come                        TW9026   TW4086
     a wait that the next phase may overtake                               TW9027   TW4087
     an access outside of shared memory                                    TW9028   TW4088
+    a buffer that is read after another one has taken its bytes           TW9029
 
-with the first code if the compiler gave the threads their roles, and so broke its own promise, and
-the second if the author did. What cannot be followed with numbers is a remark: a kernel whose
-control flow decides over barriers by its data, and a write to a place that the data say. (Reads of
-such places are common, and left out without a word.)
+with the first code if the compiler broke its own promise, and the second if the author gave the
+threads their roles: by `T.ws`, or by branches and barriers of the kernel's own. What cannot be
+followed with numbers is a remark: a kernel whose control flow decides over barriers by its data,
+and a write to a place that the data say. (Reads of such places are common, and left out without a
+word.)
+
+A race between iterations of one `T.Parallel` is the author's in any case, and is told in the words
+of `check-parallel-races` (TW3030, TW3031), which saw the loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
 
-from tilewright.analysis.thread_sync import FaultKind, Verdict, check
+from tilewright.analysis.thread_sync import Fault, FaultKind, Verdict, check
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.tile import names as tile_names
+from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -42,6 +51,7 @@ _NUMBERS = {
     FaultKind.COUNT: 6,
     FaultKind.OVERRUN: 7,
     FaultKind.OUTSIDE: 8,
+    FaultKind.LOST: 9,
 }
 
 
@@ -59,10 +69,19 @@ class CheckThreadSync(Pass):
 def _report(verdict: Verdict, engine: DiagnosticEngine) -> None:
     fault, reason = verdict.fault, verdict.not_analysed
     if fault is not None:
-        diagnostic = engine.error(fault.op, fault.message, _code(verdict, fault.kind))
+        code, message, *helps = _race_of_author(verdict.function, fault) or (
+            _code(verdict, fault.kind),
+            fault.message,
+        )
+        diagnostic = engine.error(fault.op, message, code)
+        if helps:  # no barrier is missing between iterations, they are in one statement
+            diagnostic.note(fault.op, fault.message)
         for op, text in fault.notes:
-            diagnostic.note(op, text)
+            if op is not None or not helps:
+                diagnostic.note(op, text)
         diagnostic.note(verdict.function, f"found in {verdict.run}")
+        for text in helps:
+            diagnostic.note(None, text)
     elif reason is not None:
         where = reason.op or verdict.function
         engine.remark(where, f"synchronisation not checked: {reason.reason}", NOT_CHECKED)
@@ -73,6 +92,35 @@ def _report(verdict: Verdict, engine: DiagnosticEngine) -> None:
         engine.remark(first, f"{text}, or where", NOT_CHECKED)
 
 
+def _race_of_author(function: FuncOp, fault: Fault) -> list[str] | None:
+    """Code, message and help, if the race is one between iterations of a loop of the author's."""
+    if fault.kind is not FaultKind.RACE:
+        return None
+    ops = [fault.op, *(op for op, _ in fault.notes[:1])]
+    here = {str(op.location) for op in ops if op is not None}
+    module = function.parent_op()
+    found = None if module is None else module.attributes.get(tile_names.RACES)
+    for entry in found.data if isinstance(found, ArrayAttr) else ():
+        one, other, *texts = _strings(entry)
+        if here == {one, other}:
+            return texts
+    return None
+
+
+def _strings(entry: Attribute) -> list[str]:
+    assert isinstance(entry, ArrayAttr)
+    return [each.data for each in entry.data if isinstance(each, StringAttr)]
+
+
 def _code(verdict: Verdict, kind: FaultKind) -> str:
-    is_custom = any(isinstance(op, WsOp) and op.is_custom for op in verdict.function.walk())
-    return f"TW{(_THEIRS if is_custom else _OURS) + _NUMBERS[kind]}"
+    # Where buffers lie is the compiler's choice, whoever gave the threads their roles.
+    is_theirs = kind is not FaultKind.LOST and _has_roles_of_author(verdict.function)
+    return f"TW{(_THEIRS if is_theirs else _OURS) + _NUMBERS[kind]}"
+
+
+def _has_roles_of_author(function: FuncOp) -> bool:
+    """Whether the author told threads apart; the compiler makes barriers for its own roles only."""
+    roles = [op for op in function.walk() if isinstance(op, WsOp)]
+    if roles:
+        return any(op.is_custom for op in roles)
+    return any(isinstance(op, AllocOp) and op.space.is_barrier for op in function.walk())

@@ -16,6 +16,7 @@ from tilewright.analysis.copy_choice import BulkCopy, bulk_store
 from tilewright.dialects.tile import CopyOp, Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 
@@ -29,7 +30,7 @@ class ChooseEngines(Pass):
     name = "choose-engines"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in module.walk():
+        for op in walk(module):
             if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):

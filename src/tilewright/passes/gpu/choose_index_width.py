@@ -18,6 +18,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 NARROW, WIDE = 32, 64
 LARGEST = (1 << 31) - 1
@@ -34,7 +35,7 @@ class ChooseIndexWidth(Pass):
     """The author's choice."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for launch in module.walk():
+        for launch in walk(module):
             if not isinstance(launch, LaunchOp):
                 continue
             kernel = _kernel(module, launch.kernel.string_value())

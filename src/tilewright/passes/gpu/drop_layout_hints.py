@@ -20,6 +20,7 @@ from tilewright.dialects.tile.attributes import LayoutAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 _UNIT_BYTES = 16
 _PERIOD_BYTES = 128
@@ -32,7 +33,7 @@ class DropLayoutHints(Pass):
     name = "drop-layout-hints"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in module.walk():
+        for op in walk(module):
             if isinstance(op, AllocOp) and op.space.is_shared and _is_hint(op):
                 del op.properties["layout"]
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tile import ReuseGroupOp, SetBufferOverlapOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class DropReuseGroups(Pass):
     name = "drop-reuse-groups"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        groups = [op for op in module.walk() if isinstance(op, SetBufferOverlapOp | ReuseGroupOp)]
+        groups = [op for op in walk(module) if isinstance(op, SetBufferOverlapOp | ReuseGroupOp)]
         for op in reversed(groups):  # a group comes after those in it
             op.detach()
             op.erase()

@@ -14,6 +14,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import LaunchOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 
@@ -24,7 +25,7 @@ class DropUnusedArguments(Pass):
     name = "drop-unused-arguments"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
+        launches = [op for op in walk(module) if isinstance(op, LaunchOp)]
         for function in module.body.ops:
             if isinstance(function, FuncOp):
                 name = function.sym_name.data

@@ -52,10 +52,11 @@ from tilewright.dialects.tile.movement import Im2colOp, TransposeOp
 from tilewright.dialects.tile.reducers import ReducerFinalizeOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.tile.types import is_buffer_or_region
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.conversions import converted, copied
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.scans import lower_scan
 from tilewright.passes.gpu.parts import part_of
@@ -69,7 +70,7 @@ class ExpandCopies(Pass):
     name = "expand-copies"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, CopyOp) and not stays_whole(op):
                 _expand_copy(op)
             elif isinstance(op, FillOp):
@@ -358,4 +359,6 @@ def _fragment(code: Code, value: SSAValue) -> SSAValue:
     if isinstance(value.owner, RegionOp):
         shape = [extent for extent in shape if extent != 1] or [1]
     type = MemRefType(element_type_of(value.type), shape, NoneAttr(), SpaceAttr(Space.FRAGMENT))
-    return code.add(AllocOp(type, name="values")).results[0]
+    # Integers have a sign by the name of their dtype only.
+    dtype = f"uint{bit_width(type.element_type)}" if is_unsigned(value) else None
+    return code.add(AllocOp(type, name="values", dtype=dtype)).results[0]

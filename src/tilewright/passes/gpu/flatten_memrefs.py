@@ -2,6 +2,7 @@
 
     memref.load %A[%i, %j] : memref<?x64xf16>    ->    memref.load %A1[%i * 64 + %j]
 
+Strides that a tensor declares are taken from there; who checks the launch makes sure of them.
 Extents that only the run knows become arguments of the kernel when it is outlined
 (`specs/passes.md` C2).
 """
@@ -21,17 +22,19 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.memref import CollapseShapeOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
-from tilewright.dialects.nv import AsyncMoveOp, MoveOp
+from tilewright.dialects.nv import AsyncMoveOp, MoveOp, StrideOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.strides import declared_strides, row_strides
 from tilewright.passes.tile.code import Code
 
 
@@ -43,7 +46,7 @@ class FlattenMemrefs(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         flat: dict[SSAValue, SSAValue] = {}
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, LoadOp) and _is_deep(op.memref):
                 place = _place(Code(op), op.memref, op.indices)
                 new: Operation = LoadOp(_flat(op.memref, flat, op), [place])
@@ -98,9 +101,7 @@ def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SS
     type = buffer.type
     assert isinstance(type, MemRefType)
     shape = shape_of(type)
-    size = 1
-    for extent in shape:
-        size = DYNAMIC_INDEX if DYNAMIC_INDEX in (extent, size) else size * extent
+    size = _span(buffer)
     if len(shape) == 1 and isinstance(type.layout, NoneAttr):
         flat[buffer] = buffer
         return buffer
@@ -120,6 +121,15 @@ def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SS
     cast.result.name_hint = buffer.name_hint
     flat[buffer] = cast.result
     return cast.result
+
+
+def _span(buffer: SSAValue) -> int:
+    """Elements from the first to the last, those between them included."""
+    shape, strides = shape_of(buffer.type), row_strides(buffer)
+    if DYNAMIC_INDEX in shape or None in strides:
+        return DYNAMIC_INDEX
+    steps = zip(shape, strides, strict=True)
+    return 0 if 0 in shape else 1 + sum((extent - 1) * (stride or 0) for extent, stride in steps)
 
 
 def _all_axes(rank: int) -> ArrayAttr[IntegerAttr]:
@@ -148,7 +158,10 @@ def _place(code: Code, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValu
 
 
 def _strides(code: Code, buffer: SSAValue) -> list[Mixed]:
-    shape = shape_of(buffer.type)
+    """How far apart neighbours along each dimension lie: as declared, or one row after another."""
+    shape, declared = shape_of(buffer.type), declared_strides(buffer)
+    if declared is not None:
+        return _opened(buffer, declared)
     found: list[Mixed] = []
     total: Mixed = 1
     for axis in reversed(range(len(shape))):
@@ -160,3 +173,28 @@ def _strides(code: Code, buffer: SSAValue) -> list[Mixed]:
             extent = code.add(DimOp(buffer, code.index(axis))).results[0]
         total = combined(code, "*", total, extent)
     return found[::-1]
+
+
+def _opened(buffer: SSAValue, declared: Sequence[int | None]) -> list[Mixed]:
+    """Strides with numbers of the host where only the run knows them."""
+    owner = buffer.owner
+    if isinstance(owner, ViewOp):
+        given = iter(owner.strides)
+        return [next(given) if stride is None else stride for stride in declared]
+    assert isinstance(owner, Block), "tensors with strides are arguments, or views of them"
+    found: list[Mixed] = []
+    for axis, stride in enumerate(declared):
+        found.append(_asked(owner, buffer, axis) if stride is None else stride)
+    return found
+
+
+def _asked(block: Block, tensor: SSAValue, axis: int) -> SSAValue:
+    """The stride of an argument, asked for once, where the host begins."""
+    for op in block.ops:
+        if isinstance(op, StrideOp) and op.tensor is tensor and op.axis.value.data == axis:
+            return op.result
+    first = block.first_op
+    assert first is not None
+    found = Code(first).add(StrideOp(tensor, axis)).results[0]
+    found.name_hint = f"{tensor.name_hint or 'tensor'}_stride"
+    return found

@@ -14,39 +14,23 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from tilewright.dialects.arith import (
-    AddfOp,
-    AddiOp,
-    AndiOp,
-    MaxnumfOp,
-    MaxsiOp,
-    MinnumfOp,
-    MinsiOp,
-    OriOp,
-    XoriOp,
-)
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AllReduceOp
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import KernelOp, ReduceOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.lower.reductions import ACROSS, combine, is_without_sign, prepared
 from tilewright.passes.tile.code import Code
 
 _AXES = ("x", "y", "z")
-_ALL = {
-    "sum": (AddfOp, AddiOp),
-    "max": (MaxnumfOp, MaxsiOp),
-    "min": (MinnumfOp, MinsiOp),
-    "bitand": (AndiOp, AndiOp),
-    "bitor": (OriOp, OriOp),
-    "bitxor": (XoriOp, XoriOp),
-}
 
 
 @dataclass(frozen=True)
@@ -56,13 +40,13 @@ class FlattenThreads(Pass):
     name = "flatten-threads"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for kernel in list(module.walk()):
+        for kernel in list(walk(module)):
             if isinstance(kernel, KernelOp) and kernel.thread_extents is not None:
                 _flatten(kernel, kernel.thread_extents)
 
 
 def _flatten(kernel: KernelOp, extents: Sequence[int]) -> None:
-    for op in list(kernel.walk()):
+    for op in list(walk(kernel)):
         if isinstance(op, ReduceOp) and op.scope.data == "threads":
             _across(op, extents)
         elif isinstance(op, ThreadIdOp) and len(extents) > 1:
@@ -90,24 +74,23 @@ def _coordinate(op: ThreadIdOp, extents: Sequence[int]) -> None:
 def _across(op: ReduceOp, extents: Sequence[int]) -> None:
     """Every thread gets what the threads along an axis hold, combined."""
     code = Code(op)
-    kind = op.kind.data.removeprefix("abs")
-    axis = op.axis
+    kind, axis = op.kind.data, op.axis
     threads = extents[axis] if axis < len(extents) else 1
     scale = prod(extents[:axis])
     for point in product(*(range(size) for size in shape_of(op.src.type))):
         indices = [code.index(each) for each in point]
         loaded = code.add(LoadOp(op.src, indices)).results[0]
-        value = converted(code, loaded, element_type_of(op.dst.type))
+        value = converted(
+            code, loaded, element_type_of(op.dst.type), is_unsigned=is_without_sign(op)
+        )
+        value = prepared(code, value, op)
         if threads > 1:
-            value = code.add(AllReduceOp(kind, value, threads, scale)).results[0]
+            across = AllReduceOp(ACROSS[kind], value, threads, scale)
+            if is_without_sign(op):
+                across.attributes[nv_names.UNSIGNED] = UnitAttr()
+            value = code.add(across).results[0]
         if not op.clear:
             before = code.add(LoadOp(op.dst, indices)).results[0]
-            make = _ALL[kind][0 if _is_float(op) else 1]
-            value = code.add(make(before, value)).results[0]
+            value = combine(code, kind, before, value, op)
         code.add(StoreOp(value, op.dst, indices))
     code.rewriter.erase(op)
-
-
-def _is_float(op: ReduceOp) -> bool:
-
-    return isinstance(element_type_of(op.src.type), AnyFloat)

@@ -33,6 +33,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 
@@ -43,12 +44,12 @@ class GuardMemoryAccesses(Pass):
     name = "guard-memory-accesses"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for function in module.walk():
+        for function in walk(module):
             if isinstance(function, FuncOp):
                 self._function(function, engine)
 
     def _function(self, function: FuncOp, engine: DiagnosticEngine) -> None:
-        accesses = [op for op in function.walk() if _is_access(op)]
+        accesses = [op for op in walk(function) if _is_access(op)]
         if not accesses:
             return
         ranges = IndexRanges(function)

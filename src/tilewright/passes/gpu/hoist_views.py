@@ -19,6 +19,7 @@ from tilewright.dialects.tile import KernelOp, Space, space_of
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class HoistViews(Pass):
     name = "hoist-views"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for kernel in list(module.walk()):
+        for kernel in list(walk(module)):
             if isinstance(kernel, KernelOp):
-                for op in list(kernel.walk()):
+                for op in list(walk(kernel)):
                     if isinstance(op, ViewOp) and space_of(op.result.type) is Space.GLOBAL:
                         _hoist(op, kernel)
 

@@ -4,6 +4,8 @@ A walk over the kernel keeps what shared memory was read and written since threa
 that conflicts gets a barrier in front of it (`specs/passes.md` T4). A loop body is walked twice, so
 that the end of one turn meets the beginning of the next. Code that only some threads run is taken
 as one op, and the barrier comes in front of it. In a role it is a named barrier of its threads.
+Code of some threads that waits at an mbarrier is a role of the author's, and gets no barrier for
+what other roles did: who waits in one may need those who would have to come.
 
 The same holds for tensors that threads of a kernel read and write, by plain accesses.
 
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -31,6 +34,7 @@ from tilewright.dialects.nv import (
     LdMatrixOp,
     MatrixOp,
     MBarrierArriveOp,
+    MBarrierWaitOp,
     MoveOp,
     StMatrixOp,
     TmaStoreOp,
@@ -38,13 +42,14 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
-from tilewright.dialects.tile import AllocOp, AtomicOp, KernelOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.place_shared_memory import bytes_of
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.shared_sizes import bytes_of
 
 _FIRST_ID = 3
 _IDS = 16
@@ -162,7 +167,18 @@ def tensors_in_use(function: FuncOp) -> set[SSAValue]:
     return found
 
 
+_TOUCHING = frozenset(
+    each.name
+    for each in (
+        *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
+        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp),
+    )
+)
+
+
 def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
+    if op.name not in _TOUCHING:
+        return []  # most ops compute
     if isinstance(op, LoadOp):
         return [(op.memref, False, False)]
     if isinstance(op, StoreOp):
@@ -177,9 +193,8 @@ def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
             for each in (op.a, op.b)
             if isinstance(each.owner, MatrixOp)
         ]
-    if isinstance(op, TmaStoreOp):
-        return [(op.src, False, True)]
-    return []
+    assert isinstance(op, TmaStoreOp)
+    return [(op.src, False, True)]
 
 
 @dataclass(frozen=True)
@@ -209,13 +224,13 @@ class _Walk:
         self.by_roles = Pending()
         """What roles did since all threads last met. Among themselves they have mbarriers."""
         self.for_engines = {
-            each.buffer for op in function.walk() for each in touches_of(op) if each.by_engine
+            each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
         }
 
     def _touches(self, op: Operation) -> list[Touch]:
         """What an op and those in it do to memory that threads share."""
         found: list[Touch] = []
-        for inner in op.walk():
+        for inner in walk(op):
             found += touches_of(inner)
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
@@ -232,11 +247,11 @@ class _Walk:
     def _op(self, op: Operation, pending: Pending) -> None:
         if isinstance(op, WsOp):
             self._roles(op, pending)
-        elif isinstance(op, ForOp) and _is_together(op):
+        elif isinstance(op, ForOp) and runs_together(op):
             self._loop(op, pending)
         elif isinstance(op, IfOp) and not differs(op.condition):
             self._choice(op, pending)
-        elif isinstance(op, WhileOp) and not _leaves_apart(op):
+        elif isinstance(op, WhileOp) and not leaves_apart(op):
             self._while(op, pending)
         elif op.regions:
             self._whole(op, pending)
@@ -263,8 +278,14 @@ class _Walk:
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
-        self._touch(op, self._touches(op), pending)
-        for inner in list(op.walk()):
+        touches = self._touches(op)
+        if self.role is None and any(isinstance(each, MBarrierWaitOp) for each in walk(op)):
+            self._prepare(op, touches, pending, is_role=True)
+            self.by_roles.add(touches)
+            pending.unfenced |= self.by_roles.unfenced
+        else:
+            self._touch(op, touches, pending)
+        for inner in list(walk(op)):
             if isinstance(inner, MBarrierArriveOp):
                 self._tell(inner, pending.copy())
 
@@ -272,12 +293,15 @@ class _Walk:
         self._prepare(op, touches, pending)
         pending.add(touches)
 
-    def _prepare(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
+    def _prepare(
+        self, op: Operation, touches: list[Touch], pending: Pending, *, is_role: bool = False
+    ) -> None:
         """Put in front of `op` what its accesses need."""
+        by_roles = Pending() if is_role or self.role is not None else self.by_roles
         if pending.needs_fence(touches):
             _before(op, FenceProxyAsyncOp())
             pending.unfenced.clear()
-        if pending.conflicts(touches) or (self.role is None and self.by_roles.conflicts(touches)):
+        if pending.conflicts(touches) or by_roles.conflicts(touches):
             self._meet(op)
             pending.met()
             self.by_roles.met()
@@ -329,16 +353,6 @@ class _Walk:
         _before(op, BarOp("sync", *self.role))
 
 
-def _is_together(op: ForOp) -> bool:
-    """Whether all threads run a loop as often, one turn after the other.
-
-    The turns of a thread's share of a parallel loop touch different elements: they are one op.
-    """
-    if nv_names.SHARE in op.attributes:
-        return False
-    return not differs(op.lower_bound) and not differs(op.upper_bound)
-
-
 def _has_a_turn(op: ForOp) -> bool:
     """Whether a loop is known to run at least once."""
     low, high = constant_value(op.lower_bound), constant_value(op.upper_bound)
@@ -347,124 +361,8 @@ def _has_a_turn(op: ForOp) -> bool:
     return low.value.data < high.value.data
 
 
-def _leaves_apart(op: WhileOp) -> bool:
-    """Whether threads may leave a loop after different numbers of turns."""
-    end = op.regions[0].block.last_op
-    return end is None or differs(end.operands[0])
-
-
-def comes_together(op: Operation) -> bool:
-    """Whether all threads of a block or of a role come to `op`, as far as can be told."""
-    current = op.parent_op()
-    while current is not None and not isinstance(current, WsOp | FuncOp):
-        if isinstance(current, IfOp) and differs(current.condition):
-            return False
-        if isinstance(current, ForOp) and not _is_together(current):
-            return False
-        if isinstance(current, WhileOp) and _leaves_apart(current):
-            return False
-        current = current.parent_op()
-    return True
-
-
 def _before(op: Operation, new: Operation) -> None:
     block = op.parent
     assert block is not None
     new.location = op.location
     block.insert_op_before(new, op)
-
-
-def differs(value: SSAValue) -> bool:
-    """Whether a value may differ between the threads of a block."""
-    return _Differences().of(value)
-
-
-class _Differences:
-    """Follows values to where threads may get different ones."""
-
-    def __init__(self) -> None:
-        self._values: dict[SSAValue, bool] = {}
-        self._cells: dict[SSAValue, bool] = {}
-
-    def of(self, value: SSAValue) -> bool:
-        found = self._values.get(value)
-        if found is None:
-            self._values[value] = False  # on a cycle nothing new comes in
-            found = self._values[value] = self._computed(value)
-        return found
-
-    def _computed(self, value: SSAValue) -> bool:
-        owner = value.owner
-        if isinstance(owner, Block):
-            return self._argument(value, owner)
-        if owner.name in _OWN:
-            return True
-        if isinstance(owner, LoadOp):
-            return self._loaded(owner)
-        if isinstance(owner, IfOp):
-            return self._chosen(owner, value)
-        if owner.regions:
-            return True
-        return any(self.of(each) for each in owner.operands)
-
-    def _chosen(self, op: IfOp, value: SSAValue) -> bool:
-        """What a branch gives goes with its condition, and with what either side yields."""
-        number = next(n for n, each in enumerate(op.results) if each is value)
-        ends = [region.block.last_op for region in op.regions if region.blocks]
-        given = [end.operands[number] for end in ends if end is not None]
-        return self.of(op.condition) or any(self.of(each) for each in given)
-
-    def _argument(self, value: SSAValue, block: Block) -> bool:
-        """A loop's variable goes with its bounds; what a loop carries may be anything."""
-        loop = block.parent_op()
-        if isinstance(loop, ForOp):
-            if value is not block.args[0]:
-                return True
-            return self.of(loop.lower_bound) or self.of(loop.upper_bound) or self.of(loop.step)
-        return not isinstance(loop, FuncOp | KernelOp)
-
-    def _loaded(self, op: LoadOp) -> bool:
-        space = space_of(op.memref.type)
-        if any(self.of(each) for each in op.indices):
-            return True
-        if space is not None and (space is Space.GLOBAL or space.is_shared):
-            return False  # threads meet before anybody writes there
-        return space is None or not space.is_per_thread or self._cell(base_of(op.memref))
-
-    def _cell(self, buffer: SSAValue) -> bool:
-        """Whether threads may keep different numbers in a variable of their own."""
-        found = self._cells.get(buffer)
-        if found is None:
-            self._cells[buffer] = False
-            found = self._cells[buffer] = any(self._written(each.operation) for each in buffer.uses)
-        return found
-
-    def _written(self, op: Operation) -> bool:
-        if isinstance(op, LoadOp):
-            return False
-        if not isinstance(op, StoreOp):
-            return True
-        return self.of(op.value) or any(map(self.of, op.indices)) or self._is_apart(op)
-
-    def _is_apart(self, op: Operation) -> bool:
-        """Whether only some threads come to `op`."""
-        current = op.parent_op()
-        while current is not None and not isinstance(current, WsOp | FuncOp):
-            if isinstance(current, IfOp) and self.of(current.condition):
-                return True
-            if isinstance(current, ForOp) and (
-                self.of(current.lower_bound) or self.of(current.upper_bound)
-            ):
-                return True
-            if isinstance(current, WhileOp):
-                end = current.regions[0].block.last_op
-                if end is None or self.of(end.operands[0]):
-                    return True
-            current = current.parent_op()
-        return False
-
-
-_OWN = frozenset(
-    ("gpu.thread_id", "nv.elect", "tile.shuffle", "tile.atomic", "tile.vote", "tile.warp_reduce")
-)
-"""Ops whose result is each thread's own."""

@@ -22,6 +22,7 @@ from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.tile.code import Code
 
@@ -36,11 +37,11 @@ class LowerBarriers(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
-            for op in list(kernel.walk()):
+            for op in list(walk(kernel)):
                 if isinstance(op, SyncOp):
                     _meet(op)
             barriers = [
-                op for op in kernel.walk() if isinstance(op, AllocOp) and op.space.is_barrier
+                op for op in walk(kernel) if isinstance(op, AllocOp) and op.space.is_barrier
             ]
             if not barriers:
                 continue

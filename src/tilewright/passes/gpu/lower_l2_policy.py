@@ -29,6 +29,7 @@ from tilewright.dialects.tile import Space, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 
 BAD_RATIO, NOT_APPLIED = "TW6014", "TW6015"
@@ -61,7 +62,7 @@ class LowerL2Policy(Pass):
         for function in functions:
             hints |= _taken_from(function, engine)
         kernels = {function.sym_name.data: function for function in functions}
-        for launch in list(module.walk()):
+        for launch in list(walk(module)):
             if isinstance(launch, LaunchOp):
                 kernel = kernels[launch.kernel.string_value()]
                 pairs = zip(kernel.body.block.args, launch.arguments, strict=True)
@@ -134,7 +135,7 @@ class _Kernel:
                 engine.remark(self.function, f"{hint} is not applied: {reason}", NOT_APPLIED)
             return
         left: Counter[_Hint] = Counter()
-        for op in list(self.function.walk()):
+        for op in list(walk(self.function)):
             if isinstance(op, TmaLoadOp) and op.eviction_policy is not None:
                 # The author's word about this very copy.
                 if op.eviction_policy.data != _NORMAL:

@@ -21,6 +21,7 @@ from tilewright.dialects.tile import PersistentOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
 
@@ -32,7 +33,7 @@ class LowerPersistent(Pass):
     name = "lower-persistent"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, PersistentOp):
                 _lower(op)
 

@@ -26,6 +26,7 @@ from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.dialects.tile.lanes import ShuffleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.combinations import both
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.tile.code import Code
@@ -38,7 +39,7 @@ class LowerThreadReductions(Pass):
     name = "lower-thread-reductions"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, AllReduceOp):
                 _lower(op)
 

@@ -36,6 +36,7 @@ from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
@@ -57,9 +58,9 @@ class LowerTileOps(Pass):
         for kernel in kernels(module):
             places = Places(kernel)
             places.prepare()
-            for op in list(kernel.walk()):
+            for op in list(walk(kernel)):
                 try:
-                    _lower(op, places)
+                    _lower(op, places, engine)
                 except NotALayout as error:
                     threads = threads_of(op).count
                     diagnostic = engine.error(
@@ -73,7 +74,7 @@ class LowerTileOps(Pass):
                         "other, come out even",
                     )
                     return
-            for op in list(kernel.walk()):
+            for op in list(walk(kernel)):
                 if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
                     lower_loose(op, places)
             _refuse_left_over(kernel, engine)
@@ -82,7 +83,7 @@ class LowerTileOps(Pass):
 
 def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     """Single elements of fragments, which only the threads that hold them could use."""
-    for op in kernel.walk():
+    for op in walk(kernel):
         if isinstance(op, LoadOp | StoreOp) and is_registers(op.memref):
             verb = "read" if isinstance(op, LoadOp) else "written"
             diagnostic = engine.error(
@@ -98,7 +99,7 @@ def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             )
 
 
-def _lower(op: Operation, places: Places) -> None:
+def _lower(op: Operation, places: Places, engine: DiagnosticEngine) -> None:
     if isinstance(op, ParallelOp):
         lower_parallel(op, places)
     elif isinstance(op, GemmOp):
@@ -107,7 +108,7 @@ def _lower(op: Operation, places: Places) -> None:
     elif isinstance(op, ReduceOp):
         lower_reduce(op, places)
     elif isinstance(op, AsyncCopyOp):
-        lower_async_copy(op, places)
+        lower_async_copy(op, places, engine)
     elif isinstance(op, CopyOp):
         lower_tma_store(op, places)
     elif isinstance(op, ReducerFinalizeOp):
@@ -134,7 +135,7 @@ def product_of(op: GemmOp) -> Product:
 
 def _clean_up(kernel: KernelOp) -> None:
     """Views and tile-level buffers that nothing uses any more."""
-    for op in reversed(list(kernel.walk())):
+    for op in reversed(list(walk(kernel))):
         is_old = isinstance(op, (RegionOp, SlotOp, ReducerAllocOp)) or (
             isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
         )

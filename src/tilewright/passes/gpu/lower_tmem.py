@@ -14,6 +14,7 @@ from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 
 NO_TENSOR_MEMORY = "TW4003"
@@ -27,7 +28,7 @@ class LowerTmem(Pass):
     name = "lower-tmem"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in module.walk():
+        for op in walk(module):
             if isinstance(op, AllocOp) and op.space is Space.TMEM:
                 engine.error(op, _problem(op), NO_TENSOR_MEMORY).note(None, _way_out(op))
 

@@ -19,6 +19,7 @@ from xdsl.traits import is_side_effect_free
 from tilewright.dialects.scf import IfOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class MergeGuards(Pass):
     name = "merge-guards"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, IfOp) and op.parent is not None and _is_plain(op):
                 while (other := _next_like(op)) is not None:
                     _join(op, other)

@@ -44,6 +44,7 @@ from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 _AXES = ("x", "y", "z")
@@ -58,7 +59,7 @@ class OutlineKernels(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in list(module.body.ops):
             if isinstance(function, FuncOp):
-                kernels = [op for op in function.walk() if isinstance(op, KernelOp)]
+                kernels = [op for op in walk(function) if isinstance(op, KernelOp)]
                 for number, kernel in enumerate(kernels):
                     name = f"{function.sym_name.data}_kernel"
                     _outline(module, function, kernel, f"{name}_{number}" if number else name)
@@ -120,7 +121,7 @@ def _constant(value: SSAValue) -> ConstantOp | None:
 def _hoist_extents(kernel: KernelOp) -> None:
     """Extents of tensors are known before the kernel runs; each is passed once."""
     known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
-    for op in list(kernel.walk()):
+    for op in list(walk(kernel)):
         if not isinstance(op, DimOp) or _is_inside(op.source.owner, kernel):
             continue
         code = Code(kernel)
@@ -152,7 +153,7 @@ def _is_inside(owner: Operation | Block, outer: Operation) -> bool:
 
 def _used_from_outside(kernel: KernelOp) -> list[SSAValue]:
     found: dict[SSAValue, None] = {}
-    for op in kernel.walk():
+    for op in walk(kernel):
         if op is kernel:
             continue
         for operand in op.operands:
@@ -184,7 +185,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
         found[names.TARGET] = function.attributes[names.TARGET]
     if kernel.cluster is not None:
         found[nv_names.CLUSTER] = kernel.cluster
-    meets = any(isinstance(op, SyncOp) and op.scope.data == "grid" for op in kernel.walk())
+    meets = any(isinstance(op, SyncOp) and op.scope.data == "grid" for op in walk(kernel))
     if kernel.cooperative is not None or meets:
         found[nv_names.COOPERATIVE] = UnitAttr()
     if kernel.prelude is not None:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tile import AssumeOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
@@ -53,6 +54,7 @@ from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
+from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class DropAssumes(Pass):
     name = "drop-assumes"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, AssumeOp):
                 op.detach()
                 op.erase()
@@ -87,6 +89,9 @@ class GpuPipeline(Pass):
     rolled: bool = False
     """Whether pipelined loops without roles run their last turns too: less code."""
 
+    in_turns: bool = False
+    """Whether buffers may share bytes within the turns of a loop though there is room enough."""
+
     leave_out: tuple[str, ...] = ()
     """Names of passes that the author does without: guards, wide accesses."""
 
@@ -100,8 +105,13 @@ class GpuPipeline(Pass):
     def _all(self) -> list[Pass]:
         return [
             DropLayoutHints(),
+            MarkPrivateBuffers(),
             *FrontHalf(
-                target=self.target, roles=self.roles, check_each=False, rolled=self.rolled
+                target=self.target,
+                check_shared_races=True,
+                roles=self.roles,
+                check_each=False,
+                rolled=self.rolled,
             ).passes(),
             DropReuseGroups(),
             CheckLaunch(),
@@ -133,7 +143,7 @@ class GpuPipeline(Pass):
             Cse(),
             OutlineKernels(),
             ChooseIndexWidth(self.index_bits),
-            PlaceSharedMemory(),
+            PlaceSharedMemory(in_turns=self.in_turns),
             InsertThreadSyncs(),
             SinkStoreWaits(),
             NarrowProducers(),

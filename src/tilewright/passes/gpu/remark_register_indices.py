@@ -25,6 +25,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, num_eleme
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 INDEXED_AT_RUN_TIME = "TW5010"
 
@@ -43,7 +44,7 @@ class RemarkRegisterIndices(Pass):
 
 def _look_at(function: FuncOp, engine: DiagnosticEngine) -> None:
     seen: set[SSAValue] = set()
-    for op in function.walk():
+    for op in walk(function):
         if not isinstance(op, (LoadOp, StoreOp)) or space_of(op.memref.type) is not Space.LOCAL:
             continue
         buffer = base_of(op.memref)

@@ -17,6 +17,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 _REGISTERS = 65536
 _GROUP = 128
@@ -34,11 +35,11 @@ class SetWarpRegisters(Pass):
         for function in module.body.ops:
             if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
                 continue
-            if any(isinstance(op, SetMaxNRegOp) for op in function.walk()):
+            if any(isinstance(op, SetMaxNRegOp) for op in walk(function)):
                 continue  # the author's own
             threads = function.attributes[nv_names.THREADS]
             assert isinstance(threads, IntegerAttr)
-            for op in function.walk():
+            for op in walk(function):
                 if isinstance(op, WsOp):
                     _distribute(op, threads.value.data)
 

@@ -9,34 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import IntegerAttr
-
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.memory.targets import target_named
 from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.shared_sizes import bytes_of, limit_of, versions_of
 
 TOO_LARGE = "TW5001"
 _MAX_NOTES = 4
-
-Sizes = Callable[[AllocOp], int]
-
-
-def limit_of(function: FuncOp) -> int:
-    """Bytes of shared memory that a block may have on the function's target."""
-    return target_named(f"sm_{arch_of(function)}").smem_bytes
 
 
 def report_too_large(
     function: FuncOp,
     allocs: Sequence[AllocOp],
     needed: int,
-    bytes_of: Sizes,
+    with_stages: Callable[[int], int],
     engine: DiagnosticEngine,
 ) -> None:
-    """Report that `needed` bytes are more than there are."""
+    """Report that `needed` bytes are more than there are, given how many fewer stages take."""
     limit = limit_of(function)
     diagnostic = engine.error(
         function,
@@ -47,13 +37,7 @@ def report_too_large(
     large = [op for op in allocs if not op.space.is_barrier]
     for op in sorted(large, key=bytes_of, reverse=True)[:_MAX_NOTES]:
         diagnostic.note(op, f"'{op.buffer_name}' takes {_product(op, bytes_of(op))} bytes")
-    diagnostic.note(None, f"help: {_way_out(large, needed, limit, bytes_of)}")
-
-
-def versions_of(op: AllocOp) -> int:
-    """How many stages of a pipeline a buffer has room for."""
-    found = op.attributes.get(nv_names.VERSIONS)
-    return found.value.data if isinstance(found, IntegerAttr) else 1
+    diagnostic.note(None, f"help: {_way_out(large, needed, limit, with_stages)}")
 
 
 def _product(op: AllocOp, size: int) -> str:
@@ -61,12 +45,12 @@ def _product(op: AllocOp, size: int) -> str:
     return f"{versions} x {size // versions} = {size}" if versions > 1 else str(size)
 
 
-def _way_out(allocs: Sequence[AllocOp], needed: int, limit: int, bytes_of: Sizes) -> str:
-    rings = [op for op in allocs if versions_of(op) > 1]
-    stages = max(map(versions_of, rings), default=1)
-    step = sum(bytes_of(op) // versions_of(op) for op in rings)
+def _way_out(
+    allocs: Sequence[AllocOp], needed: int, limit: int, with_stages: Callable[[int], int]
+) -> str:
+    stages = max(map(versions_of, allocs), default=1)
     for fewer in range(stages - 1, 0, -1):
-        total = needed - step * (stages - fewer)
+        total = with_stages(fewer)
         if total <= limit:
             return f"num_stages={fewer} fits, with {total} bytes"
     excess = needed - limit

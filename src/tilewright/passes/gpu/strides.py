@@ -8,15 +8,22 @@ from xdsl.ir import SSAValue
 from tilewright.dialects.type_utils import shape_of
 
 
-def row_strides(buffer: SSAValue) -> list[int | None]:
-    """The stride of each dimension in elements; None where only the run knows it."""
+def declared_strides(buffer: SSAValue) -> list[int | None] | None:
+    """The strides that a tensor declares; None if its rows lie one after another."""
     type = buffer.type
     assert isinstance(type, MemRefType)
-    if isinstance(type.layout, StridedLayoutAttr):
-        return list(type.layout.get_strides())
+    layout = type.layout
+    return list(layout.get_strides()) if isinstance(layout, StridedLayoutAttr) else None
+
+
+def row_strides(buffer: SSAValue) -> list[int | None]:
+    """The stride of each dimension in elements; None where only the run knows it."""
+    declared = declared_strides(buffer)
+    if declared is not None:
+        return declared
     found: list[int | None] = []
     total: int | None = 1
-    for extent in reversed(shape_of(type)):
+    for extent in reversed(shape_of(buffer.type)):
         found.append(total)
         total = None if extent == DYNAMIC_INDEX or total is None else total * extent
     return found[::-1]

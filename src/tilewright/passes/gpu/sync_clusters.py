@@ -31,6 +31,7 @@ from tilewright.dialects.tile import AllocOp, KernelOp, Space
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import inherit_location
+from tilewright.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class SyncClusters(Pass):
 
 
 def _reaches_out(kernel: KernelOp) -> bool:
-    for op in kernel.walk():
+    for op in walk(kernel):
         if isinstance(op, TmaLoadOp) and op.multicast is not None:
             return True
         if isinstance(op, MBarrierArriveOp) and op.cta is not None:
@@ -65,7 +66,7 @@ def _after_set_up(kernel: KernelOp) -> Operation | None:
     """The op behind the barrier that `lower-barriers` left after setting up the others."""
     seen = False
     for op in kernel.body.block.ops:
-        seen = seen or any(isinstance(inner, MBarrierInitOp) for inner in op.walk())
+        seen = seen or any(isinstance(inner, MBarrierInitOp) for inner in walk(op))
         if seen and isinstance(op, BarrierOp):
             return op.next_op
     return None

@@ -25,6 +25,7 @@ from tilewright.dialects.tile import Space, names, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 LIMITED = "TW3020"
 _MOST_OPS = 1 << 13
@@ -38,7 +39,7 @@ class UnrollLoops(Pass):
     name = "unroll-loops"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in module.walk():
+        for op in walk(module):
             if not isinstance(op, ForOp):
                 continue
             turns = turns_of(op)

@@ -23,12 +23,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import AlwaysSpeculatable, ConditionallySpeculatable, is_side_effect_free
 
+from tilewright.analysis.uniformity import differs
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
-from tilewright.passes.gpu.insert_thread_syncs import differs
+from tilewright.ir.traversal import walk
 
 _LARGEST_COPY = 64
 """Ops of a body that may be written twice."""
@@ -47,7 +48,7 @@ class UnswitchLoops(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         # Inner loops first: a branch that left one may leave the next.
-        for op in reversed(list(module.walk())):
+        for op in reversed(list(walk(module))):
             if isinstance(op, ForOp) and not op.results:
                 branch = _only_branch(op)
                 if branch is not None and _may_leave(branch, op):

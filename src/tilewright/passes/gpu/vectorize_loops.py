@@ -7,7 +7,7 @@
 
 An access is made wide if its address grows by one with the lane, begins at a multiple of the
 width, and is guarded by nothing that differs between lanes (`specs/passes.md` C4). What is not wide
-stays in the loop; a remark says why.
+stays in the loop; a remark says why (TW3010).
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
+from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.tile.code import Code
 
 ACCESS_BITS = 128
@@ -41,10 +44,10 @@ class VectorizeLoops(Pass):
     name = "vectorize-loops"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for function in module.walk():
+        for function in walk(module):
             if not isinstance(function, FuncOp):
                 continue
-            loops = [op for op in function.walk() if isinstance(op, ForOp) and is_vector(op)]
+            loops = [op for op in walk(function) if isinstance(op, ForOp) and is_vector(op)]
             if loops:
                 ranges = IndexRanges(function)
                 for loop in loops:
@@ -94,48 +97,44 @@ class _Vectors:
 
     def _consider(self, op: LoadOp | StoreOp, guard: IfOp | None) -> None:
         space = space_of(op.memref.type)
-        if space is None or space.is_per_thread or space is Space.FRAGMENT:
+        if space is None or space.is_per_thread or space is Space.FRAGMENT or not self._steps(op):
             return
-        lanes = min(self.count, ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type))))
-        while lanes > 1:
-            if self.count % lanes:
-                lanes //= 2
-                continue
-            problem = self._problem(op, guard, lanes)
-            if problem is None:
-                self._widen(op, guard, lanes)
-                return
+        widest = min(self.count, ACCESS_BITS // max(8, bit_width(element_type_of(op.memref.type))))
+        while self.count % widest:
+            widest //= 2
+        problem, lanes = self._problem(op, guard, widest), widest
+        while lanes > 1 and self._problem(op, guard, lanes) is not None:
             lanes //= 2
+        if problem is not None and space is Space.GLOBAL:
+            done = "read" if isinstance(op, LoadOp) else "written"
+            remark_narrow(op, done, op.memref, lanes, widest, problem, self.engine)
+        if lanes > 1:
+            self._widen(op, guard, lanes)
 
     # -- may it be wide? -----------------------------------------------------------------------
 
+    def _steps(self, op: LoadOp | StoreOp) -> bool:
+        """Whether neighbouring lanes are neighbours in memory."""
+        *outer, last = op.indices
+        start = self.ranges.poly(last) - self.ranges.poly(self.lane)
+        places = (start, *map(self.ranges.poly, outer))
+        is_dense = row_strides(op.memref)[-1] == 1
+        return is_dense and not any(each.mentions(self.atom) for each in places)
+
     def _problem(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> str | None:
         """Why an access cannot take `lanes` lanes at once."""
-        where = guard if guard is not None else op
-        context = self.ranges.context(where)
-        *outer, last = op.indices
-        if any(self.ranges.poly(each).mentions(self.atom) for each in outer):
-            return "an outer index changes with the lane"
-        start = self.ranges.poly(last) - self.ranges.poly(self.lane)
-        if start.mentions(self.atom):
-            return "neighbouring lanes are not neighbours in memory"
+        if lanes == 1:
+            return None
+        context = self.ranges.context(guard if guard is not None else op)
+        start = self.ranges.poly(op.indices[-1]) - self.ranges.poly(self.lane)
         if not context.is_multiple(start, lanes):
-            return f"the address is not known to be a multiple of {lanes} elements"
-        if not self._rows_are_aligned(op, lanes):
-            return f"rows of the tensor do not begin at multiples of {lanes} elements"
+            return f"the index of the first is not known to be a multiple of {lanes}"
+        uneven = uneven_stride(op.memref, lanes)
+        if uneven is not None:
+            return uneven
         if guard is not None and not self._is_uniform(guard.condition, lanes):
-            return "the guard differs between lanes"
+            return f"its guard may differ among {lanes} neighbours"
         return None
-
-    def _rows_are_aligned(self, op: LoadOp | StoreOp, lanes: int) -> bool:
-        from tilewright.passes.gpu.strides import row_strides
-
-        context = self.ranges.context(op)
-        for stride in row_strides(op.memref)[:-1]:
-            poly = self.ranges.poly(stride) if stride is not None else None
-            if poly is None or not context.is_multiple(poly, lanes):
-                return False
-        return True
 
     def _is_uniform(self, condition: SSAValue, lanes: int) -> bool:
         """Whether all lanes of an access agree: ``start + lane < extent`` with multiples."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
+from tilewright.analysis.uniformity import differs
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import BarOp
@@ -22,8 +23,8 @@ from tilewright.dialects.tile import AllocOp, Space, space_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.passes.gpu.insert_thread_syncs import differs
-from tilewright.passes.gpu.place_shared_memory import bytes_of
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.shared_sizes import bytes_of
 
 BROKEN = "TW9030"
 _STAYS = frozenset(
@@ -53,7 +54,7 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     """Everything wrong with a kernel."""
     size = function.attributes.get(nv_names.SHARED_BYTES)
     arena = size.value.data if isinstance(size, IntegerAttr) else 0
-    for op in function.walk():
+    for op in walk(function):
         if op.name.startswith("tile.") and op.name not in _STAYS:
             yield op, f"'{op.name}' is left in a kernel"
         for result in op.results:

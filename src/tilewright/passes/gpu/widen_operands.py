@@ -26,6 +26,7 @@ from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, SpaceAttr, spa
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.parts import part_of
@@ -43,7 +44,7 @@ class WidenOperands(Pass):
     name = "widen-operands"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if not isinstance(op, GemmOp) or arch_of(op) >= _FIRST:
                 continue
             if isinstance(element_type_of(op.a.type), _SMALL):

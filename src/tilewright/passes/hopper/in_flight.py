@@ -21,6 +21,7 @@ from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.insert_thread_syncs import Touch, touches_of
 
 
@@ -49,7 +50,7 @@ def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
 
 def looks_at(op: Operation, held: set[SSAValue]) -> bool:
     """Whether a thread uses registers that a product in flight has."""
-    for inner in op.walk():
+    for inner in walk(op):
         if isinstance(inner, LoadOp | StoreOp) and inner.memref in held:
             return True
         if isinstance(inner, LaneOp | MatrixMoveOp) and (inner.src in held or inner.dst in held):
@@ -69,7 +70,7 @@ def overwrites_operands(loop: ForOp, products: Sequence[WgmmaOp]) -> bool:
     }
     return any(
         touch.is_write and touch.buffer in operands
-        for op in loop.walk()
+        for op in walk(loop)
         for touch in (*touches_of(op), *_engine_writes(op))
     )
 

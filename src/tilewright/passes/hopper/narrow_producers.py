@@ -33,6 +33,7 @@ from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 
 _ALL_THREADS = (BarOp, BarrierOp, MBarrierArriveOp, LaneOp, MatrixMoveOp, AtomicOp)
 """Ops that count on every thread of the role."""
@@ -48,7 +49,7 @@ class NarrowProducers(Pass):
         for function in module.body.ops:
             if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
                 continue
-            for op in list(function.walk()):
+            for op in list(walk(function)):
                 if isinstance(op, WsOp):
                     for role, region in zip(op.roles, op.bodies, strict=True):
                         if role.num_threads > WARP and _only_starts_copies(region):

@@ -42,6 +42,7 @@ from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.set_warp_registers import budgets
 from tilewright.passes.hopper.in_flight import (
     is_pure,
@@ -64,7 +65,7 @@ class OverlapProducts(Pass):
     name = "overlap-products"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, ForOp) and not op.results and _has_room(op):
                 parts = _parts(op)
                 if parts is not None:
@@ -94,10 +95,10 @@ def _parts(loop: ForOp) -> _Parts | None:
     """How a loop is taken apart, if it may be."""
     block = loop.body.block
     ops = list(block.ops)[:-1]
-    waits = [op for op in loop.walk() if isinstance(op, WgmmaWaitOp)]
+    waits = [op for op in walk(loop) if isinstance(op, WgmmaWaitOp)]
     if len(waits) < 2 or any(op.parent is not block or op.count for op in waits):
         return None
-    if sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != len(waits):
+    if sum(isinstance(op, WgmmaCommitOp) for op in walk(loop)) != len(waits):
         return None
     first, last = ops.index(waits[0]), ops.index(waits[-1])
     start = last
@@ -126,7 +127,7 @@ def _parts(loop: ForOp) -> _Parts | None:
 def _has_room(loop: ForOp) -> bool:
     """Whether a thread has registers to spare beside the fragments of a loop."""
     used: dict[SSAValue, int] = {}
-    for operand in (operand for op in loop.walk() for operand in op.operands):
+    for operand in (operand for op in walk(loop) for operand in op.operands):
         space = space_of(operand.type)
         if space is not None and space.is_per_thread and isinstance(operand.type, MemRefType):
             bits = num_elements(operand.type) * bit_width(operand.type.element_type)
@@ -161,7 +162,7 @@ def _moves(op: Operation) -> bool:
 
 def _touches_registers(ops: list[Operation], held: set[SSAValue]) -> bool:
     """Whether threads, or products started meanwhile, use registers of products in flight."""
-    started = [inner for op in ops for inner in op.walk() if isinstance(inner, WgmmaOp)]
+    started = [inner for op in ops for inner in walk(op) if isinstance(inner, WgmmaOp)]
     return bool(registers_of(started) & held) or any(looks_at(op, held) for op in ops)
 
 

@@ -35,6 +35,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.insert_thread_syncs import share_bytes, touches_of
 from tilewright.passes.tile.code import Code
 from tilewright.passes.tile.copying import copy_op
@@ -49,7 +50,7 @@ class SinkStoreWaits(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
-                for op in list(function.walk()):
+                for op in list(walk(function)):
                     if isinstance(op, IfOp):
                         _sink(op, function)
 
@@ -59,7 +60,7 @@ def _sink(leader: IfOp, function: FuncOp) -> None:
     loop = _loop_around(leader)
     if wait is None or loop is None:
         return
-    stored = {base_of(op.src) for op in leader.walk() if isinstance(op, TmaStoreOp)}
+    stored = {base_of(op.src) for op in walk(leader) if isinstance(op, TmaStoreOp)}
     barrier = _barrier_before(leader, stored)
     if barrier is None or _is_used_elsewhere(leader, barrier, loop, function, stored):
         return
@@ -84,7 +85,7 @@ def _wait_at_the_end(leader: IfOp) -> TmaStoreWaitOp | None:
     last = None if end is None else end.prev_op
     if not isinstance(last, TmaStoreWaitOp) or last.read is None or last.count:
         return None
-    return last if any(isinstance(op, TmaStoreOp) for op in leader.walk()) else None
+    return last if any(isinstance(op, TmaStoreOp) for op in walk(leader)) else None
 
 
 def _loop_around(op: Operation) -> ForOp | None:
@@ -98,7 +99,7 @@ def _loop_around(op: Operation) -> ForOp | None:
 def _touches(op: Operation, stored: set[SSAValue]) -> bool:
     return any(
         share_bytes(touch.buffer, each)
-        for inner in op.walk()
+        for inner in walk(op)
         for touch in touches_of(inner)
         for each in stored
     )
@@ -124,11 +125,11 @@ def _is_used_elsewhere(
     between: set[Operation] = set()
     op: Operation | None = barrier
     while op is not None and op is not leader:
-        between.update(op.walk())
+        between.update(walk(op))
         op = op.next_op
-    between.update(leader.walk())
+    between.update(walk(leader))
     own = _role_of(loop)
-    for inner in function.walk():
+    for inner in walk(function):
         if inner in between:
             continue
         if isinstance(inner, TmaLoadOp | BulkLoadOp):

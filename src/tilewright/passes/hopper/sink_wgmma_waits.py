@@ -32,6 +32,7 @@ from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.hopper.in_flight import (
     looks_at,
     moves_along,
@@ -49,7 +50,7 @@ class SinkWgmmaWaits(Pass):
     name = "sink-wgmma-waits"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, ForOp) and not op.results:
                 tail = _tail(op)
                 if tail is not None:
@@ -60,10 +61,10 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
     """The first and the last wait of a loop and the arrivals at its end, if they may be moved."""
     block = loop.body.block
     ops = list(block.ops)[:-1]
-    waits = [op for op in loop.walk() if isinstance(op, WgmmaWaitOp)]
+    waits = [op for op in walk(loop) if isinstance(op, WgmmaWaitOp)]
     if not waits or any(op.parent is not block or op.count for op in waits):
         return None
-    if sum(isinstance(op, WgmmaCommitOp) for op in loop.walk()) != len(waits):
+    if sum(isinstance(op, WgmmaCommitOp) for op in walk(loop)) != len(waits):
         return None
     first, last = waits[0], waits[-1]
     behind = ops[ops.index(last) + 1 :]

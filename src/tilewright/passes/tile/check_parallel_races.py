@@ -7,18 +7,27 @@
 A race is reported only with two iterations and their element in hand (`analysis.parallel_races`).
 What could neither be shown nor excluded is a remark. The check is opt-in: the NumPy target finds
 the races of a run by itself, this one finds those of every run.
+
+With `certain`, which compiling for a GPU always asks for, it says only what is wrong whoever calls,
+and only of shared memory: there the threads of a block would get into each other's way, and
+`check-thread-sync` would find out at the end, too late to name iterations. Races that the caller
+may avoid are written down for that check. Writes by one and the same statement are left to the run,
+which knows whether they write the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.parallel_races import Access, Race, Unknown, find_races
+from tilewright.analysis.parallel_races import Access, Finding, Race, Unknown, find_races
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.tile import ParallelOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.tile import ParallelOp, names, space_of
+from tilewright.dialects.tile.interfaces import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -35,58 +44,121 @@ class CheckParallelRaces(Pass):
 
     name = "check-parallel-races"
 
+    certain: bool = False
+    """Report only races in shared memory that there are whoever calls, and no remarks."""
+
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.ops:
             if not isinstance(function, FuncOp):
                 continue
             loops = [op for op in walk(function) if isinstance(op, ParallelOp)]
+            if self.certain:
+                loops = [loop for loop in loops if _may_race(loop)]
             if not loops:
                 continue
             ranges = IndexRanges(function)
             for loop in loops:
                 for found in find_races(loop, ranges):
-                    if isinstance(found, Race):
+                    if not self.certain:
                         _report(found, engine)
-                    else:
-                        _confess(found, engine)
+                    elif isinstance(found, Race) and _is_between_threads(found):
+                        if found.by_caller:
+                            _remember(found, module)
+                        else:
+                            _report(found, engine)
 
 
-def _report(race: Race, engine: DiagnosticEngine) -> None:
+def _is_between_threads(race: Race) -> bool:
+    return race.one.op is not race.other.op and _is_shared(race.one.op)
+
+
+def _is_shared(op: LoadOp | StoreOp) -> bool:
+    space = space_of(op.memref.type)
+    return space is not None and space.is_shared
+
+
+def _may_race(loop: ParallelOp) -> bool:
+    """Whether a loop writes a shared buffer here and touches it elsewhere there.
+
+    Almost no loop does, so that hardly any kernel pays for a closer look.
+    """
+    places: dict[SSAValue, set[tuple[SSAValue, ...]]] = {}
+    written: set[SSAValue] = set()
+    for op in walk(loop):
+        if isinstance(op, LoadOp | StoreOp) and _is_shared(op):
+            base = base_of(op.memref)
+            places.setdefault(base, set()).add(tuple(op.indices))
+            if isinstance(op, StoreOp):
+                written.add(base)
+    own = set(loop.arguments)
+    return any(len(places[base]) > 1 or not own.issubset(*places[base]) for base in written)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What is said of a race."""
+
+    code: str
+    message: str
+    help: str
+
+
+def _text_of(race: Race) -> _Text:
     element = f"{buffer_name(race.one.op.memref)}[{', '.join(map(str, race.element))}]"
     first, second = (_tuple(iteration) for iteration in race.iterations)
-    where = _outer(race)
     if race.one.is_write and race.other.is_write:
         message = f"iterations {first} and {second} of the parallel loop both write {element}"
-        code = BOTH_WRITE
         fix = "combine with T.atomic_add, T.reduce_sum or T.alloc_reducer, or let one of them write"
-    else:
-        writer, reader = (first, second) if race.one.is_write else (second, first)
-        message = (
-            f"iteration {writer} of the parallel loop writes {element}, which iteration {reader} "
-            "reads; they have no order"
-        )
-        code = READ_AND_WRITE
-        fix = "read from a copy, or split the loop in two"
-    write = race.one if race.one.is_write else race.other
-    diagnostic = engine.error(write.op, message + where, code)
-    other = race.other if write is race.one else race.one
+        if race.one.op is not race.other.op:
+            fix = "give each of the two writes a T.Parallel of its own, one behind the other"
+        return _Text(BOTH_WRITE, message + _outer(race), f"help: {fix}")
+    writer, reader = (first, second) if race.one.is_write else (second, first)
+    message = (
+        f"iteration {writer} of the parallel loop writes {element}, which iteration {reader} "
+        "reads; they have no order"
+    )
+    fix = "read into a fragment in one T.Parallel, and write from it in a second one behind it"
+    return _Text(READ_AND_WRITE, message + _outer(race), f"help: {fix}")
+
+
+def _sides(race: Race) -> tuple[Access, Access]:
+    """The access that is reported, a write, and the other one."""
+    return (race.one, race.other) if race.one.is_write else (race.other, race.one)
+
+
+def _report(found: Finding, engine: DiagnosticEngine) -> None:
+    if isinstance(found, Unknown):
+        engine.remark(found.op, f"races not analysed: {found.reason}", NOT_ANALYSED)
+        return
+    text, (write, other) = _text_of(found), _sides(found)
+    diagnostic = engine.error(write.op, text.message, text.code)
     if other.op is not write.op:
-        diagnostic.note(other.op, f"the other {_kind(other)} is here")
-    diagnostic.note(None, fix)
+        which = "the other write" if other.is_write else "the read"
+        diagnostic.note(other.op, f"{which} is here")
+    diagnostic.note(None, text.help)
 
 
-def _kind(access: Access) -> str:
-    return "write" if access.is_write else "read"
+def _remember(race: Race, module: ModuleOp) -> None:
+    """Leave the words for whoever finds that threads meet there."""
+    text, (write, other) = _text_of(race), _sides(race)
+    if isinstance(write.op.location, UnknownLoc) or isinstance(other.op.location, UnknownLoc):
+        return
+    known = module.attributes.get(names.RACES)
+    entry = _strings(
+        str(write.op.location), str(other.op.location), text.code, text.message, text.help
+    )
+    before = known.data if isinstance(known, ArrayAttr) else ()
+    module.attributes[names.RACES] = ArrayAttr([*before, entry])
+
+
+def _strings(*texts: str) -> ArrayAttr[StringAttr]:
+    return ArrayAttr([StringAttr(each) for each in texts])
 
 
 def _outer(race: Race) -> str:
     """The numbers that the element was computed with."""
     shown = [f"{name.partition('.')[0]} = {value}" for name, value in race.outer]
     return f" (with {', '.join(shown)})" if shown else ""
-
-
-def _confess(found: Unknown, engine: DiagnosticEngine) -> None:
-    engine.remark(found.op, f"races not analysed: {found.reason}", NOT_ANALYSED)
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

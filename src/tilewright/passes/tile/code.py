@@ -15,6 +15,8 @@ from tilewright.dialects.arith import AddiOp, CmpiOp, ConstantOp, DivuiOp, Remui
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.rewrite import Rewriter, inherit_location
 
+_INDEX = IndexType()
+
 
 @dataclass
 class Code:
@@ -40,7 +42,7 @@ class Code:
     def index(self, value: Mixed) -> SSAValue:
         if isinstance(value, SSAValue):
             return value
-        return self.add(ConstantOp.of(value, IndexType())).results[0]
+        return self.add(ConstantOp.of(value, _INDEX)).results[0]
 
     def plus(self, value: Mixed, offset: int) -> Mixed:
         if isinstance(value, int) or offset == 0:

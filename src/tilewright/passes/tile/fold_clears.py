@@ -25,6 +25,7 @@ from tilewright.dialects.tile.access import base_of, region_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 
@@ -35,7 +36,7 @@ class FoldClears(Pass):
     name = "fold-clears"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for op in list(module.walk()):
+        for op in list(walk(module)):
             if isinstance(op, FillOp) and _is_zero(op) and region_of(op.dst).is_whole:
                 _fold(op)
 
@@ -78,7 +79,7 @@ def _next_product(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]
             accumulates = following.clear is None and following.clear_if is None
             reads_it = buffer in (base_of(following.a), base_of(following.b))
             return following if accumulates and not reads_it else None, False
-        if any(_touches(inner, buffer) for inner in following.walk()):
+        if any(_touches(inner, buffer) for inner in walk(following)):
             return None, False
         following = following.next_op
     return None, True

@@ -52,6 +52,8 @@ class FrontHalf(Pass):
     """What to compile for."""
     check_races: bool = False
     """Look for races between iterations of parallel loops."""
+    check_shared_races: bool = False
+    """Look for those in shared memory that there are whoever calls."""
     check_init: bool = True
     """Look for reads of memory that nothing wrote."""
     check_pipelines: bool = False
@@ -80,6 +82,8 @@ class FrontHalf(Pass):
     def _check(self) -> Iterator[Pass]:
         if self.check_races:
             yield CheckParallelRaces()
+        elif self.check_shared_races:
+            yield CheckParallelRaces(certain=True)
         if self.check_init:
             yield CheckBufferInit()
         yield CheckReducers()

@@ -27,7 +27,8 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Poly
-from tilewright.analysis.index_range import BUDGET, IndexRanges, is_integer, is_truth
+from tilewright.analysis.index_range import BUDGET, IndexRanges
+from tilewright.analysis.index_rules import is_integer, is_truth
 from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -101,7 +102,7 @@ class _Round:
         for argument in block.args:
             self._offer(argument, scope)
         for op in list(block.ops):
-            if op not in self.ranges.contexts:
+            if op not in self.ranges.scopes:
                 return  # the budget ended here
             if op.regions:
                 for region in op.regions:
@@ -120,7 +121,7 @@ class _Round:
 
     def _simplify(self, op: Operation, scope: Scope) -> None:
         (result,) = op.results
-        ctx = self.ranges.contexts[op]
+        ctx = self.ranges.context(op)
         if ctx.unreachable or result.first_use is None or not always_removable(type(op)):
             return
         if is_truth(result.type):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import Operation
 
+from tilewright.analysis.uniformity import comes_together
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import (
     AllocOp,
@@ -26,14 +27,14 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import known
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.passes.gpu.insert_thread_syncs import comes_together
+from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 from tilewright.passes.tile.stage_fragments import STAGED
 
 
 def share_elements(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     """Lead reads of single elements through shared memory, where all threads come to them."""
-    for op in list(kernel.walk()):
+    for op in list(walk(kernel)):
         if isinstance(op, LoadOp) and _is_for_all(op) and comes_together(op):
             _share(op, engine)
 

@@ -20,6 +20,7 @@ from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
 from tilewright.passes.gpu.parts import copy_elements
 from tilewright.passes.tile.code import Code
@@ -41,7 +42,7 @@ def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
         return True
     accesses = [
         each
-        for each in op.walk()
+        for each in walk(op)
         if isinstance(each, (LoadOp, StoreOp)) and base_of(each.memref) is fragment
     ]
     if not isinstance(owner, AllocOp) or owner.layout is not None or not accesses:

@@ -29,6 +29,7 @@ def version_buffer(buffer: SSAValue, versions: int, rewriter: Rewriter) -> SSAVa
         safe_value=alloc.safe_value,
         dtype=None if alloc.dtype is None else alloc.dtype.data,
     )
+    ring.is_private = alloc.is_private
     rewriter.insert_before(alloc, ring)
     ring.result.name_hint = buffer.name_hint
     return ring.result

@@ -72,6 +72,17 @@ def current_device() -> int:
     return device.value
 
 
+def wrong_device(device: int) -> ValueError | None:
+    """What is wrong with a launch for arrays on `device`, if that is not the current one."""
+    current = current_device()
+    if device == current:
+        return None
+    return ValueError(
+        f"the arrays are on GPU {device}, and GPU {current} is the current one: launch inside "
+        f"`with torch.cuda.device({device}):`, or move the arrays"
+    )
+
+
 def device_facts(device: int | None = None) -> DeviceFacts:
     """What `device`, or the current one, can do."""
     return _facts(driver(), current_device() if device is None else device)

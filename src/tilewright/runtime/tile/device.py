@@ -133,6 +133,8 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             workspace += -(-prod(shape) * size // _ALIGNMENT) * _ALIGNMENT
         elif step.kind == "dim":
             values[step.result] = operands[0].shape[operands[1]]
+        elif step.kind == "stride":
+            values[step.result] = operands[0].strides[operands[1]]
         elif step.kind == "view":
             values[step.result] = _viewed(step, operands)
         elif step.kind == "select":

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
+from tilewright.runtime.cuda.context import wrong_device
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.device import DeviceProgram, Plan
-from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
+from tilewright.runtime.tile.host_checks import ACCESS_BYTES, BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.kept import compiled, program_key
@@ -110,14 +112,18 @@ class GpuKernel:
     ) -> tuple[list[Any], Sequence[Any]]:
         """Run; the tensors that the call made, and what was passed."""
         key = tuple(_identity(each) for each in given)
-        call = self._calls.get(key)
+        try:
+            call = self._calls.get(key)
+        except TypeError:  # neither a tensor nor a number: the checks know what to say
+            key = call = None
         if call is not None:
             outputs, values = self._with_outputs(call, arguments, given)
         else:
             call, outputs, values = self._new_call(arguments, given)
             if len(self._calls) >= _KEPT_CALLS:
                 self._calls.clear()
-            self._calls[key] = call
+            if key is not None:
+                self._calls[key] = call
         self.device.run(call.plan, values)
         return outputs, arguments
 
@@ -133,8 +139,12 @@ class GpuKernel:
             for number, param in enumerate(kernel.params)
             if number in kernel.out_idx
         )
-        shapes = [each.shape for each in given if isinstance(each, DeviceArray)]
-        if any(prod(shape) > _NARROW for shape in (*shapes, *(each[1] for each in made))):
+        arrays = [each for each in given if isinstance(each, DeviceArray)]
+        wrong = wrong_device(arrays[0].device) if arrays else None
+        if wrong is not None:
+            raise located(wrong, BAD_ARGUMENT)
+        reaches = [_reach(each) for each in arrays]
+        if any(size > _NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
             self._widen()
         outputs, values = self._with_outputs(_Call(made, Plan(())), arguments, given)
         return _Call(made, self.device.planned(values)), outputs, values
@@ -169,6 +179,12 @@ def _torch(shape: Sequence[int], dtype: Dtype) -> Any:
     torch = torch_if_loaded()
     assert torch is not None, "calls without tensors come here only if torch is loaded"
     return torch.empty(tuple(shape), dtype=dtype.as_torch(), device="cuda")
+
+
+def _reach(array: DeviceArray) -> int:
+    """Elements from the first to the last, those between them included."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
 
 def _is_host_array(value: Any) -> bool:

@@ -15,16 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
+from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.prim_func import PrimFunc
-from tilewright.runtime.tile.host_checks import check_is_tensor
+from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.pass_configs import checked_configs
 from tilewright.runtime.tile.targets import checked_target
 
 _KEPT_QUICK = 1024
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # What only kernels use; one that forgets T.Kernel is told so where it is traced.
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
@@ -115,7 +118,8 @@ class TileJIT:
         key = (_frozen(args), _frozen(kwargs))
         kernel = self.cache.get(key)
         if kernel is None:
-            kernel = self.cache[key] = self._made(self._build(args, kwargs))
+            with collector_paused():
+                kernel = self.cache[key] = self._made(self._build(args, kwargs))
         return kernel
 
     def _told(
@@ -124,11 +128,12 @@ class TileJIT:
         """Arguments by parameter, and sizes by the names that the kernel has for them."""
         known = self.signature.parameters
         sizes = {name: value for name, value in kwargs.items() if name not in known}
-        if not sizes:
-            return eager.bind(args, kwargs), {}
-        given = self.signature.bind_partial(
-            *args, **{name: value for name, value in kwargs.items() if name in known}
-        ).arguments
+        try:
+            given = self.signature.bind_partial(
+                *args, **{name: value for name, value in kwargs.items() if name in known}
+            ).arguments
+        except TypeError:
+            return eager.bind(args, kwargs), {}  # says what is wrong, and where
         absent = {
             name: _Absent()
             for name, parameter in known.items()
@@ -143,11 +148,12 @@ class TileJIT:
         symbols = [*survey.symbols, *(name for param in survey.params for name in param.symbols)]
         for name in sizes or {}:
             if name not in symbols:
-                raise TypeError(
+                message = (
                     f"{eager.name} has neither a parameter nor a size {name!r}; its parameters are "
                     f"{', '.join(self.signature.parameters)}, its sizes "
                     f"{', '.join(dict.fromkeys(symbols)) or 'are all fixed'}"
                 )
+                raise located(TypeError(message), BAD_ARGUMENT)
         shapes: dict[str, tuple[int, ...]] = {}
         for param in survey.params:
             argument = arguments[param.name]
@@ -158,7 +164,11 @@ class TileJIT:
             shapes[param.name] = tuple(argument.shape)
         for name, value in arguments.items():
             if isinstance(value, _Absent) and name not in {param.name for param in survey.params}:
-                raise TypeError(f"{eager.name} needs a value for {name}: it is no tensor")
+                message = (
+                    f"{eager.name} needs a value for {name}, which is no tensor: pass {name}=..., "
+                    "or give it a default"
+                )
+                raise located(TypeError(message), BAD_ARGUMENT)
         known = eager.unify(survey, shapes, sizes)
         key = eager.key(arguments, known)
         kernel = self.cache.get(key)
@@ -169,6 +179,7 @@ class TileJIT:
 
     def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
         """What the factory returns; a mistake in it is reported at its line."""
+        self._check_factory_arguments(args, kwargs)
         try:
             return self.function(*args, **kwargs)
         except FrontendError as error:
@@ -179,6 +190,32 @@ class TileJIT:
                 line, column = own[-1].lineno or 1, own[-1].colno or 0
                 error.position = SourcePosition(file, line, column + 1)
             raise compile_error(error) from error
+
+    def _check_factory_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Sizes and options of a factory are its arguments."""
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError:
+            raise located(TypeError(self._factory_problem(args, kwargs)), BAD_ARGUMENT) from None
+
+    def _factory_problem(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        spelled = f"{self.function.__name__}{self.signature}"
+        try:
+            given = self.signature.bind_partial(*args, **kwargs).arguments
+        except TypeError as error:
+            return f"{spelled} {error}"
+        missing = [
+            name
+            for name, parameter in self.signature.parameters.items()
+            if name not in given
+            and parameter.default is inspect.Parameter.empty
+            and parameter.kind not in _VARIADIC
+        ]
+        return (
+            f"{spelled} makes a kernel for given arguments, and {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing: pass "
+            f"{', '.join(f'{name}=...' for name in missing)}"
+        )
 
     def _made(self, result: object) -> CompiledTileKernel:
         if not isinstance(result, PrimFunc):

@@ -36,6 +36,7 @@ from tilewright.runtime.tile.tensors import example_of, new_tensor
 
 if TYPE_CHECKING:
     from tilewright.targets.cuda.export import Parameter as CParameter
+    from tilewright.targets.cuda.settings import Settings
     from tilewright.targets.numpy.tile import TileKernel as NumpyProgram
     from tilewright.targets.numpy.tile import TileOptions, TileReport
 
@@ -54,12 +55,11 @@ class CompiledTileKernel:
     ) -> None:
         self.prim_func = prim_func
         self._target = target
+        self._pass_configs, self._compile_flags = pass_configs or {}, compile_flags
         self.gpu: GpuKernel | None = None
         """How the kernel runs on a GPU, if its target is one."""
         if is_gpu(target):
-            self.gpu = GpuKernel(
-                self, lambda: gpu_settings(pass_configs or {}, arch_of(target), compile_flags)
-            )
+            self.gpu = GpuKernel(self, lambda: self.settings_for(arch_of(target)))
         self.out_idx = _positions(prim_func, out_idx)
         self.report: TileReport | None = None
         """What happened in the last run."""
@@ -72,6 +72,10 @@ class CompiledTileKernel:
     def target(self) -> str:
         """What it is compiled for: ``numpy``, ``cuda:sm_90a``."""
         return f"{CUDA}:{arch_of(self._target)}" if is_gpu(self._target) else self._target
+
+    def settings_for(self, arch: str) -> Settings:
+        """How the author wants it compiled for a GPU, whatever its target is."""
+        return gpu_settings(self._pass_configs, arch, self._compile_flags)
 
     @property
     def name(self) -> str:
@@ -258,7 +262,10 @@ class CompiledTileKernel:
         from tilewright.targets.cuda.export import Parameter
 
         return [
-            Parameter(param.name, param.kind, str(param.dtype), len(param.shape))
+            Parameter(
+                *(param.name, param.kind, str(param.dtype), len(param.shape)),
+                is_strided=param.strides is not None,
+            )
             for param in self.params
         ]
 

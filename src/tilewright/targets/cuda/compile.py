@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
@@ -21,8 +22,11 @@ from tilewright.dialects.nv import LaunchOp, TensorMapOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.ir.diagnostics import DiagnosticEngine, one_line
+from tilewright.ir.collector import collector_paused
+from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, one_line
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
@@ -33,6 +37,7 @@ from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 
 ROLLED = "TW5013"
+WIDER = "TW5017"
 
 
 def compile_module(
@@ -46,19 +51,59 @@ def compile_module(
     """Compile a copy of `module` for a GPU; raises `CompileError` with all that is wrong."""
     engine = engine or DiagnosticEngine()
     pipeline = pipeline or GpuPipeline(target=f"cuda:{arch}")
+    with collector_paused():
+        return _compiled(module, arch, engine, pipeline, options)
+
+
+def _compiled(
+    module: ModuleOp,
+    arch: str,
+    engine: DiagnosticEngine,
+    pipeline: GpuPipeline,
+    options: Sequence[str],
+) -> Program:
     lowered = _Lowered.of(module, pipeline, engine)
     kernels = lowered.compiled(arch, options)
+    reason: tuple[str, str] | None = None
     if _spilled(kernels) and not pipeline.rolled:
-        smaller = _Lowered.of(module, replace(pipeline, rolled=True), DiagnosticEngine())
-        if smaller.sources != lowered.sources:
+        smaller = _lowered_instead(module, replace(pipeline, rolled=True))
+        if smaller is not None and smaller.sources != lowered.sources:
             instead = smaller.compiled(arch, options)
             if _spilled(instead) < _spilled(kernels):
-                _remark_rolled(lowered, _spilled(kernels), _spilled(instead), engine)
+                reason = _why_rolled(_spilled(kernels), _spilled(instead)), ROLLED
                 lowered, kernels = smaller, instead
+    if _spilled(kernels):
+        wider = _with_more_threads(module, pipeline)
+        if wider is not None:
+            instead = wider.compiled(arch, options)
+            if not _spilled(instead):
+                reason = _why_wider(instead, kernels), WIDER
+                lowered, kernels = wider, instead
+    for each in lowered.said:
+        engine.emit(each)
+    if reason is not None:
+        engine.remark(lowered.functions[0], *reason)
     for function in lowered.functions:
         warn_of_spills(function, kernels[function.sym_name.data].facts, engine)
     remarks = tuple(map(one_line, engine.diagnostics))
     return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
+
+
+def _lowered_instead(module: ModuleOp, pipeline: GpuPipeline) -> _Lowered | None:
+    """Another way to lower a module that was lowered before; None if there is no such way."""
+    try:
+        return _Lowered.of(module, pipeline, DiagnosticEngine())
+    except CompileError:
+        return None
+
+
+def _with_more_threads(module: ModuleOp, pipeline: GpuPipeline) -> _Lowered | None:
+    """The same kernels with twice as many threads, where that makes no difference to them."""
+    wider = module.clone()
+    DoubleThreads().run(wider, DiagnosticEngine())
+    if wider.is_structurally_equivalent(module):
+        return None
+    return _lowered_instead(wider, pipeline)  # none if tiles cannot be shared among so many
 
 
 @dataclass(frozen=True)
@@ -69,16 +114,23 @@ class _Lowered:
     host: FuncOp
     functions: Sequence[FuncOp]
     sources: Sequence[Source]
+    said: Sequence[Diagnostic]
+    """Remarks and warnings of the passes, which count only if this is what becomes of it."""
 
     @staticmethod
     def of(module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine) -> _Lowered:
-        """Raises `CompileError` if something is wrong."""
+        """Raises `CompileError` if something is wrong, and only then tells `engine`."""
         lowered = module.clone()
-        pipeline.run(lowered, engine)
+        with engine.capture() as log:
+            pipeline.run(lowered, engine)
+        if log.has_errors:
+            for each in log.diagnostics:
+                engine.emit(each)
         engine.raise_if_errors()
         functions = kernels_of(lowered)
         host = next(op for op in lowered.body.ops if isinstance(op, FuncOp) and op not in functions)
-        return _Lowered(lowered, host, functions, list(map(emit_kernel, functions)))
+        sources = list(map(emit_kernel, functions))
+        return _Lowered(lowered, host, functions, sources, log.diagnostics)
 
     def compiled(self, arch: str, options: Sequence[str]) -> dict[str, DeviceKernel]:
         """Its kernels as machine code."""
@@ -94,13 +146,22 @@ def _spilled(kernels: Mapping[str, DeviceKernel]) -> int:
     return sum(each.facts.spill_bytes for each in kernels.values())
 
 
-def _remark_rolled(lowered: _Lowered, before: int, after: int, engine: DiagnosticEngine) -> None:
-    engine.remark(
-        lowered.functions[0],
+def _why_rolled(before: int, after: int) -> str:
+    return (
         "pipelined loops run their last turns themselves, and ask in every turn what is left to "
         f"copy: {after} bytes of registers of each thread go to memory so, and {before} with these "
-        "turns written out",
-        ROLLED,
+        "turns written out"
+    )
+
+
+def _why_wider(kernels: Mapping[str, DeviceKernel], before: Mapping[str, DeviceKernel]) -> str:
+    threads = next(
+        kernels[name].facts.threads for name, each in before.items() if each.facts.spill_bytes
+    )
+    return (
+        f"blocks have twice as many threads, {threads} with those that only copy, if there are "
+        f"any: with as many as the kernel asks for, {_spilled(before)} bytes of registers of each "
+        "go to memory and back"
     )
 
 
@@ -108,22 +169,31 @@ def compile_as(
     module: ModuleOp, settings: Settings, engine: DiagnosticEngine | None = None
 ) -> Program:
     """Compile a copy of `module` as its author wants it."""
-    pipeline = GpuPipeline(
-        target=f"cuda:{settings.arch}",
-        wgmma=settings.wgmma,
-        roles=settings.roles,
-        index_bits=settings.index_bits,
-        leave_out=settings.leave_out,
-    )
     return compile_module(
-        module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
+        module,
+        settings.arch,
+        engine=engine,
+        pipeline=GpuPipeline(**pipeline_options(settings)),
+        options=settings.options,
     )
+
+
+def pipeline_options(settings: Settings) -> dict[str, Any]:
+    """What an author wants, as fields of the pipeline."""
+    return {
+        "target": f"cuda:{settings.arch}",
+        "wgmma": settings.wgmma,
+        "roles": settings.roles,
+        "index_bits": settings.index_bits,
+        "in_turns": settings.in_turns,
+        "leave_out": settings.leave_out,
+    }
 
 
 def _facts(function: FuncOp, host: FuncOp, log: str) -> LaunchFacts:
     name = function.sym_name.data
     launch = next(
-        op for op in host.walk() if isinstance(op, LaunchOp) and op.kernel.string_value() == name
+        op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
     )
     arguments = function.body.block.args
     bits = _number(function, nv_names.INDEX_BITS)

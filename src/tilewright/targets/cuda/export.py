@@ -67,6 +67,8 @@ class Parameter:
     kind: str
     dtype: str
     rank: int
+    is_strided: bool = False
+    """Whether it declares strides, of which the function is told nothing."""
 
     @property
     def is_tensor(self) -> bool:
@@ -83,12 +85,13 @@ class Parameter:
 
 def export(program: Program, name: str, parameters: Sequence[Parameter], folder: Path) -> Path:
     """Write the folder; the path of the header."""
+    text = header_text(program, name, parameters)
     folder.mkdir(parents=True, exist_ok=True)
     for kernel, compiled in program.kernels.items():
         (folder / f"{kernel}.cu").write_text(compiled.source, encoding="utf-8")
         (folder / f"{kernel}.cubin").write_bytes(compiled.cubin)
     header = folder / f"{name}.h"
-    header.write_text(header_text(program, name, parameters), encoding="utf-8")
+    header.write_text(text, encoding="utf-8")
     return header
 
 
@@ -96,6 +99,12 @@ def header_text(
     program: Program, name: str, parameters: Sequence[Parameter], *, code: bool = True
 ) -> str:
     """The header; without `code` the machine code is only declared."""
+    strided = next((each.name for each in parameters if each.is_strided), None)
+    if strided is not None:
+        raise NotImplementedError(
+            f"{name}.{strided} has strides of its own, and the C function takes shapes only: "
+            "declare it as a contiguous T.Tensor to export the kernel"
+        )
     guard = f"TILEWRIGHT_{name.upper()}_H"
     parts = [
         f"#ifndef {guard}\n#define {guard}",

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, StridedLayoutAttr, St
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.nv import LaunchOp, TensorMapOp
+from tilewright.dialects.nv import LaunchOp, StrideOp, TensorMapOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
@@ -101,6 +101,8 @@ class _Reader:
         elif op.name == "memref.dim":
             axis = self._operand(op.operands[1])
             self._add("dim", op.results[0], (self._operand(op.operands[0]), axis))
+        elif isinstance(op, StrideOp):
+            self._add("stride", op.result, (self._operand(op.tensor), op.axis.value.data))
         elif op.name in _TWO:
             self._add(_TWO[op.name], op.results[0], self._operands(op))
         elif op.name == "arith.cmpi":

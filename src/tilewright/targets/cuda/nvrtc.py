@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
 
 from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
 
-_INSTALL = "pip install 'tilewright[cuda]'"
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 """What brings the compiler: of CUDA 13 and later, and of 12."""
 
@@ -29,7 +28,6 @@ def compile_source(
     source: str, arch: str, options: Sequence[str] = (), *, name: str = "kernel.cu"
 ) -> Compiled:
     """The machine code of `source` for ``sm_90a`` and the like."""
-    nvrtc = _nvrtc()
     arguments = [
         f"--gpu-architecture={arch}",
         "--std=c++17",
@@ -37,18 +35,13 @@ def compile_source(
         *(f"--include-path={folder}" for folder in include_folders()),
         *options,
     ]
-    encoded = [each.encode() for each in arguments]
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
-    try:
-        status = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)[0]
-        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+    compiler = nvrtc()
+    with compiler.program(source.encode(), name.encode()) as program:
+        accepted = compiler.compiles(program, [each.encode() for each in arguments])
+        log = compiler.log(program)
+        if not accepted:
             raise CudaCompilerError(f"the CUDA compiler refused the source for {arch}", log, source)
-        cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-        ptx = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
-        return Compiled(cubin, ptx, log)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+        return Compiled(compiler.cubin(program), compiler.ptx(program), log)
 
 
 @cache
@@ -67,62 +60,30 @@ def _packaged(name: str) -> str | None:
 
 def version() -> str:
     """The version of the compiler."""
-    nvrtc = _nvrtc()
-    status, major, minor = nvrtc.nvrtcVersion()
-    _check(status)
+    major, minor = nvrtc().version()
     return f"{major}.{minor}"
 
 
 @cache
 def include_folders() -> tuple[str, ...]:
-    """Where CUDA's own headers lie."""
+    """Where CUDA's own headers lie; of two releases of CUDA, those of the compiler come first."""
     try:
         nvidia = import_module("nvidia")
     except ImportError:
         return ()
-    found: list[str] = []
-    for root in list(nvidia.__path__):
-        for folder in (*Path(root).glob("*/include"), *Path(root).glob("include")):
-            if (folder / "cuda_fp16.h").exists():
-                found.append(str(folder))
-    return tuple(found) or _toolkit()
+    library = packaged()
+    own = None if library is None else library.parents[1] / "include"
+    found = [
+        folder
+        for root in list(nvidia.__path__)
+        for folder in (*Path(root).glob("*/include"), *Path(root).glob("include"))
+        if (folder / "cuda_fp16.h").exists()
+    ]
+    found.sort(key=lambda folder: (folder != own, folder))
+    return tuple(map(str, found)) or _toolkit()
 
 
 def _toolkit() -> tuple[str, ...]:
     """The headers of an installed toolkit, where no package brought them."""
     candidates = [Path("/usr/local/cuda/include")]
     return tuple(str(each) for each in candidates if (each / "cuda_fp16.h").exists())
-
-
-@cache
-def _nvrtc() -> Any:
-    try:
-        return import_module("cuda.bindings.nvrtc")
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"kernels for NVIDIA GPUs are compiled with NVRTC, which is not installed: {_INSTALL}"
-        ) from error
-
-
-def _checked(returned: tuple[Any, ...]) -> Any:
-    status, value = returned
-    _check(status)
-    return value
-
-
-def _check(status: Any) -> None:
-    nvrtc = _nvrtc()
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        text = nvrtc.nvrtcGetErrorString(status)[1]
-        raise RuntimeError(f"NVRTC failed: {text.decode()}")
-
-
-def _bytes(size_of: Any, fill: Any, program: Any) -> bytes:
-    size = _checked(size_of(program))
-    room = bytes(size)
-    _check(fill(program, room)[0])
-    return room
-
-
-def _text(size_of: Any, fill: Any, program: Any) -> str:
-    return _bytes(size_of, fill, program).rstrip(b"\0").decode(errors="replace")

@@ -20,6 +20,8 @@ class Settings:
     """How freely the assembler spends registers on speed, 0 to 10."""
     index_bits: int | None = None
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
+    in_turns: bool = False
+    """Whether buffers may share bytes within the turns of a loop though there is room enough."""
     leave_out: tuple[str, ...] = ()
     """Passes that the author does without."""
     flags: tuple[str, ...] = ()

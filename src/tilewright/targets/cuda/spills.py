@@ -22,6 +22,7 @@ from tilewright.dialects.tile import AllocOp, Space
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
 from tilewright.targets.cuda.facts import LaunchFacts
 
@@ -44,7 +45,7 @@ def warn_of_spills(function: FuncOp, facts: LaunchFacts, engine: DiagnosticEngin
     others = facts.threads - threads
     asked = function.attributes.get(nv_names.MIN_BLOCKS)
     blocks = asked.value.data if isinstance(asked, IntegerAttr) else 1
-    given = [op.count.value.data for op in function.walk() if isinstance(op, SetMaxNRegOp)]
+    given = [op.count.value.data for op in walk(function) if isinstance(op, SetMaxNRegOp)]
     limit = max(given, default=facts.registers)  # all that it could have are in use
     need = limit + -(-facts.stack_bytes // _WORD_BYTES)
     warning = engine.warning(
@@ -60,7 +61,7 @@ def warn_of_spills(function: FuncOp, facts: LaunchFacts, engine: DiagnosticEngin
 
 def _computing(function: FuncOp, threads: int) -> int:
     """The threads that do not only copy."""
-    for op in function.walk():
+    for op in walk(function):
         if isinstance(op, WsOp):
             return threads - sum(
                 role.num_threads for role in op.roles if role.name.startswith("producer")
@@ -76,7 +77,7 @@ def _registers(threads: int, others: int, blocks: int) -> int:
 
 def _arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:
     """The large arrays of registers that are there all along, not made anew in each turn."""
-    for op in function.walk():
+    for op in walk(function):
         if not isinstance(op, AllocOp) or op.space is not Space.LOCAL or _is_in_loop(op):
             continue
         bits = num_elements(op.result.type) * bit_width(element_type_of(op.result.type))

@@ -45,6 +45,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   %f = arith.constant 1.0 : f32
   // CHECK: {{%[a-z0-9]+}} = nv.allreduce sum {{%[a-z0-9]+}} threads(4) scale(1) : f32
   %s = nv.allreduce sum %f threads(4) scale(1) : f32
+  // CHECK: {{%[a-z0-9]+}} = nv.stride {{%[a-z0-9]+}} axis(0) : memref<?x?xf16, #global>
+  %st = nv.stride %A axis(0) : memref<?x?xf16, #g>
   // CHECK: nv.launch @k2 grid({{%[a-z0-9]+}}, {{%[a-z0-9]+}}, {{%[a-z0-9]+}}) args({{%[a-z0-9]+}}, {{%[a-z0-9]+}}) : memref<?x?xf16, #global>, !nv.tensormap
   nv.launch @k2 grid(%i, %i, %i) args(%A, %map) : memref<?x?xf16, #g>, !nv.tensormap
   func.return

@@ -39,14 +39,14 @@ func.func @both_write(%x: f32) {
     %row = tile.alloc "row" : memref<64xf32, #fragment>
     %f = tile.alloc "f" : memref<64x16xf32, #fragment>
     tile.parallel (%i, %j) in (64, 16) {
-      // expected-note @below {{the other read is here}}
+      // expected-note @below {{the read is here}}
       %v = memref.load %row[%i] : memref<64xf32, #fragment>
       %w = memref.load %f[%i, %j] : memref<64x16xf32, #fragment>
       %s = arith.addf %v, %w : f32
       // expected-error @below {{iterations (0, 0) and (0, 1) of the parallel loop both write row[0]}}
-      // expected-note @below {{combine with T.atomic_add, T.reduce_sum or T.alloc_reducer}}
+      // expected-note @below {{help: combine with T.atomic_add, T.reduce_sum or T.alloc_reducer, or let one of them write}}
       // expected-error @below {{iteration (0, 1) of the parallel loop writes row[0], which iteration (0, 0) reads; they have no order}}
-      // expected-note @below {{read from a copy, or split the loop in two}}
+      // expected-note @below {{help: read into a fragment in one T.Parallel, and write from it in a second one}}
       memref.store %s, %row[%i] : memref<64xf32, #fragment>
     }
   }
@@ -64,10 +64,10 @@ func.func @shifted(%A: memref<65xf32, #global>) {
   tile.kernel (%bx) in (2) threads(128) {
     tile.parallel (%i) in (64) {
       %next = arith.addi %i, %c1 : index
-      // expected-note @below {{the other read is here}}
+      // expected-note @below {{the read is here}}
       %v = memref.load %A[%next] : memref<65xf32, #global>
       // expected-error @below {{iteration 1 of the parallel loop writes A[1], which iteration 0 reads}}
-      // expected-note @below {{read from a copy}}
+      // expected-note @below {{help: read into a fragment}}
       memref.store %v, %A[%i] : memref<65xf32, #global>
     }
     tile.parallel (%i) in (64) {

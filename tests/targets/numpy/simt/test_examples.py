@@ -23,8 +23,10 @@ PATHS = {
     "without roles": GpuPipeline(roles=False),
     "Ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
     "rolled": GpuPipeline(target="cuda:sm_80", wgmma=False, rolled=True),
+    "in turns": GpuPipeline(target="cuda:sm_80", wgmma=False, in_turns=True),
 }
-"""TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync, also with one loop for all."""
+"""TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync, also with one loop for all, and
+with buffers that share bytes wherever they can."""
 
 
 @cache
@@ -60,6 +62,7 @@ def test_every_path_and_order(name: str, path: str, seed: int) -> None:
         ("dynamic_shapes", "Ampere"),
         ("dynamic_shapes", "rolled"),
         ("attention", "rolled"),
+        ("persistent_gemm", "in turns"),
         ("rms_norm", "without roles"),
     ],
 )

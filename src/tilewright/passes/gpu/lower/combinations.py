@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.arith import (
@@ -37,6 +37,8 @@ _INTEGER: Mapping[str, type[Operation]] = {
     "bitxor": XoriOp,
 }
 _UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
+_TRUTH: Mapping[str, type[Operation]] = {**_INTEGER, "sum": OriOp, "max": OriOp, "min": AndiOp}
+"""Of truth values, of which the integer of one bit knows nothing: there, true is -1."""
 
 
 def both(
@@ -45,6 +47,8 @@ def both(
     """`left` and `right` as one, by a kind of `nv.allreduce`."""
     if isinstance(left.type, AnyFloat):
         table = _FLOAT_NAN if keeps_nan else _FLOAT
+    elif left.type == i1:
+        table = _TRUTH
     else:
         table = _UNSIGNED if is_unsigned else _INTEGER
     return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
@@ -55,7 +59,7 @@ def identity(code: Code, kind: str, type: Attribute, *, is_unsigned: bool = Fals
     if isinstance(type, AnyFloat):
         infinity = float("inf")
         number: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
-    elif is_unsigned:
+    elif is_unsigned or type == i1:
         number = {"min": -1, "bitand": -1}.get(kind, 0)
     else:
         bits = bit_width(type)

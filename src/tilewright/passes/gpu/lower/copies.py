@@ -18,11 +18,13 @@ from tilewright.dialects.tile import AsyncCopyOp, names
 from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.gpu.lower.engine_pieces import Pieces
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.parallel import counted, opened
 from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
 from tilewright.passes.gpu.parts import Part, part_of
 from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.tile.code import Code
@@ -30,14 +32,16 @@ from tilewright.passes.tile.code import Code
 _MOVE_BITS = 128
 _LEAST_BITS = 32
 """What one asynchronous copy of a thread moves at least."""
+_AT_ONCE = 8
+"""Elements that a thread copies one by one and has under way; more make code long, not fast."""
 
 
-def lower_async_copy(op: AsyncCopyOp, places: Places) -> None:
+def lower_async_copy(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
     """Replace an asynchronous copy by what threads start."""
     if op.is_bulk:
         _tma_load(op, places)
     else:
-        _cp_async(op, places)
+        _cp_async(op, places, engine)
 
 
 def leader(code: Code, places: Places, op: Operation) -> SSAValue:
@@ -112,7 +116,7 @@ def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int
     return made.result
 
 
-def _cp_async(op: AsyncCopyOp, places: Places) -> None:
+def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
     """Every thread starts the copies of its units: 16 bytes each where that is known to be aligned.
 
     What only the run knows is asked there: rows of a tensor whose width is a multiple of a unit are
@@ -127,6 +131,9 @@ def _cp_async(op: AsyncCopyOp, places: Places) -> None:
         _units(wide, op, places, widest)
         _units(narrow, op, places, known)
     else:
+        problem = _problem(op, source, widest, places)
+        if problem is not None:
+            remark_narrow(op, "copied", source.buffer, known, widest, problem, engine)
         _units(code, op, places, known)
     code.rewriter.erase(op)
 
@@ -148,21 +155,29 @@ def _axes(part: Part) -> list[int]:
 
 def _known_lanes(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> int:
     """The widest unit that is aligned in every row, whatever the run brings."""
-    while lanes > 1 and not _is_aligned(op, source, lanes, places):
+    while lanes > 1 and _problem(op, source, lanes, places) is not None:
         lanes //= 2
-    return lanes
+    # Too few bytes for an asynchronous move go element by element.
+    return lanes if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS else 1
 
 
-def _is_aligned(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+def _problem(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> str | None:
+    """Why units of so many elements are not aligned in every row; None if they are."""
+    if lanes == 1:
+        return None
+    if row_strides(source.buffer)[-1] != 1:
+        return "neighbours along its last dimension do not lie next to each other"
+    uneven = uneven_stride(source.buffer, lanes)
+    if uneven is not None:
+        return uneven
     extent = shape_of(source.buffer.type)[-1]
-    strides = row_strides(source.buffer)
-    return (
-        extent >= 0
-        and extent % lanes == 0
-        and strides[-1] == 1
-        and all(each is not None and each % lanes == 0 for each in strides[:-1])
-        and _begins_at_multiple(op, source, lanes, places)
-    )
+    if extent < 0:
+        return "only the run knows the extent of its last dimension"
+    if extent % lanes:
+        return f"the extent of its last dimension is {extent}, no multiple of {lanes}"
+    if not _begins_at_multiple(op, source, lanes, places):
+        return f"the index of the first is not known to be a multiple of {lanes}"
+    return None
 
 
 def _begins_at_multiple(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
@@ -197,17 +212,17 @@ def _either(code: Code, condition: SSAValue) -> tuple[Code, Code]:
 
 def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
     """The units of the running thread."""
-    if lanes * bit_width(element_type_of(op.src.type)) < _LEAST_BITS:
-        lanes = 1  # too few bytes for an asynchronous move: element by element
     source, target = part_of(op.src), part_of(op.dst)
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
     threads = threads_of(op)
     tid = places.thread(code, threads)
     units = [*extents[:-1], extents[-1] // lanes]
     total = prod(units)
+    is_async = lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS
     # Turns touch different elements.
     marks = (names.UNROLL, nv_names.SHARE)
-    body, turn = counted(code, -(-total // threads.count), *marks)
+    at_once = None if is_async else _AT_ONCE
+    body, turn = counted(code, -(-total // threads.count), *marks, at_once=at_once)
     if total % threads.count:
         number = combined(body, "+", combined(body, "*", turn, threads.count), tid)
         inside = body.add(CmpiOp("ult", body.index(number), body.index(total))).results[0]
@@ -224,7 +239,7 @@ def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
     place = body.index(combined(body, "+", place, combined(body, "*", turn, distance)))
     position = _scaled(body, [outermost, *inner], lanes)
     indices = source.element(body, position, _axes(source))
-    if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS:
+    if is_async:
         body.add(AsyncMoveOp(source.buffer, indices, part.buffer, [place], lanes))
         return
     loaded = body.add(LoadOp(source.buffer, indices)).results[0]

@@ -108,7 +108,7 @@ class _Lines:
             at = [inside.index(each) for each in here.indices(place)]
             found = inside.add(LoadOp(self.source, at)).results[0]
             found = converted(inside, found, self.element, is_unsigned=is_without_sign(self.op))
-            return prepared(inside, self.op.kind.data, found)
+            return prepared(inside, found, self.op)
 
         return chosen(code, exists, load, nothing)
 

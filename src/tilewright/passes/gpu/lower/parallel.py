@@ -12,7 +12,7 @@ it writes to memory only by the first.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, loop_shape
@@ -66,13 +66,21 @@ def opened(code: Code, condition: SSAValue) -> Code:
     return code.inside(block)
 
 
-def counted(code: Code, count: int, *marks: str) -> tuple[Code, SSAValue]:
-    """A loop from 0 to `count`: code inside it, and its variable."""
+def counted(
+    code: Code, count: int, *marks: str, at_once: int | None = None
+) -> tuple[Code, SSAValue]:
+    """A loop from 0 to `count`: code inside it, and its variable.
+
+    One that is to be unrolled is so by `at_once` turns, if there are more.
+    """
     block = Block([YieldOp()], arg_types=[IndexType()])
     zero, step = code.index(0), code.index(1)
     loop = ForOp(zero, code.index(count), step, [], Region(block))
     for mark in marks:
         loop.attributes[mark] = UnitAttr()
+    if at_once is not None and count > at_once and names.UNROLL in loop.attributes:
+        del loop.attributes[names.UNROLL]
+        loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(at_once, i64)
     code.add(loop)
     return code.inside(block), block.args[0]
 

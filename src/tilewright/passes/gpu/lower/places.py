@@ -32,6 +32,7 @@ from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.dialects.tile.regions import RegionOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.tile.code import Code
 
@@ -171,7 +172,7 @@ class Places:
         assert first is not None
         self._thread = Code(first).add(ThreadIdOp("x")).results[0]
         self._thread.name_hint = "tid"
-        for op in list(self.kernel.walk()):
+        for op in list(walk(self.kernel)):
             if isinstance(op, AllocOp):
                 self._alloc(op)
             elif isinstance(op, ReducerAllocOp):
@@ -189,6 +190,7 @@ class Places:
                 size = versions * slot_size(map.version().size, bit_width(element))
             type = _flat_type(element, size, op.space)
             new = AllocOp(type, name=op.buffer_name, alias=op.alias, offset=op.offset_bytes)
+            new.is_private = op.is_private
             Code(op).add(new)
             align = ENGINE_BYTES if map.is_plain else SWIZZLED_BYTES
             new.attributes[nv_names.ALIGN] = IntegerAttr(align, i64)

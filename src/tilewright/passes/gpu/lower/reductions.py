@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, UnitAttr, i1
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
@@ -19,7 +19,7 @@ from tilewright.dialects.math import AbsfOp, AbsiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import AllReduceOp
 from tilewright.dialects.nv import names as nv_names
-from tilewright.dialects.tile import AllocOp, ReduceOp, names
+from tilewright.dialects.tile import ReduceOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
@@ -62,7 +62,7 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
         if exists is not None and least[parts[:, register]].min() < 0:
             nothing = identity(outer, kind, element, is_unsigned=is_without_sign(op))
             loaded = exists(outer, index, loaded, nothing)
-        total = combine(outer, kind, total, prepared(outer, kind, loaded), op)
+        total = combine(outer, kind, total, prepared(outer, loaded, op), op)
     for digit in found.partners:
         across = AllReduceOp(ACROSS[kind], total, digit.radix, digit.weight)
         if op.nan_propagate is not None:
@@ -138,14 +138,12 @@ def _register(code: Code, column: np.ndarray, result: SSAValue) -> SSAValue:
 
 def is_without_sign(op: ReduceOp) -> bool:
     """Whether a reduction reads its integers as unsigned."""
-    owner = base_of(op.src).owner
-    dtype = owner.dtype if isinstance(owner, AllocOp) else None
-    return dtype is not None and dtype.data.startswith("uint")
+    return is_unsigned(op.src)
 
 
-def prepared(code: Code, kind: str, value: SSAValue) -> SSAValue:
+def prepared(code: Code, value: SSAValue, op: ReduceOp) -> SSAValue:
     """What is added up, or compared: of some kinds the size without its sign."""
-    if not kind.startswith("abs"):
+    if not op.kind.data.startswith("abs") or is_without_sign(op) or value.type == i1:
         return value
     make = AbsfOp if isinstance(value.type, AnyFloat) else AbsiOp
     return code.add(make(value)).results[0]

@@ -109,7 +109,7 @@ class Emitter:
 
     def pure(self, value: SSAValue, text: Text) -> None:
         """A result without effects: written where it is used, or as a constant of its own."""
-        use = _only_use(value)
+        use = only_use(value)
         if use is not None and len(text.text) <= _LONG and _is_near(value, use):
             self.define(value, text)
         elif any(True for _ in value.uses):
@@ -118,7 +118,7 @@ class Emitter:
     def same(self, value: SSAValue, other: SSAValue) -> None:
         """A result that is another value."""
         text = self.text(other)
-        if text.binds == ATOM:
+        if text.text.isidentifier():
             self.define(value, text)
         else:
             self.pure(value, text)
@@ -195,7 +195,8 @@ class Emitter:
         self.statement(f"// {place[0]}:{place[1]}")
 
 
-def _only_use(value: SSAValue) -> Use | None:
+def only_use(value: SSAValue) -> Use | None:
+    """The use of a value that has one."""
     uses = iter(value.uses)
     first = next(uses, None)
     return first if next(uses, None) is None else None

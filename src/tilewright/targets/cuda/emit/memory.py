@@ -11,12 +11,22 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
+from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.effects import is_removable
 from tilewright.targets.cuda.emit.conversions import converted
-from tilewright.targets.cuda.emit.emitter import ATOM, PRODUCT, SUM, Emitter, Rule, Text
+from tilewright.targets.cuda.emit.emitter import (
+    ATOM,
+    PRODUCT,
+    SUM,
+    Emitter,
+    Rule,
+    Text,
+    only_use,
+)
 from tilewright.targets.cuda.spelling import CType
 
 _WORDS: Mapping[int, str] = {
@@ -75,16 +85,34 @@ def _load(emitter: Emitter, op: Operation) -> None:
 
 
 def _stays_the_same(load: Operation) -> bool:
-    """Whether nothing can change the element before its only use, which is in the same block."""
-    uses = list(load.results[0].uses)
-    if len(uses) != 1 or uses[0].operation.parent is not load.parent:
-        return not uses
-    following = load.next_op
-    while following is not None and following is not uses[0].operation:
-        if following.regions or not following.results:
+    """Whether nothing can change the element before the statement that reads it in passing."""
+    if load.results[0].first_use is None:
+        return True
+    statement, following = _statement_with(load), load.next_op
+    while following is not None and following is not statement:
+        if following.regions or not following.results or not is_removable(following):
             return False  # a statement, perhaps a store
         following = following.next_op
     return following is not None
+
+
+def _statement_with(load: Operation) -> Operation | None:
+    """The op whose text has the expression of a load, as part of larger ones perhaps.
+
+    None if the expression would be computed again: by every turn of a loop, for its end, or
+    wherever an address is used.
+    """
+    op = load
+    while (use := only_use(op.results[0])) is not None and use.operation.parent is load.parent:
+        user = use.operation
+        if isinstance(user, ForOp) and use.index in (1, 2):
+            return None
+        if any(space_of(each.type) is not None for each in user.results):
+            return None
+        if len(user.results) != 1 or user.regions or not is_removable(user):
+            return user
+        op = user
+    return op
 
 
 def _store(emitter: Emitter, op: Operation) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.simt.shadow import Shadow
+from tilewright.targets.numpy.simt.shadow import Shadow, Touch
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.support.select import where
 
@@ -233,7 +233,9 @@ class SharedBuffer(Memory):
             shadow = self.block.shadow
             start = self.address(mine)
             touch = shadow.touch(start, lanes * self.dtype.itemsize, frame.active_tids)
-            shadow.write_by_threads(frame.op, touch)
+            shadow.write_by_threads(
+                frame.op, touch, lambda: holds(self.data, mine, values[frame.active], touch)
+            )
         scatter(frame, self.name, self.data, mine, values[frame.active])
 
 
@@ -260,7 +262,7 @@ class GlobalBuffer(Memory):
         aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
         index = frame.wide(index)
         if self.is_watched:
-            self._watch(frame, index[frame.active], lanes, writes=False)
+            self._watch(frame, index[frame.active], lanes)
         inside = index if frame.mask is None else where(frame.mask, index, 0)
         return self.data[runs_from(inside, lanes)]
 
@@ -270,13 +272,14 @@ class GlobalBuffer(Memory):
         aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
         mine = frame.wide(index)[frame.active]
         if self.is_watched:
-            self._watch(frame, mine, lanes, writes=True)
+            self._watch(frame, mine, lanes, values[frame.active])
         scatter(frame, self.name, self.data, mine, values[frame.active])
 
     def _element(self, place: int) -> str:
         return f"{self.name}[{place}]"
 
-    def _watch(self, frame: Frame, index: Any, lanes: int, *, writes: bool) -> None:
+    def _watch(self, frame: Frame, index: Any, lanes: int, written: Any = None) -> None:
+        """Note an access, a write if values are given."""
         if not frame.block.options.checked or frame.op is None:
             return
         block = frame.block
@@ -285,7 +288,16 @@ class GlobalBuffer(Memory):
             shadow = Shadow(block.clocks, self.size, 1, self._element, is_filled=True)
             block.tensors[id(self)] = shadow
         touch = shadow.touch(index, lanes, frame.active_tids)
-        (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, touch)
+        if written is None:
+            shadow.read_by_threads(frame.op, touch)
+            return
+        shadow.write_by_threads(frame.op, touch, lambda: holds(self.data, index, written, touch))
+
+
+def holds(data: Any, index: Any, values: Any, touch: Touch) -> Any:
+    """Whether memory already holds what is written, by granule."""
+    same = bits_of(data[runs_from(index, values.shape[1])]) == bits_of(values)
+    return np.repeat(same.ravel(), len(touch.granules) // same.size)
 
 
 def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None:

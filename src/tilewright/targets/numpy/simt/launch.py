@@ -2,198 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import gcd, prod
+from math import prod
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.thread_sync.teams import divided, name_of_team
 from tilewright.dialects.func import FuncOp
-from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.across import LaunchOp
-from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
-from tilewright.dialects.nv.matrix import WgmmaOp
-from tilewright.dialects.nv.moves import MoveOp
-from tilewright.dialects.tile.allocs import AllocOp
-from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
-from tilewright.dialects.tile.warps import WsOp
-from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import Diagnostic, Severity
-from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Buffer, Grid
 from tilewright.targets.numpy.machine import Deadlock, Machine
-from tilewright.targets.numpy.simt import control, copies, lanes, memory, products, sync
 from tilewright.targets.numpy.simt.api import CODES, FaultKind, SimtFault, SimtOptions, SimtReport
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
+from tilewright.targets.numpy.simt.kernels import (
+    DEFAULT_THREADS,
+    DEVICE,
+    Kernel,
+    Rules,
+    compile_kernel,
+    compiled,
+)
 from tilewright.targets.numpy.simt.problems import Problem
-from tilewright.targets.numpy.simt.program import Act, Code, Compiler, Rule
+from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 
-_BARRIER_BYTES = 8
-_ARENA_STEP = 1024
-_DEFAULT_THREADS = 128
-
-
-class _Rules(Mapping[str, Rule]):
-    """The table of all ops; arithmetic has one rule for all."""
-
-    def __init__(self, special: Mapping[str, Rule]) -> None:
-        self.special = special
-
-    def __getitem__(self, name: str) -> Rule:
-        found = self.special.get(name)
-        if found is not None:
-            return found
-        if name.startswith(("arith.", "math.")):
-            return control.scalar_rule
-        raise KeyError(name)
-
-    def __iter__(self) -> Any:
-        return iter(self.special)
-
-    def __len__(self) -> int:
-        return len(self.special)
-
-
-DEVICE = _Rules(
-    {
-        **control.RULES,
-        **memory.RULES,
-        **sync.RULES,
-        **copies.RULES,
-        **products.RULES,
-        **lanes.RULES,
-    }
-)
-
-
-@dataclass(eq=False)
-class Kernel:
-    """A device function, compiled."""
-
-    code: Code
-    compiler: Compiler
-    arguments: list[int]
-    threads: int
-    shared_bytes: int
-    granule: int
-    cluster: Grid
-    watched: frozenset[int]
-    """Positions of tensors that it reads and writes."""
-    unit: int
-    """Threads that may run in step."""
-
-
-def compile_kernel(function: FuncOp) -> Kernel:
-    """The device function as Python functions."""
-    threads = _number(function, nv_names.THREADS, _DEFAULT_THREADS)
-    return _compiled(function, function.body.block, Compiler(DEVICE), threads)
-
-
-def _compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> Kernel:
-    compiler.tracked = _tracked(op)
-    compiler.has_init = any(each.name == "nv.mbarrier.init" for each in op.walk())
-    shared = _place(op, compiler)
-    arguments = compiler.all_slots(block.args)
-    code = compiler.code(block)
-    sizes = [
-        element_bytes(bit_width(each.result.type))
-        for each in op.walk()
-        if isinstance(each, AllocOp) and each.space.is_shared and not each.space.is_barrier
-    ]
-    granule = max(1, min([*sizes, _BARRIER_BYTES]))
-    watched = frozenset(n for n, each in enumerate(block.args) if _is_read_and_written(each))
-    return Kernel(
-        code,
-        compiler,
-        arguments,
-        threads,
-        shared,
-        granule,
-        _cluster(op),
-        watched,
-        _unit(op, threads),
-    )
-
-
-def _unit(op: Operation, threads: int) -> int:
-    """Threads that may run in step: all, unless roles are written one after the other.
-
-    Those run side by side all the same, so that one may wait for what a later one does.
-    """
-    if sum(isinstance(each, WsOp) for each in op.walk()) < 2:
-        return threads
-    ranges = [
-        bound
-        for each in op.walk()
-        if isinstance(each, WsOp)
-        for role in each.roles
-        for span in role.ranges
-        for bound in span
-    ]
-    return gcd(threads, *ranges)
-
-
-def _is_read_and_written(argument: SSAValue) -> bool:
-    """By threads, and not by atomics, which are in order by themselves."""
-    reads = writes = False
-    for use in argument.uses:
-        op = use.operation
-        if isinstance(op, AtomicOp):
-            return False
-        is_move = isinstance(op, MoveOp)
-        reads |= isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
-        writes |= isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
-    return reads and writes
-
-
-def _cluster(op: Operation) -> Grid:
-    found = op.cluster if isinstance(op, KernelOp) else op.attributes.get(nv_names.CLUSTER)
-    extents: tuple[int, ...] = ()
-    if isinstance(found, DenseArrayBase):
-        extents = tuple(int(each) for each in found.get_values())
-    elif isinstance(found, ArrayAttr):
-        extents = tuple(each.value.data for each in found.data if isinstance(each, IntegerAttr))
-    x, y, z = (*extents, 1, 1, 1)[:3]
-    return x, y, z
-
-
-def _tracked(function: Operation) -> set[SSAValue]:
-    """Registers that asynchronous products read or write."""
-    found: set[SSAValue] = set()
-    for op in function.walk():
-        if isinstance(op, WgmmaOp):
-            found.add(op.acc)
-            if op.a_index is not None:
-                found.add(op.a)
-    return found
-
-
-def _place(function: Operation, compiler: Compiler) -> int:
-    """Where shared buffers lie; those without an offset come one after another."""
-    top = _number(function, nv_names.SHARED_BYTES, 0)
-    for op in function.walk():
-        if not isinstance(op, AllocOp) or op.space.is_per_thread:
-            continue
-        if op.offset_bytes is not None:
-            compiler.offsets[op] = op.offset_bytes
-            continue
-        compiler.offsets[op] = top = -(-top // _ARENA_STEP) * _ARENA_STEP
-        size = _BARRIER_BYTES if op.space.is_barrier else element_bytes(bit_width(op.result.type))
-        top += num_elements(op.result.type) * size
-    return top
-
-
-def _number(function: Operation, name: str, default: int) -> int:
-    found = function.attributes.get(name)
-    return found.value.data if isinstance(found, IntegerAttr) else default
+Teams: TypeAlias = dict[Operation, Sequence[Any]]
+"""Threads of a kernel that run in step."""
 
 
 @dataclass(eq=False)
@@ -222,15 +65,16 @@ class SimtProgram:
         started = perf_counter()
         arrays = [each.array for each in arguments if isinstance(each, Buffer)]
         before = [array.copy() for array in arrays]
+        teams: Teams = {}
         for seed in range(options.seed, options.seed + options.schedules):
-            for array, old in zip(arrays, before, strict=True):
-                array[...] = old
-            run = _Run(self, options, seed)
-            try:
-                with np.errstate(all="ignore"):
-                    run.host(arguments)
-            except (Problem, Deadlock) as error:
-                raise _fault(error, run) from error
+            run: _Run | None = None
+            while run is None or run.part():
+                for array, old in zip(arrays, before, strict=True):
+                    array[...] = old
+                run = _Run(self, options, seed, teams)
+                run.host(arguments)
+            if run.error is not None:
+                raise _fault(run.error, run) from run.error
             report.blocks += run.blocks
             report.schedules += 1
         report.seconds = perf_counter() - started
@@ -240,17 +84,20 @@ class SimtProgram:
 class _Run:
     """One run under one schedule."""
 
-    def __init__(self, program: SimtProgram, options: SimtOptions, seed: int) -> None:
-        self.program, self.options, self.seed = program, options, seed
+    def __init__(self, program: SimtProgram, options: SimtOptions, seed: int, teams: Teams) -> None:
+        self.program, self.options, self.seed, self.teams = program, options, seed, teams
+        self.kernel: Kernel | None = None
         self.block: Grid | None = None
         self.blocks = 0
         self.machine: Machine | None = None
         self.frame: Frame | None = None
+        self.error: Problem | Deadlock | None = None
+        """What it ended with."""
 
     def host(self, arguments: Sequence[Any]) -> None:
         """What the host does, as a block of one thread."""
         host_rules = {"nv.launch": self._launch_rule, "tile.kernel": self._kernel_rule}
-        rules = _Rules({**DEVICE.special, **host_rules})
+        rules = Rules({**DEVICE.special, **host_rules})
         compiler = Compiler(rules)
         body = self.program.host.body.block
         slots = compiler.all_slots(body.args)
@@ -261,7 +108,11 @@ class _Run:
         for slot, argument, given in zip(slots, body.args, arguments, strict=True):
             frame.env[slot] = _argument(argument, given)
         self.frame = frame
-        code.run(frame)
+        try:
+            with np.errstate(all="ignore"):
+                code.run(frame)
+        except (Problem, Deadlock) as error:
+            self.error = error
 
     def _launch_rule(self, compiler: Compiler, op: Operation) -> Act:
         assert isinstance(op, LaunchOp)
@@ -280,7 +131,7 @@ class _Run:
     def _kernel_rule(self, compiler: Compiler, op: Operation) -> Act:
         """A kernel that has not been outlined: its body sees what the host computed."""
         assert isinstance(op, KernelOp)
-        kernel = _compiled(op, op.body.block, compiler, op.num_threads or _DEFAULT_THREADS)
+        kernel = compiled(op, op.body.block, compiler, op.num_threads or DEFAULT_THREADS)
         grid = [
             (each, -1) if isinstance(each, int) else (0, compiler.slot(each)) for each in op.grid
         ]
@@ -300,6 +151,7 @@ class _Run:
         outside: Sequence[Any] = (),
     ) -> None:
         """Run the blocks; without arguments, the kernel takes the number of the block."""
+        self.kernel = kernel
         for indices in _clusters(grid, kernel.cluster, self.options.blocks):
             self._run_cluster(kernel, indices, grid, arguments, outside)
         self.block = None
@@ -335,14 +187,35 @@ class _Run:
     def _spawn(
         self, kernel: Kernel, block: BlockRun, arguments: Sequence[Any], outside: Sequence[Any]
     ) -> None:
-        unit = self.options.unit or kernel.unit
-        for first in range(0, kernel.threads, unit):
+        teams = self.teams.setdefault(kernel.op, self._first_teams(kernel))
+        for team in teams:
             env = [*outside, *[None] * (len(kernel.compiler.slots) - len(outside))]
-            frame = Frame(block, block.all_threads[first : first + unit], env)
+            name = name_of_team(team, teams, "block")
+            frame = Frame(block, team, env, name)
             for slot, value in zip(kernel.arguments, arguments, strict=True):
                 frame.env[slot] = value
             self.frame = frame
-            block.machine.spawn("block", kernel.code.process(frame), unit, context=frame)
+            block.machine.spawn(name, kernel.code.process(frame), len(team), context=frame)
+
+    def _first_teams(self, kernel: Kernel) -> Sequence[Any]:
+        unit, threads = self.options.unit or kernel.unit, np.arange(kernel.threads)
+        return [threads[first : first + unit] for first in range(0, kernel.threads, unit)]
+
+    def part(self) -> bool:
+        """After a deadlock: let threads go their own way that were held up by others.
+
+        Whether there are any; then the launch has to begin again.
+        """
+        if not isinstance(self.error, Deadlock) or self.kernel is None or self.machine is None:
+            return False
+        frames = [task.context for task in self.machine.tasks if not task.is_over]
+        waiting = [
+            each.active_tids for each in frames if isinstance(each, Frame) and each.mask is not None
+        ]
+        finer = divided(self.teams[self.kernel.op], waiting, self.kernel.least)
+        if finer is not None:
+            self.teams[self.kernel.op] = finer
+        return finer is not None
 
     def _check_end(self, block: BlockRun) -> None:
         if not self.options.checked:

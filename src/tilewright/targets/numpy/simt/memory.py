@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.nv.across import StrideOp
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, LaneOp
 from tilewright.dialects.tile.allocs import AllocOp
@@ -419,6 +420,17 @@ def _dim(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
+def _stride(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, StrideOp)
+    source, target, axis = compiler.slot(op.tensor), compiler.slot(op.result), op.axis.value.data
+
+    def act(frame: Frame) -> None:
+        held = frame.env[source]
+        frame.env[target] = np.int64(held.tensor.strides[axis] // held.data.itemsize)
+
+    return act
+
+
 RULES: Mapping[str, Rule] = {
     "tile.alloc": _alloc,
     "memref.load": _load,
@@ -430,6 +442,7 @@ RULES: Mapping[str, Rule] = {
     "memref.cast": _same,
     "tile.view": _view,
     "memref.dim": _dim,
+    "nv.stride": _stride,
     "nv.move": _move,
     "nv.convert": _convert,
     "nv.async_move": _async_move,

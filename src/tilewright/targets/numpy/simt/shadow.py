@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.targets.numpy.simt.clocks import WARP, Clocks, Signal
 from tilewright.targets.numpy.simt.problems import Note, Problem
+
+Ask: TypeAlias = Callable[[], Any]
+"""A bool for each granule, for those who need it."""
 
 _NOBODY = -1
 _SEVERAL = WARP
@@ -93,8 +96,12 @@ class Shadow:
             self.read_lane[at[mixed], warps[mixed]] = _SEVERAL
         self.read_op[at, warps] = self._number(op)
 
-    def write_by_threads(self, op: Operation, touch: Touch) -> None:
-        self._after_write(op, touch, "writes")
+    def write_by_threads(self, op: Operation, touch: Touch, is_there: Ask | None = None) -> None:
+        """A write; `is_there` says of each granule whether it already holds what is written.
+
+        Threads may write the same value to one place with the same op, in step or not.
+        """
+        self._after_write(op, touch, "writes", is_there)
         self._after_reads(op, touch)
         self.settle_write(op, touch)
 
@@ -183,12 +190,16 @@ class Shadow:
 
     # -- order -------------------------------------------------------------------------------
 
-    def _after_write(self, op: Operation, touch: Touch, verb: str) -> None:
+    def _after_write(
+        self, op: Operation, touch: Touch, verb: str, is_there: Ask | None = None
+    ) -> None:
         at, warps = touch.granules, touch.warps
         writer, written = self.writer[at], self.written[at]
         late = (writer >= 0) & (self.clocks.known[warps, writer] < written)
         mine = (writer == warps) & (written >= self.clocks.met[warps])
         late |= mine & (self.write_lane[at] != touch.lanes)
+        if is_there is not None and late.any():
+            late &= ~(is_there() & (self.write_op[at] == self._number(op)))
         if late.any():
             where = int(np.argmax(late))
             thread = int(warps[where]) * WARP + int(touch.lanes[where])

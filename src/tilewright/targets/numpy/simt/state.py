@@ -58,7 +58,6 @@ class BlockRun:
     def __post_init__(self) -> None:
         self.clocks = Clocks(self.threads)
         self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
-        self.all_threads = np.arange(self.threads)
         self.meeting = self.clocks.nothing()
         """What threads told when they came to the cluster's barrier."""
         self.cluster = self.cluster or [self]

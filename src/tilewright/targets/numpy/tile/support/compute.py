@@ -170,7 +170,7 @@ def reduction(values: Any, axis: int, kind: str, is_unsigned: bool, nan_propagat
     """Elements combined along an axis, in an order that depends on their number only."""
     dtype = values.dtype
     is_float = dtype.kind not in "iub"
-    if kind.startswith("abs"):
+    if kind.startswith("abs") and not is_unsigned:
         values = np.abs(values)
     if kind in ("sum", "abssum"):
         if not is_float:

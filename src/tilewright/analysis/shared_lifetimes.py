@@ -1,0 +1,161 @@
+"""When the shared buffers of a kernel are needed, at the thread level.
+
+Time is the order of the program. A buffer is needed from the first op at the top of the kernel that
+touches it to the last; a loop is one such op, as a turn may read what an earlier one left. A buffer
+that is private to a turn (`mark-private-buffers`) may be counted more closely, from the first to
+the last op of the innermost block around all accesses, once in every turn::
+
+    for tile ...:              # rows and sums are private
+        copy(..., rows)        #  rows
+        gemm(rows, ...)        #  rows
+        copy(acc, sums)        #        sums
+        copy(sums, ...)        #        sums
+
+Where a kernel has roles, the consumers' ops count instead of the roles as a whole, and what another
+role touches is needed from the beginning, as that one runs ahead. Products and stores of the copy
+engine read until somebody has waited for them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.analysis.uniformity import comes_together
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.nv import (
+    BulkStoreOp,
+    MatrixOp,
+    TmaReduceOp,
+    TmaStoreOp,
+    TmaStoreWaitOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilewright.dialects.nv.barriers import WaitOp
+from tilewright.dialects.tile import AllocOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.traversal import walk
+
+_WAITS: Mapping[type[Operation], type[WaitOp]] = {
+    WgmmaOp: WgmmaWaitOp,
+    TmaStoreOp: TmaStoreWaitOp,
+    TmaReduceOp: TmaStoreWaitOp,
+    BulkStoreOp: TmaStoreWaitOp,
+}
+"""What goes on reading shared memory after it was issued, and what waits for its end."""
+
+
+def lifetimes(function: FuncOp, *, in_turns: bool = False) -> dict[SSAValue, tuple[int, int]]:
+    """For every shared buffer when it is needed: the first moment, and the one behind the last.
+
+    With `in_turns`, what is private to a turn is not needed between its turns.
+    """
+    program = _Program(function)
+    accesses, unfinished = _accesses(function)
+    found: dict[SSAValue, tuple[int, int]] = {}
+    for buffer, ops in accesses.items():
+        is_private = in_turns and _is_private(buffer) and buffer not in unfinished
+        block = _common_block(ops) if is_private and not program.has_roles else None
+        spans = [program.span(op, block) for op in ops]
+        found[buffer] = (min(first for first, _ in spans), max(last for _, last in spans))
+    return found
+
+
+def _is_private(buffer: SSAValue) -> bool:
+    return isinstance(buffer.owner, AllocOp) and buffer.owner.is_private
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+class _Program:
+    """The ops of a kernel, numbered in their order."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self._spans: dict[Operation, tuple[int, int]] = {}
+        self._top: set[Block] = {function.body.block}
+        self.has_roles = False
+        self._number(function.body.block)
+
+    def _number(self, block: Block) -> None:
+        for op in block.ops:
+            start = len(self._spans)
+            self._spans[op] = (start, start + 1)
+            if isinstance(op, WsOp) and block in self._top:
+                self.has_roles = True
+                self._top.add(op.bodies[-1].block)
+                self._number(op.bodies[-1].block)
+                continue
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._number(inner)
+            self._spans[op] = (start, len(self._spans))
+
+    def span(self, op: Operation, block: Block | None) -> tuple[int, int]:
+        """When the op of `block` that has `op` inside runs; without a block, the one at the top."""
+        blocks = self._top if block is None else {block}
+        current: Operation | None = op
+        while current is not None and current.parent not in blocks:
+            current = current.parent_op()
+        # In a role that runs ahead of the last one there is no such op.
+        return (0, 1) if current is None else self._spans[current]
+
+
+def _common_block(ops: Sequence[Operation]) -> Block | None:
+    """The innermost block around all of `ops` that all threads come to."""
+    shared = [block for block in _blocks(ops[0]) if all(block in _blocks(op) for op in ops[1:])]
+    return next((block for block in shared if _is_met(block)), None)
+
+
+def _is_met(block: Block) -> bool:
+    first = block.first_op
+    return first is not None and comes_together(first)
+
+
+def _blocks(op: Operation) -> list[Block]:
+    """The blocks around an op, from the inside."""
+    found: list[Block] = []
+    current: Operation | None = op
+    while current is not None and current.parent is not None and not isinstance(current, FuncOp):
+        found.append(current.parent)
+        current = current.parent_op()
+    return found
+
+
+# -- accesses ----------------------------------------------------------------------------------
+
+
+def _accesses(function: FuncOp) -> tuple[dict[SSAValue, list[Operation]], set[SSAValue]]:
+    """The ops that need each shared buffer, and what is still being read at the end."""
+    found: dict[SSAValue, list[Operation]] = defaultdict(list)
+    in_flight: dict[type[Operation], set[SSAValue]] = {kind: set() for kind in _WAITS.values()}
+    for op in walk(function):
+        for buffer in {*_touched(op), *_read_until(op, in_flight)}:
+            found[buffer].append(op)
+    return found, set[SSAValue]().union(*in_flight.values())
+
+
+def _read_until(op: Operation, in_flight: dict[type[Operation], set[SSAValue]]) -> set[SSAValue]:
+    """Buffers that something issued before has been reading until `op`, if it waits for that."""
+    wait = _WAITS.get(type(op))
+    if wait is not None:
+        in_flight[wait].update(_touched(op))
+    if not isinstance(op, WaitOp) or type(op) not in in_flight:
+        return set()
+    found = in_flight[type(op)]
+    if op.pending.value.data == 0:
+        in_flight[type(op)] = set()
+    return found
+
+
+def _touched(op: Operation) -> Iterator[SSAValue]:
+    """Shared buffers that an op reads or writes; products know them by descriptors."""
+    for each in op.operands:
+        value = each.owner.buffer if isinstance(each.owner, MatrixOp) else each
+        base = base_of(value)
+        if isinstance(base.owner, AllocOp) and base.owner.space.is_shared:
+            yield base

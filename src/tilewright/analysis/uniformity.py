@@ -1,0 +1,152 @@
+"""Uniformity: what all threads of a block have in common, and what may differ between them.
+
+    if tid < 32:            # differs: only some threads come to what is inside
+    for k in range(n):      # n is an argument: all threads run the loop as often
+
+Values are followed back to where threads may get different ones: their own number, an election, a
+shuffle, a variable of their own. What is read from memory is taken to be the same for all, as
+threads meet before anybody writes there.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.scf import ForOp, IfOp, WhileOp
+from tilewright.dialects.tile import KernelOp, PersistentOp, PipelineOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.warps import WsOp
+
+
+def differs(value: SSAValue) -> bool:
+    """Whether a value may differ between the threads of a block."""
+    return _Differences().of(value)
+
+
+def runs_together(op: ForOp) -> bool:
+    """Whether all threads run a loop as often, one turn after the other.
+
+    The turns of a thread's share of a parallel loop touch different elements: they are one op.
+    """
+    if nv_names.SHARE in op.attributes:
+        return False
+    return not differs(op.lower_bound) and not differs(op.upper_bound)
+
+
+def leaves_apart(op: WhileOp) -> bool:
+    """Whether threads may leave a loop after different numbers of turns."""
+    end = op.regions[0].block.last_op
+    return end is None or differs(end.operands[0])
+
+
+def comes_together(op: Operation) -> bool:
+    """Whether all threads of a block or of a role come to `op`, as far as can be told."""
+    current = op.parent_op()
+    while current is not None and not isinstance(current, WsOp | FuncOp):
+        if isinstance(current, IfOp) and differs(current.condition):
+            return False
+        if isinstance(current, ForOp) and not runs_together(current):
+            return False
+        if isinstance(current, WhileOp) and leaves_apart(current):
+            return False
+        current = current.parent_op()
+    return True
+
+
+class _Differences:
+    """Follows values to where threads may get different ones."""
+
+    def __init__(self) -> None:
+        self._values: dict[SSAValue, bool] = {}
+        self._cells: dict[SSAValue, bool] = {}
+
+    def of(self, value: SSAValue) -> bool:
+        found = self._values.get(value)
+        if found is None:
+            self._values[value] = False  # on a cycle nothing new comes in
+            found = self._values[value] = self._computed(value)
+        return found
+
+    def _computed(self, value: SSAValue) -> bool:
+        owner = value.owner
+        if isinstance(owner, Block):
+            return self._argument(value, owner)
+        if owner.name in _OWN:
+            return True
+        if isinstance(owner, LoadOp):
+            return self._loaded(owner)
+        if isinstance(owner, IfOp):
+            return self._chosen(owner, value)
+        if owner.regions:
+            return True
+        return any(self.of(each) for each in owner.operands)
+
+    def _chosen(self, op: IfOp, value: SSAValue) -> bool:
+        """What a branch gives goes with its condition, and with what either side yields."""
+        number = next(n for n, each in enumerate(op.results) if each is value)
+        ends = [region.block.last_op for region in op.regions if region.blocks]
+        given = [end.operands[number] for end in ends if end is not None]
+        return self.of(op.condition) or any(self.of(each) for each in given)
+
+    def _argument(self, value: SSAValue, block: Block) -> bool:
+        """A loop's variable goes with its bounds; what a loop carries may be anything."""
+        loop = block.parent_op()
+        if isinstance(loop, ForOp):
+            if value is not block.args[0]:
+                return True
+            return self.of(loop.lower_bound) or self.of(loop.upper_bound) or self.of(loop.step)
+        if isinstance(loop, PersistentOp | PipelineOp):
+            return any(map(self.of, loop.operands))
+        return not isinstance(loop, FuncOp | KernelOp)
+
+    def _loaded(self, op: LoadOp) -> bool:
+        space = space_of(op.memref.type)
+        if any(self.of(each) for each in op.indices):
+            return True
+        if space is not None and (space is Space.GLOBAL or space.is_shared):
+            return False  # threads meet before anybody writes there
+        return space is None or not space.is_per_thread or self._cell(base_of(op.memref))
+
+    def _cell(self, buffer: SSAValue) -> bool:
+        """Whether threads may keep different numbers in a variable of their own."""
+        found = self._cells.get(buffer)
+        if found is None:
+            self._cells[buffer] = False
+            found = self._cells[buffer] = any(self._written(each.operation) for each in buffer.uses)
+        return found
+
+    def _written(self, op: Operation) -> bool:
+        if isinstance(op, LoadOp):
+            return False
+        if not isinstance(op, StoreOp):
+            return True
+        return self.of(op.value) or any(map(self.of, op.indices)) or self._is_apart(op)
+
+    def _is_apart(self, op: Operation) -> bool:
+        """Whether only some threads come to `op`."""
+        current = op.parent_op()
+        while current is not None and not isinstance(current, WsOp | FuncOp):
+            if isinstance(current, IfOp) and self.of(current.condition):
+                return True
+            if isinstance(current, ForOp) and (
+                self.of(current.lower_bound) or self.of(current.upper_bound)
+            ):
+                return True
+            if isinstance(current, WhileOp):
+                end = current.regions[0].block.last_op
+                if end is None or self.of(end.operands[0]):
+                    return True
+            current = current.parent_op()
+        return False
+
+
+_OWN = frozenset(
+    (
+        *("gpu.thread_id", "gpu.lane_id", "gpu.subgroup_id", "nv.elect"),
+        *("tile.shuffle", "tile.atomic", "tile.vote", "tile.warp_reduce"),
+    )
+)
+"""Ops whose result is each thread's own."""

@@ -1,0 +1,61 @@
+"""What is said of accesses to global memory that move less than a thread can move at once.
+
+    remark[TW3010]: A is read 1 element (2 bytes) at a time, not 8 (16 bytes): rows of A are 202
+    bytes apart, no multiple of 16
+
+Accesses of 16 bytes begin at multiples of 16 bytes. A row that begins elsewhere costs them all.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine, locate
+from tilewright.passes.gpu.strides import row_strides
+
+NARROW = "TW3010"
+
+
+def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
+    """Why not every row begins at a multiple of `lanes` elements; None if all do."""
+    name = _name(tensor)
+    for dimension, stride in enumerate(row_strides(tensor)[:-1]):
+        if stride is None:
+            return f"only the run knows the stride of dimension {dimension} of {name}"
+        if stride % lanes:
+            size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
+            return (
+                f"the stride of dimension {dimension} of {name} is {size} bytes, no multiple of "
+                f"{unit} as {-(-size // unit) * unit} is ({-(-stride // lanes) * lanes} elements)"
+            )
+    return None
+
+
+def remark_narrow(
+    op: Operation,
+    done: str,
+    tensor: SSAValue,
+    lanes: int,
+    widest: int,
+    reason: str,
+    engine: DiagnosticEngine,
+) -> None:
+    """Say that `lanes` elements go at a time where `widest` could; once for what a line became."""
+    elements = "element" if lanes == 1 else "elements"
+    message = (
+        f"{_name(tensor)} is {done} {lanes} {elements} ({_bytes(tensor, lanes)} bytes) at a time, "
+        f"not {widest} ({_bytes(tensor, widest)} bytes): {reason}"
+    )
+    place = locate(op)
+    known = (each for each in engine.diagnostics if each.code == NARROW)
+    if not any(each.message == message and each.location == place for each in known):
+        engine.remark(place, message, NARROW)
+
+
+def _name(tensor: SSAValue) -> str:
+    return tensor.name_hint or "the tensor"
+
+
+def _bytes(tensor: SSAValue, elements: int) -> int:
+    return elements * bit_width(element_type_of(tensor.type)) // 8

@@ -1,0 +1,194 @@
+"""Device functions, compiled: what one block needs to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.func import FuncOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
+from tilewright.dialects.nv.matrix import WgmmaOp
+from tilewright.dialects.nv.moves import MoveOp
+from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.kernel import KernelOp
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.dialects.type_utils import bit_width, num_elements
+from tilewright.memory.units import element_bytes
+from tilewright.targets.numpy.api import Grid
+from tilewright.targets.numpy.simt import control, copies, lanes, memory, products, sync
+from tilewright.targets.numpy.simt.clocks import WARP
+from tilewright.targets.numpy.simt.program import Code, Compiler, Rule
+from tilewright.targets.numpy.simt.state import GROUP
+
+_BARRIER_BYTES = 8
+_ARENA_STEP = 1024
+DEFAULT_THREADS = 128
+
+
+class Rules(Mapping[str, Rule]):
+    """The table of all ops; arithmetic has one rule for all."""
+
+    def __init__(self, special: Mapping[str, Rule]) -> None:
+        self.special = special
+
+    def __getitem__(self, name: str) -> Rule:
+        found = self.special.get(name)
+        if found is not None:
+            return found
+        if name.startswith(("arith.", "math.")):
+            return control.scalar_rule
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        return iter(self.special)
+
+    def __len__(self) -> int:
+        return len(self.special)
+
+
+DEVICE = Rules(
+    {
+        **control.RULES,
+        **memory.RULES,
+        **sync.RULES,
+        **copies.RULES,
+        **products.RULES,
+        **lanes.RULES,
+    }
+)
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A device function, compiled."""
+
+    op: Operation
+    code: Code
+    compiler: Compiler
+    arguments: list[int]
+    threads: int
+    shared_bytes: int
+    granule: int
+    cluster: Grid
+    watched: frozenset[int]
+    """Positions of tensors that it reads and writes."""
+    unit: int
+    """Threads that may run in step."""
+    least: int
+    """Threads that must."""
+
+
+def compile_kernel(function: FuncOp) -> Kernel:
+    """The device function as Python functions."""
+    threads = _number(function, nv_names.THREADS, DEFAULT_THREADS)
+    return compiled(function, function.body.block, Compiler(DEVICE), threads)
+
+
+def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> Kernel:
+    """The body of a kernel as Python functions."""
+    compiler.tracked = _tracked(op)
+    compiler.has_init = any(each.name == "nv.mbarrier.init" for each in op.walk())
+    shared = _place(op, compiler)
+    arguments = compiler.all_slots(block.args)
+    code = compiler.code(block)
+    sizes = [
+        element_bytes(bit_width(each.result.type))
+        for each in op.walk()
+        if isinstance(each, AllocOp) and each.space.is_shared and not each.space.is_barrier
+    ]
+    granule = max(1, min([*sizes, _BARRIER_BYTES]))
+    watched = frozenset(n for n, each in enumerate(block.args) if _is_read_and_written(each))
+    return Kernel(
+        op,
+        code,
+        compiler,
+        arguments,
+        threads,
+        shared,
+        granule,
+        _cluster(op),
+        watched,
+        _unit(op, threads),
+        GROUP if any(isinstance(each, WgmmaOp) for each in op.walk()) else WARP,
+    )
+
+
+def _unit(op: Operation, threads: int) -> int:
+    """Threads that may run in step: all, unless roles are written one after the other.
+
+    Those run side by side all the same, so that one may wait for what a later one does.
+    """
+    if sum(isinstance(each, WsOp) for each in op.walk()) < 2:
+        return threads
+    ranges = [
+        bound
+        for each in op.walk()
+        if isinstance(each, WsOp)
+        for role in each.roles
+        for span in role.ranges
+        for bound in span
+    ]
+    return gcd(threads, *ranges)
+
+
+def _is_read_and_written(argument: SSAValue) -> bool:
+    """By threads, and not by atomics, which are in order by themselves."""
+    reads = writes = False
+    for use in argument.uses:
+        op = use.operation
+        if isinstance(op, AtomicOp):
+            return False
+        is_move = isinstance(op, MoveOp)
+        reads |= isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
+        writes |= isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
+    return reads and writes
+
+
+def _cluster(op: Operation) -> Grid:
+    found = op.cluster if isinstance(op, KernelOp) else op.attributes.get(nv_names.CLUSTER)
+    extents: tuple[int, ...] = ()
+    if isinstance(found, DenseArrayBase):
+        extents = tuple(int(each) for each in found.get_values())
+    elif isinstance(found, ArrayAttr):
+        extents = tuple(each.value.data for each in found.data if isinstance(each, IntegerAttr))
+    x, y, z = (*extents, 1, 1, 1)[:3]
+    return x, y, z
+
+
+def _tracked(function: Operation) -> set[SSAValue]:
+    """Registers that asynchronous products read or write."""
+    found: set[SSAValue] = set()
+    for op in function.walk():
+        if isinstance(op, WgmmaOp):
+            found.add(op.acc)
+            if op.a_index is not None:
+                found.add(op.a)
+    return found
+
+
+def _place(function: Operation, compiler: Compiler) -> int:
+    """Where shared buffers lie; those without an offset come one after another."""
+    top = _number(function, nv_names.SHARED_BYTES, 0)
+    for op in function.walk():
+        if not isinstance(op, AllocOp) or op.space.is_per_thread:
+            continue
+        if op.offset_bytes is not None:
+            compiler.offsets[op] = op.offset_bytes
+            continue
+        compiler.offsets[op] = top = -(-top // _ARENA_STEP) * _ARENA_STEP
+        size = _BARRIER_BYTES if op.space.is_barrier else element_bytes(bit_width(op.result.type))
+        top += num_elements(op.result.type) * size
+    return top
+
+
+def _number(function: Operation, name: str, default: int) -> int:
+    found = function.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else default

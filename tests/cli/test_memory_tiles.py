@@ -1,0 +1,85 @@
+"""``tilewright memory`` on kernels of `T`: at the tile level, and placed, at the thread level."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tilewright import T
+from tilewright.cli import memory
+from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.tile import AllocOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.text import print_module
+from tilewright.passes.gpu.pipeline import GpuPipeline
+
+
+def functions() -> Any:
+    """A product in a pipelined loop, whose result goes through shared memory."""
+
+    @T.prim_func
+    def product(
+        A: T.Tensor((64, 256), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            out = T.alloc_shared((64, 64), "float32")
+            sums = T.alloc_fragment((64, 64), "float32")
+            T.clear(sums)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, sums)
+            T.copy(sums, out)
+            T.copy(out, C)
+
+    return product
+
+
+@pytest.fixture
+def lowered() -> Any:
+    module, engine = functions().module.clone(), DiagnosticEngine()
+    GpuPipeline(target="cuda:sm_80").run(module, engine)
+    engine.raise_if_errors()
+    return module
+
+
+def drawn(text: str, tmp_path, capsys, *flags: str) -> str:
+    path = tmp_path / "kernel.mlir"
+    path.write_text(text)
+    assert memory.run([str(path), *flags], "tilewright memory") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_the_arena_of_a_placed_kernel(lowered, tmp_path, capsys):
+    allocs = [op for op in lowered.walk() if isinstance(op, AllocOp) and op.space.is_shared]
+    places = {op.buffer_name: op.offset_bytes for op in allocs}
+    assert places["out"] == 0  # shares bytes with the operands, which are done by then
+    text = print_module(lowered)
+    found = json.loads(drawn(text, tmp_path, capsys, "--format", "json"))
+    (drawn_map,) = found["memories"]
+    (region,) = drawn_map["regions"]
+    assert region["name"] == "arena"
+    assert f"{nv_names.SHARED_BYTES} = {drawn_map['used']} " in text
+
+
+def test_every_version_of_a_ring_has_its_place(lowered, tmp_path, capsys):
+    shown = drawn(print_module(lowered), tmp_path, capsys)
+    assert "shared memory: 32768 bytes" in shown
+    assert "a: 2 x 8192 bytes at 0 8192" in shown
+    assert "b: 2 x 8192 bytes at 16384 24576" in shown
+    assert "out: 1 x 16384 bytes at 0" in shown
+
+
+def test_the_tile_level_has_one_region_for_each_buffer(tmp_path, capsys):
+    shown = drawn(print_module(functions().module), tmp_path, capsys)
+    assert "shared memory: 32768 bytes" in shown
+    for line in ("a    8192", "b    8192", "out 16384"):
+        assert line in shown

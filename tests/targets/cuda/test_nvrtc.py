@@ -1,0 +1,71 @@
+"""The compiler as a library: which one is taken, with which headers, and what is said of none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tilewright.targets.cuda.errors import CudaCompilerError
+from tilewright.targets.cuda.nvrtc import compile_source, include_folders
+from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
+
+
+def packages(monkeypatch: pytest.MonkeyPatch, root: Path, *files: str) -> None:
+    """Packages of NVIDIA with these files, instead of those that are installed."""
+    for file in files:
+        path = root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    module = ModuleType("nvidia")
+    module.__path__ = [str(root)]
+    monkeypatch.setitem(sys.modules, "nvidia", module)
+
+
+def test_of_two_releases_the_newer_with_its_own_headers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    packages(
+        monkeypatch,
+        tmp_path,
+        "cuda_nvrtc/lib/libnvrtc.so.12",
+        "cuda_nvrtc/lib/libnvrtc-builtins.so.12.9",
+        "cu9/include/cuda_fp16.h",
+        "cu13/lib/libnvrtc.so.13",
+        "cu13/lib/libnvrtc.alt.so.14",
+        "cu13/include/cuda_fp16.h",
+        "cuda_runtime/include/cuda_fp16.h",
+        "cudnn/include/cudnn.h",
+    )
+    assert packaged() == tmp_path / "cu13/lib/libnvrtc.so.13"
+    assert include_folders.__wrapped__() == tuple(
+        str(tmp_path / folder / "include") for folder in ("cu13", "cu9", "cuda_runtime")
+    )
+
+
+def test_where_there_is_none_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class NotFoundError(RuntimeError):
+        """What NVIDIA's search raises."""
+
+    def search(name: str) -> None:
+        raise NotFoundError(f"no lib{name}.so anywhere")
+
+    packages(monkeypatch, tmp_path)
+    finder = ModuleType("cuda.pathfinder")
+    finder.load_nvidia_dynamic_lib = search  # pyright: ignore[reportAttributeAccessIssue]
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", finder)
+    with pytest.raises(ModuleNotFoundError, match=r"NVRTC, which is not installed: pip install"):
+        nvrtc.__wrapped__()
+
+
+def test_what_the_compiler_says_comes_with_the_error() -> None:
+    with pytest.raises(CudaCompilerError) as caught:
+        compile_source("__global__ void f() { return 1; }", "sm_90a", name="wrong.cu")
+    assert "refused the source for sm_90a" in str(caught.value)
+    assert "wrong.cu(1): error" in caught.value.log
+    with pytest.raises(CudaCompilerError, match="unrecognized option|invalid"):
+        compile_source("", "sm_90a", ["--no-such-flag"])
