@@ -25,7 +25,6 @@ WHOLE, PERSISTENT = "whole", "persistent"
 ERROR = 1e-2
 SHAPES = ((4, 32, 4096, 128), (4, 32, 4096, 64))
 PRODUCT = (16384, 8192, 1024)
-TILES = {"block_M": 128, "block_N": 256, "block_K": 64, "num_stages": 3}
 
 
 def without(function: Any, left_out: str | None, *given: Any, **sizes: Any) -> Callable[[], Any]:
@@ -44,7 +43,8 @@ def rows(rounds: int) -> list[Any]:
 
     from benchmarks.h200 import tile_kernels as kernels
     from benchmarks.h200.measure import Row, check, measure
-    from benchmarks.h200.peers import load_file
+    from benchmarks.h200.peers import tile_example
+    from benchmarks.h200.tile import STAYING
 
     found: list[Any] = []
 
@@ -63,9 +63,9 @@ def rows(rounds: int) -> list[Any]:
             add(f"attention d{head}{' causal' if causal else ''}", make(**tiles))
     m, n, k = PRODUCT
     given = [*_random(1, m, k), *_random(1, k, n)]
-    persistent = load_file(ROOT / "examples" / "tile" / "persistent_gemm.py", "persistent_gemm")
+    persistent = tile_example("persistent_gemm").matmul_persistent
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    call = without(persistent.matmul_persistent, None, *given, processors=processors, **TILES)
+    call = without(persistent, None, *given, processors=processors, **STAYING)
     add(f"gemm {m}x{n}x{k}", {**_variants(kernels.gemm, *given), PERSISTENT: call})
     return found
 

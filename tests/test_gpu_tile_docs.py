@@ -15,8 +15,6 @@ from tilewright.runtime.tile.pass_configs import PassConfigKey, gpu_settings
 
 from .test_docs import blocks
 
-pytest.importorskip("cuda.bindings.nvrtc", reason="T kernels are compiled with NVRTC")
-
 PAGE = "docs/gpu.md"
 TEXT = (Path(__file__).parents[1] / PAGE).read_text()
 SECTION = TEXT[TEXT.index("## Kernels of `T`") : TEXT.index("## Layouts of `T` kernels")]

@@ -111,7 +111,7 @@ def check_binary(name: str, target: str) -> None:
     assert len(expected) > 1000
 
 
-@pytest.mark.parametrize(("name", "target"), one_target_each())
+@pytest.mark.parametrize(("name", "target"), one_target_each()[::2])
 def test_dump(name, target):
     check_texts(name, target)
 

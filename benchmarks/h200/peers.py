@@ -33,6 +33,12 @@ def example(name: str) -> ModuleType:
 
 
 @cache
+def tile_example(name: str) -> ModuleType:
+    """A kernel of ours in `T`."""
+    return load_file(ROOT / "examples" / "tile" / f"{name}.py", f"example_tile_{name}")
+
+
+@cache
 def our_kernels() -> ModuleType:
     """The plain kernels, compiled by us."""
     return load_file(Path(__file__).with_name("kernels.py"), "plain_kernels_ours")

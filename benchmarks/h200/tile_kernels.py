@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tilewright as tw
-from benchmarks.h200.peers import ROOT, load_file
+from benchmarks.h200.peers import tile_example
 from tilewright import T
 
 FAST = {"tl.enable_fast_math": True}
 
-gemm = load_file(ROOT / "examples" / "tile" / "gemm.py", "example_tile_gemm").gemm
+gemm = tile_example("gemm").gemm
 
 
 @tw.jit

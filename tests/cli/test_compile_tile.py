@@ -10,8 +10,7 @@ import pytest
 
 from tilewright.cli import compile as command
 from tilewright.cli import compile_tile, opt
-
-pytest.importorskip("cuda.bindings.nvrtc", reason="T kernels are compiled with NVRTC")
+from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 
 SCRIPT = """\
 import numpy as np
@@ -136,6 +135,36 @@ def test_settings_of_the_author_hold(script, capsys):
     assert len(exact.splitlines()) > len(fast.splitlines())
 
 
+def test_what_the_cuda_compiler_refuses_is_said_in_its_words(script, capsys):
+    script.write_text(SCRIPT.replace("@tw.jit(pass", '@tw.jit(compile_flags="--foo", pass'))
+    assert run(script, "--target", "cuda:sm_90a") == 1
+    err = capsys.readouterr().err
+    assert err == (
+        "tilewright compile: the CUDA compiler refused the source for sm_90a\n"
+        "nvrtc: error: unrecognized option --foo found\n"
+    )
+
+
+def test_a_machine_without_the_cuda_compiler(script, capsys, monkeypatch):
+    def missing():
+        raise NvrtcMissing("NVRTC is not installed: pip install it")
+
+    monkeypatch.setattr("tilewright.targets.cuda.nvrtc.nvrtc", missing)
+    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert capsys.readouterr().err == "tilewright compile: NVRTC is not installed: pip install it\n"
+
+
+def test_a_kernel_with_other_settings_is_another_one(script, capsys):
+    head = SCRIPT.split("@tw.jit(out_idx")[0]
+    script.write_text(
+        head + "x = np.ones(100, np.float32)\nscale(x)\ntw.jit(scale.function, target='cuda')(x)\n"
+    )
+    assert run(script, "--target", "cuda:sm_90a", "--stage", "ptx") == 0
+    fast, plain = capsys.readouterr().out.split("// scale_kernel-2\n")
+    assert fast.count("ex2.approx") == plain.count("ex2.approx") == 1
+    assert "fma.rn" in plain and "fma.rn" not in fast
+
+
 def test_everything_is_written(script, tmp_path, capsys):
     folder = tmp_path / "out"
     assert run(f"{script}:scale", "--target", "cuda:sm_90a", "-o", folder) == 0
@@ -178,6 +207,30 @@ def test_remarks(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith("scale_kernel")
     assert "remark[TW6015]: the L2 hit ratio 0.5 of X is not applied to 1 of its accesses" in err
+
+
+CROWDED = """\
+from tests.targets.cuda.test_spills import product
+import numpy as np
+import tilewright as tw
+
+a = np.ones((256, 256), np.float16)
+tw.compile(product(10), target="cuda:sm_80")(a, a, np.ones((256, 256), np.float32))
+"""
+
+
+def test_a_warning_needs_no_flag(tmp_path, capsys):
+    path = tmp_path / "crowded.py"
+    path.write_text(CROWDED)
+    assert command.run([str(path), "--target", "cuda:sm_80"], "tilewright compile") == 0
+    err = capsys.readouterr().err
+    assert "warning[TW5012]: main_kernel: " in err
+    assert "remark[" not in err
+    assert (
+        command.run([str(path), "--target", "cuda:sm_80", "--remarks"], "tilewright compile") == 0
+    )
+    err = capsys.readouterr().err
+    assert err.count("warning[TW5012]") == err.count("remark[TW5013]") == 1
 
 
 def test_the_machine_is_as_it_was(script, capsys):

@@ -184,6 +184,17 @@ func.func @k() {
 """
 
 
+def test_settings_of_the_author_hold(tmp_path, capsys):
+    script = tmp_path / "gemm.py"
+    plain = GEMM.read_text()
+    configured = plain.replace("@tw.jit", '@tw.jit(pass_configs={"tl.disable_wgmma": True})')
+    assert configured != plain
+    for text, word in ((plain, "by wgmma"), (configured, "by mma")):
+        script.write_text(text)
+        assert layout.run([str(script), "--buffer", "C_local"], "tilewright layout") == 0
+        assert word in capsys.readouterr().out
+
+
 def test_ir_text_is_drawn_as_well(show):
     Path("kernel.mlir").write_text(IR)
     code, out, err = show("kernel.mlir", "--target", "cuda:sm_80")

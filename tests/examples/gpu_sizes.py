@@ -92,6 +92,13 @@ EXAMPLES = (
         variant="128x128",
     ),
     GpuKernel(
+        "persistent_gemm",
+        "matmul_persistent",
+        {**SQUARE, **WIDE_TILE, "processors": 132, "num_stages": 4, "parts": 2},
+        fits=(HOPPER,),
+        variant="parts",
+    ),
+    GpuKernel(
         "autotuned_gemm", "matmul", {**SQUARE, **TILE, "num_stages": 3, "threads": 256}, entry=13
     ),
     GpuKernel("convolution", "convolution", IMAGES, entry=14),

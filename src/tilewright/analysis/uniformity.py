@@ -10,6 +10,8 @@ threads meet before anybody writes there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
@@ -31,29 +33,26 @@ def runs_together(op: ForOp) -> bool:
 
     The turns of a thread's share of a parallel loop touch different elements: they are one op.
     """
-    if nv_names.SHARE in op.attributes:
-        return False
-    return not differs(op.lower_bound) and not differs(op.upper_bound)
+    return nv_names.SHARE not in op.attributes and not _Differences().parts(op)
 
 
 def leaves_apart(op: WhileOp) -> bool:
     """Whether threads may leave a loop after different numbers of turns."""
-    end = op.regions[0].block.last_op
-    return end is None or differs(end.operands[0])
+    return _Differences().parts(op)
 
 
 def comes_together(op: Operation) -> bool:
     """Whether all threads of a block or of a role come to `op`, as far as can be told."""
+    is_share = any(nv_names.SHARE in each.attributes for each in _around(op))
+    return not is_share and not _Differences().is_apart(op)
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    """The ops around one, in its block of threads or its role."""
     current = op.parent_op()
     while current is not None and not isinstance(current, WsOp | FuncOp):
-        if isinstance(current, IfOp) and differs(current.condition):
-            return False
-        if isinstance(current, ForOp) and not runs_together(current):
-            return False
-        if isinstance(current, WhileOp) and leaves_apart(current):
-            return False
+        yield current
         current = current.parent_op()
-    return True
 
 
 class _Differences:
@@ -123,29 +122,27 @@ class _Differences:
             return False
         if not isinstance(op, StoreOp):
             return True
-        return self.of(op.value) or any(map(self.of, op.indices)) or self._is_apart(op)
+        return self.of(op.value) or any(map(self.of, op.indices)) or self.is_apart(op)
 
-    def _is_apart(self, op: Operation) -> bool:
-        """Whether only some threads come to `op`."""
-        current = op.parent_op()
-        while current is not None and not isinstance(current, WsOp | FuncOp):
-            if isinstance(current, IfOp) and self.of(current.condition):
-                return True
-            if isinstance(current, ForOp) and (
-                self.of(current.lower_bound) or self.of(current.upper_bound)
-            ):
-                return True
-            if isinstance(current, WhileOp):
-                end = current.regions[0].block.last_op
-                if end is None or self.of(end.operands[0]):
-                    return True
-            current = current.parent_op()
+    def is_apart(self, op: Operation) -> bool:
+        """Whether only some threads come to `op`, or not all as often."""
+        return any(map(self.parts, _around(op)))
+
+    def parts(self, op: Operation) -> bool:
+        """Whether threads go different ways at a branch or a loop."""
+        if isinstance(op, IfOp):
+            return self.of(op.condition)
+        if isinstance(op, ForOp):
+            return self.of(op.lower_bound) or self.of(op.upper_bound)
+        if isinstance(op, WhileOp):
+            end = op.regions[0].block.last_op
+            return end is None or self.of(end.operands[0])
         return False
 
 
 _OWN = frozenset(
     (
-        *("gpu.thread_id", "gpu.lane_id", "gpu.subgroup_id", "nv.elect"),
+        *("gpu.thread_id", "gpu.lane_id", "gpu.subgroup_id", "nv.elect", "tile.extern"),
         *("tile.shuffle", "tile.atomic", "tile.vote", "tile.warp_reduce"),
     )
 )

@@ -152,10 +152,11 @@ def _compile_tiles(line: CommandLine, program: str) -> None:
         sys.stdout.write(_aligned(tiles.rows(done)))
     else:
         sys.stdout.write(tiles.stage_text(done, stage))
-    if "remarks" in line.switches:
-        sys.stdout.flush()
-        for each in done:
-            say(each.engine.diagnostics, each.engine)
+    sys.stdout.flush()
+    least = _least_severity(line)
+    for each in done:
+        said = [one for one in each.engine.diagnostics if one.severity >= least]
+        say(said, each.engine)
 
 
 # -- IR text -------------------------------------------------------------------------------------
@@ -278,9 +279,14 @@ def _show(line: CommandLine, done: Sequence[Artefact]) -> None:
     else:
         sys.stdout.write(table(done))
     sys.stdout.flush()
-    least = Severity.REMARK if "remarks" in line.switches else Severity.WARNING
+    least = _least_severity(line)
     said = [each for artefact in done for each in artefact.remarks if each.severity >= least]
     say(said, DiagnosticEngine())
+
+
+def _least_severity(line: CommandLine) -> Severity:
+    """What is told: warnings in any case."""
+    return Severity.REMARK if "remarks" in line.switches else Severity.WARNING
 
 
 def _stage_text(artefact: Artefact, stage: str) -> str:

@@ -29,7 +29,9 @@ from tilewright.ir.verify import verify
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.artefact import Program
 from tilewright.targets.cuda.compile import compile_module, pipeline_options
+from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc import compile_source
+from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import DEFAULT_ARCH, Settings
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
@@ -113,7 +115,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
 
     if not Path(request.file).is_file():
         raise UsageError(f"cannot read '{request.file}': no such file")
-    found: dict[str, Callable[[], Compiled]] = {}
+    found: dict[tuple[str, Settings], Callable[[], Compiled]] = {}
     called: set[str] = set()
 
     def tell(kernel: CompiledTileKernel, seconds: float) -> None:
@@ -123,7 +125,7 @@ def _script(request: Request, program: str) -> list[Compiled]:
             gpu = kernel.gpu
             assert gpu is not None, "the kernel was made for a GPU"
             found.setdefault(
-                print_module(module),
+                (print_module(module), gpu.settings),
                 lambda: _compiled(kernel.name, module, gpu.settings, seconds, DiagnosticEngine()),
             )
 
@@ -183,9 +185,12 @@ def _compiled(
     tile = print_module(module)
     pipeline = _TimedPipeline(**pipeline_options(settings))
     start = perf_counter()
-    program = compile_module(
-        module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
-    )
+    try:
+        program = compile_module(
+            module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
+        )
+    except (CudaCompilerError, NvrtcMissing) as error:
+        raise UsageError(str(error).rstrip()) from None
     passes = sum(pipeline.seconds)
     rest = perf_counter() - start - passes
     return Compiled(name, tile, program, settings, engine, trace, passes, rest)

@@ -25,6 +25,8 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.report import layout_html, layout_svg, layout_text
 from tilewright.report.layout_document import KernelLayouts, Limits, layouts_of, selected
+from tilewright.targets.cuda.compile import pipeline_options
+from tilewright.targets.cuda.settings import DEFAULT_ARCH, Settings
 
 _USAGE = """\
 usage: {program} [flags] FILE.py[:KERNEL] [arguments of the script]
@@ -56,7 +58,10 @@ _FLAGS = Flags(
     switches=("svg", "html", "full", "remarks"),
 )
 _EVERYTHING = 1 << 30
-_DEFAULT_TARGET = "cuda:sm_90a"
+_DEFAULT_TARGET = f"cuda:{DEFAULT_ARCH}"
+
+_Traced = tuple[ModuleOp, GpuPipeline]
+"""A function, and how its author wants it compiled."""
 
 Renderer = Callable[[Sequence[KernelLayouts]], str]
 _FORMATS: dict[str, tuple[Renderer, Limits]] = {
@@ -115,8 +120,8 @@ def run(arguments: Sequence[str], program: str) -> int:
     try:
         wanted = _parse(arguments)
         line = wanted.line
-        modules = _script_modules(line, program) if line.is_script else _text_modules(line, engine)
-        layouts = [each for module in modules for each in _layouts(module, wanted, engine)]
+        traced = _of_script(wanted, program) if line.is_script else _of_text(wanted, engine)
+        layouts = [each for one in traced for each in _layouts(*one, wanted, engine)]
         if engine.has_errors:
             say(engine.diagnostics, engine)
             return 1
@@ -138,33 +143,36 @@ def run(arguments: Sequence[str], program: str) -> int:
 # -- kernels -------------------------------------------------------------------------------------
 
 
-def _text_modules(line: CommandLine, engine: DiagnosticEngine) -> list[ModuleOp]:
-    name = line.name
+def _of_text(wanted: _Wanted, engine: DiagnosticEngine) -> list[_Traced]:
+    line, name = wanted.line, wanted.line.name
     source = parse_source(make_context(), text_of(line.file), name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
         return []
     if not any(isinstance(op, KernelOp) for op in walk(source.module)):
         raise UsageError(f"{name} has no tile.kernel: layouts are those of T kernels")
-    return [source.module]
+    return [(source.module, GpuPipeline(target=wanted.target))]
 
 
-def _script_modules(line: CommandLine, program: str) -> list[ModuleOp]:
-    """What the script calls, each kernel once for every set of sizes."""
+def _of_script(wanted: _Wanted, program: str) -> list[_Traced]:
+    """What the script calls, each kernel once for every set of sizes and settings."""
     # IR text needs neither the JIT nor what runs scripts.
     from tilewright.cli.quiet_script import run_quietly
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.runtime.tile.trace_only import tracing_only
 
+    line = wanted.line
     if not Path(line.file).is_file():
         raise UsageError(f"cannot read '{line.file}': no such file")
-    found: dict[str, ModuleOp] = {}
+    arch = wanted.target.partition(":")[2] or DEFAULT_ARCH
+    found: dict[tuple[str, Settings], _Traced] = {}
     called: set[str] = set()
 
     def tell(kernel: CompiledTileKernel) -> None:
         called.add(kernel.name)
         if line.kernel in (None, kernel.name):
-            module = kernel.prim_func.module
-            found.setdefault(print_module(module), module.clone())
+            module, settings = kernel.prim_func.module, kernel.settings_for(arch)
+            traced = module.clone(), GpuPipeline(**pipeline_options(settings))
+            found.setdefault((print_module(module), settings), traced)
 
     with tracing_only(tell):
         run_quietly(
@@ -182,10 +190,12 @@ def _script_modules(line: CommandLine, program: str) -> list[ModuleOp]:
     raise UsageError(f"{line.file} called no T kernel, so there is no layout to draw")
 
 
-def _layouts(module: ModuleOp, wanted: _Wanted, engine: DiagnosticEngine) -> list[KernelLayouts]:
+def _layouts(
+    module: ModuleOp, pipeline: GpuPipeline, wanted: _Wanted, engine: DiagnosticEngine
+) -> list[KernelLayouts]:
     """The module's kernels after the passes that decide layouts; none if something is wrong."""
     line = wanted.line
-    for each in GpuPipeline(target=wanted.target).passes():
+    for each in pipeline.passes():
         each.run(module, engine)
         if engine.has_errors:
             return []

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Attribute, Dialect
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
+from xdsl.ir import Attribute, BlockArgument, Dialect
 from xdsl.irdl import (
     irdl_op_definition,
     prop_def,
@@ -42,6 +42,16 @@ class FuncOp(FunctionOp):
     traits = traits_def(
         HasParent(ModuleOp), IsolatedFromAbove(), SymbolOpInterface(), FunctionBody()
     )
+
+
+def argument_attributes(argument: BlockArgument) -> Mapping[str, Attribute]:
+    """The attributes of an argument of a function."""
+    function = argument.block.parent_op()
+    described = function.arg_attrs if isinstance(function, FuncOp) else None
+    if not isinstance(described, ArrayAttr):
+        return {}
+    attributes: object = described.data[argument.index]
+    return attributes.data if isinstance(attributes, DictionaryAttr) else {}
 
 
 @irdl_op_definition

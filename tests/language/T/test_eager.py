@@ -186,6 +186,19 @@ def test_a_constant_is_no_number_of_python_before_it_is_known():
         Eager(kernel).trace(tensor(8))
 
 
+def test_a_size_of_a_tensor_that_cannot_be_solved():
+    def kernel(A):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        B = T.empty((M, M**2), "float32")
+        with T.Kernel(1):
+            B[0, 0] = 1.0
+        return B
+
+    with pytest.raises(CompileError, match=r"B: a size of a tensor is a number, or made of sizes"):
+        Eager(kernel).trace(tensor(8))
+
+
 def test_numbers_made_of_sizes_before_the_kernel():
     """A scale, for instance: it is computed when the sizes are known."""
 

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("triton", reason="the outcomes are compared with Triton's")
 
 from tests.language.tl.outcomes import BLOCK, Batch, Case, check
+from tests.sampling import every
 
 INTEGERS = ("u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 SMALL_FLOATS = ("fp8e5", "fp8e4nv", "fp8e4b8", "fp8e5b16")
@@ -171,11 +172,8 @@ GROUPS: Sequence[tuple[Callable[[str], Batch], Sequence[str]]] = (
 
 @pytest.mark.parametrize(
     ("group", "type"),
-    [
-        pytest.param(group, type, id=f"{group.__name__}-{type}")
-        for group, types in GROUPS
-        for type in types
-    ],
+    every(2, [(group, type) for group, types in GROUPS for type in types]),
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_same_as_triton(group: Callable[[str], Batch], type: str) -> None:
     good, _ = check(group(type))

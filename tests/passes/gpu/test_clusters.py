@@ -17,8 +17,6 @@ from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.simt import SimtFault, SimtOptions, compile_simt
 
-pytest.importorskip("cuda.bindings.nvrtc", reason="sources are compiled with NVRTC")
-
 
 @tw.jit(target="cuda:sm_90a")
 def shared_b(A, B, mask=3, dims=(1, 2, 1), announced=True):

@@ -20,8 +20,6 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.simt import SimtOptions, compile_simt
 
-pytest.importorskip("cuda.bindings.nvrtc", reason="sources are compiled with NVRTC")
-
 ROWS, COLUMNS = 1 << 15, 1 << 12
 BLOCKS_PAST_32_BITS = 17  # of ROWS x COLUMNS elements each
 

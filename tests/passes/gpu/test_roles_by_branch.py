@@ -14,7 +14,7 @@ from tests.targets.numpy.simt.simt_support import lowered
 from tilewright import T
 from tilewright.analysis.thread_sync import FaultKind, check
 from tilewright.dialects.nv.barriers import MBarrierArriveOp
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
 from tilewright.targets.numpy.simt import Buffer, SimtFault, SimtOptions, compile_simt
@@ -188,3 +188,34 @@ def test_threads_that_do_not_run_in_step_may_still_race() -> None:
     (verdict,) = check(module)
     assert verdict.fault is not None
     assert verdict.fault.kind is FaultKind.RACE
+
+
+# -- a barrier of some threads -------------------------------------------------------------------
+
+
+def half(count: int) -> ModuleOp:
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((64,), "float32")
+            tx = T.get_thread_binding()
+            if tx < 64:
+                S[tx] = A[tx]
+                T.sync_threads(3, count)
+                B[tx] = S[63 - tx]
+            else:
+                B[tx] = A[tx]
+
+    return main.module
+
+
+def test_some_threads_meet_at_a_barrier_of_their_own() -> None:
+    a = np.arange(128, dtype=np.float32)
+    b = np.full_like(a, np.nan)
+    compile_simt(lowered(half(64))).launch([Buffer("A", a), Buffer("B", b)])
+    np.testing.assert_array_equal(b, np.concatenate([a[63::-1], a[64:]]))
+
+
+def test_a_barrier_that_counts_too_many_is_found() -> None:
+    with pytest.raises(CompileError, match=r"TW\d+\]: deadlock: .*96 threads at barrier 3, but"):
+        lowered(half(96))

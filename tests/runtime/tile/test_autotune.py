@@ -173,3 +173,46 @@ def test_writers_at_the_same_time(monkeypatch, tmp_path):
     (tmp_path / "autotune" / f"{key}.json").write_text("{")
     assert recall(key) is None
     assert key != key_of(kernel, {"block": 8}, ())
+
+
+def test_a_time_belongs_to_a_compiler(monkeypatch):
+    kernel = tw.compile(plus(16, 4), target="cuda:sm_90a")
+    before = key_of(kernel, {}, ())
+    monkeypatch.setattr("tilewright.runtime.tile.tuning_cache.release", lambda: "another NVRTC")
+    assert key_of(kernel, {}, ()) != before
+
+
+def test_a_choice_depends_on_numbers_of_numpy():
+    @tw.autotune(configs=[{"block": 4}])
+    @tw.jit
+    def times(A, factor, block=8):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        B = T.empty((M,), "float32")
+        with T.Kernel(T.ceildiv(M, block)) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * factor
+        return B
+
+    ones = np.ones(8, np.float32)
+    found = [float(times(ones, np.float32(number))[7]) for number in (2, 3)]
+    assert found == [2, 3]
+
+
+def test_a_choice_depends_on_the_tables_of_a_factory():
+    @tw.autotune(configs=[{"block": 4}])
+    @tw.jit(out_idx=-1)
+    def picked(table, block=8):
+        number = float(table[0])
+
+        @T.prim_func
+        def main(A: T.Tensor((block,), "float32"), B: T.Tensor((block,), "float32")):
+            with T.Kernel(1):
+                for i in T.Parallel(block):
+                    B[i] = A[i] + number
+
+        return main
+
+    zeros = np.zeros(4, np.float32)
+    found = [float(picked(np.full(3, number))(zeros)[0]) for number in (2.0, 3.0)]
+    assert found == [2, 3]

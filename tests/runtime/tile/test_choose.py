@@ -15,7 +15,6 @@ from tilewright import T
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime import progress
 from tilewright.runtime.cuda.driver import using
-from tilewright.runtime.tile import compile_ahead
 from tilewright.runtime.tile.trials import Trial
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*there is no GPU")  # the clock stands in for it
@@ -41,7 +40,6 @@ def clock(monkeypatch, tmp_path):
     """Measures by the size of blocks; how long each of them takes can be set."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TILEWRIGHT_AUTOTUNE", "time")
-    monkeypatch.setattr(compile_ahead, "is_available", lambda: True)
     state = SimpleNamespace(times={}, measured=[], limits=[], references=0)
 
     def do_bench(fn, *_, early_stop_baseline=None, **__):

@@ -66,7 +66,7 @@ def test_a_folder_for_programs_in_c(tmp_path):
         "main_kernel.cubin",
     ]
     text = Path(header).read_text()
-    assert re.search(r"static inline CUresult main\(CUstream stream, CUdeviceptr A", text)
+    assert re.search(r"static inline CUresult main_launch\(CUstream stream, CUdeviceptr A", text)
     with pytest.raises(NotImplementedError, match="compile main for a GPU"):
         tw.compile(doubled.get_tir(8), target="numpy").export(tmp_path)
 
@@ -287,6 +287,22 @@ def test_a_tensor_with_strides_is_not_exported(tmp_path):
 
     kernel = tw.compile(main, target="cuda:sm_90a")
     with pytest.raises(NotImplementedError, match=r"main\.A has strides of its own, and the C"):
+        kernel.export(tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_memory_between_kernels_is_not_exported(tmp_path):
+    @T.prim_func
+    def twice(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        between = T.alloc_global((64,), "float32")
+        with T.Kernel(1, threads=64):
+            T.copy(A, between)
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                B[i] = between[63 - i]
+
+    kernel = tw.compile(twice, target="cuda:sm_90a")
+    with pytest.raises(NotImplementedError, match=r"twice hands memory of its own from kernel to"):
         kernel.export(tmp_path / "made")
     assert not (tmp_path / "made").exists()
 

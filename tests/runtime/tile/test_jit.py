@@ -216,6 +216,46 @@ def test_kernels_follow_what_is_around_them(monkeypatch):
     assert around.compile(a) is not kernel
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_])
+def test_numbers_of_numpy_are_numbers(kind):
+    """They have a shape, and what counts is their value."""
+
+    @tw.jit
+    def times(A, factor):
+        M = T.const("M")
+        A: T.Tensor((M,), "float32")
+        B = T.empty((M,), "float32")
+        with T.Kernel(1):
+            for i in T.Parallel(M):
+                B[i] = A[i] * int(factor)
+        return B
+
+    ones = np.ones(4, np.float32)
+    assert [float(times(ones, kind(number))[0]) for number in (0, 1, 0)] == [0, 1, 0]
+
+
+def test_a_table_of_a_factory_counts_with_all_its_numbers():
+    """The text of a long array leaves its middle out."""
+
+    @tw.jit(out_idx=-1)
+    def picked(table):
+        number = float(table[1000])
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+            with T.Kernel(1):
+                for i in T.Parallel(4):
+                    B[i] = A[i] + number
+
+        return main
+
+    first, second = np.zeros(2000, np.float32), np.zeros(2000, np.float32)
+    second[1000] = 5
+    zeros = np.zeros(4, np.float32)
+    assert [float(picked(table)(zeros)[0]) for table in (first, second)] == [0, 5]
+    assert picked(table=first) is picked(table=first.copy())
+
+
 def test_numbers_of_other_types_make_other_kernels():
     assert made(8, factor=1) is not made(8, factor=True)
     assert made(8, factor=1) is made(8, factor=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.cuda import compile as compiler
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.compile import compile_module
-from tilewright.targets.cuda.export import Parameter, export
+from tilewright.targets.cuda.export import Parameter, export, header_text
 from tilewright.targets.cuda.kept import compiled
 from tilewright.targets.cuda.nvrtc import include_folders
 from tilewright.targets.cuda.settings import Settings
@@ -157,17 +158,53 @@ def test_an_exported_header_is_c(product: Program, tmp_path: Path) -> None:
     header = export(product, "matmul", parameters, tmp_path / "matmul")
     files = sorted(each.name for each in header.parent.iterdir())
     assert files == ["main_kernel.cu", "main_kernel.cubin", "matmul.h"]
-    user = tmp_path / "user.c"
-    user.write_text(
+    accepted_by_cc(
         '#include "matmul/matmul.h"\n'
-        "CUresult run(CUdeviceptr a, const int64_t* s) { return matmul(0, a, s, a, s, a, s); }\n"
+        "CUresult run(CUdeviceptr a, const int64_t* s) { return matmul(0, a, s, a, s, a, s); }\n",
+        tmp_path,
     )
+
+
+def accepted_by_cc(program: str, folder: Path) -> None:
+    """A C compiler has nothing to say about a program."""
+    user = folder / "user.c"
+    user.write_text(program)
     folders = [f"-I{each}" for each in include_folders()]
     assert any((Path(each) / "cuda.h").exists() for each in include_folders())
     done = subprocess.run(
-        ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", *folders, f"-I{tmp_path}", user],
+        ["cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", *folders, f"-I{folder}", user],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_names_that_c_has_for_something_else(product: Program, tmp_path: Path) -> None:
+    names = ("stream", "strides", "short")  # a parameter, a local and a word of C
+    parameters = [Parameter(name, "tensor", "float16", 2) for name in names]
+    header = export(product, "main", parameters, tmp_path / "main")
+    assert re.search(
+        r"CUresult main_launch\(CUstream stream, CUdeviceptr stream_, const int64_t\* stream__shape, "
+        r"CUdeviceptr strides_, .* CUdeviceptr short_, ",
+        header.read_text(),
+    )
+    accepted_by_cc(
+        '#include "main/main.h"\n'
+        "int main(void) { const int64_t s[2] = {64, 64};"
+        " return main_launch(0, 0, s, 0, s, 0, s); }\n",
+        tmp_path,
+    )
+
+
+def test_parameters_do_not_take_the_names_of_shapes(product: Program) -> None:
+    parameters = [
+        Parameter("A", "tensor", "float16", 2),
+        Parameter("A_shape", "tensor", "float16", 2),
+        Parameter("a0", "tensor", "float16", 2),
+    ]
+    text = header_text(product, "f", parameters, code=False)
+    declared = re.search(r"CUresult f\((.*)\) {", text)
+    assert declared is not None
+    found = re.findall(r"\w+(?=,|$)", declared[1])
+    assert found[1:] == ["A", "A_shape", "A_shape_", "A_shape__shape", "a0_", "a0__shape"]

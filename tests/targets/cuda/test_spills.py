@@ -129,6 +129,13 @@ def test_more_threads_if_registers_do_not_suffice():
     assert re.search(r"blocks have twice as many threads, 384 .* \d+ bytes", said["TW5017"])
 
 
+def test_more_threads_and_less_code_if_either_is_not_enough():
+    program = compile_module(two_sums(names_a_thread=False).module, "sm_80")
+    assert program.spill_bytes == 0
+    (kernel,) = program.kernels.values()
+    assert kernel.facts.threads == 2 * 128
+
+
 def test_what_was_tried_before_is_not_told():
     """With fewer copies of the loop fewer registers spill, and with more threads none."""
     engine = DiagnosticEngine()
@@ -138,6 +145,38 @@ def test_what_was_tried_before_is_not_told():
     assert program.spill_bytes == 0
     assert program.source.count("tw::mma_") > 1  # all turns are written out again
     assert [each.code for each in engine.diagnostics] == ["TW4020", "TW5017"]
+
+
+def test_copies_of_a_loop_tell_once():
+    """The turns before and after a pipelined loop are its lines again."""
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((64, 64), "float16"),
+        K: T.Tensor((256, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            q = T.alloc_shared((64, 64), "float16")
+            k = T.alloc_shared((64, 64), "float16")
+            s = T.alloc_fragment((64, 64), "float32")
+            p = T.alloc_fragment((64, 64), "float16")
+            o = T.alloc_fragment((64, 64), "float32")
+            T.copy(Q, q)
+            T.clear(o)
+            for n in T.Pipelined(4, num_stages=2):
+                T.copy(K[n * 64, 0], k)
+                T.clear(s)
+                T.gemm(q, k, s, transpose_B=True)
+                T.copy(s, p)
+                T.gemm(p, k, o)
+            T.copy(o, C)
+
+    engine, bare = DiagnosticEngine(), DiagnosticEngine()
+    GpuPipeline(target="cuda:sm_80").run(main.module.clone(), bare)
+    assert [each.code for each in bare.diagnostics].count("TW2023") > 1
+    compile_module(main.module, "sm_80", engine=engine)
+    assert [each.code for each in engine.diagnostics].count("TW2023") == 1
 
 
 def test_more_threads_compute_the_same():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,15 @@ class Access:
     @property
     def is_one_to_one(self) -> bool:
         """Whether the iterations touch all elements of the buffer, each once."""
-        shape = shape_of(self.buffer.type)
-        if self.extra or int(np.prod(shape)) != self.elements[0].size:
+        size = int(np.prod(shape_of(self.buffer.type)))
+        return size == self.elements[0].size and self.is_distinct
+
+    @cached_property
+    def is_distinct(self) -> bool:
+        """Whether no two iterations touch the same element."""
+        if self.extra:
             return False
+        shape = shape_of(self.buffer.type)
         flat = np.ravel_multi_index([np.ravel(each) for each in self.elements], shape)
         return int(np.bincount(flat).max(initial=1)) == 1
 

@@ -13,7 +13,7 @@ everyone who holds it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -278,6 +278,17 @@ class Solver:
                 registers = table.registers[access.elements]
                 loop.table = Table(holders, registers)
                 loop.origin = self.origins[base_of(access.buffer)]
+                return True
+        return self._loop_from_part(loop, known)
+
+    def _loop_from_part(self, loop: Loop, known: Sequence[Access]) -> bool:
+        """A loop over a part of which all threads hold as much is run by them, too."""
+        for access in known:
+            if not access.is_distinct:
+                continue
+            part = self.fragments[base_of(access.buffer)].part(access.elements)
+            if part is not None:
+                loop.table, loop.origin = part, self.origins[base_of(access.buffer)]
                 return True
         return False
 

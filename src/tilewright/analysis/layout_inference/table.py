@@ -49,6 +49,15 @@ class Table:
     def num_threads(self) -> int:
         return int(self.holders.max()) + 1
 
+    def part(self, elements: tuple[Numbers, ...]) -> Table | None:
+        """The layout of some elements by themselves, if every thread holds as many of them."""
+        holders, registers = self.holders[elements], self.registers[elements]
+        counts = np.bincount(holders.ravel(), minlength=self.num_threads)
+        used, ranks = np.unique(registers, return_inverse=True)
+        if (counts != counts[0]).any() or counts[0] != len(used):
+            return None
+        return Table(holders, ranks.reshape(registers.shape))
+
     @classmethod
     def of(cls, holders: Numbers, registers: Numbers) -> Table:
         return cls(np.sort(holders, axis=-1), registers)

@@ -2,9 +2,9 @@
 
 Rings of slots and the parities of their barriers repeat themselves: with V slots, after 2V turns.
 So a loop goes on in the same state if a multiple of that is left out of its middle, with indices as
-they are in the turns that stay. V + 1 stay at the beginning, so that every slot is used again, and
-V at the end, where a turn may start nothing for those behind it. A loop around another one repeats
-itself as soon as the turns of the inner one add up to a multiple of its period.
+they are in the turns that stay. V stay at the beginning, and V at the end: every slot is used
+again, and where turns start nothing for those behind them, all of these stay. A loop around another
+one repeats itself as soon as the turns of the inner one add up to a multiple of its period.
 
 Loops of several roles that use the same barriers have to leave out the same number. Where roles
 count differently, and a fault is found, everything is run again in full (`run.py`).
@@ -28,7 +28,7 @@ from tilewright.ir.interfaces import constant_value
 _LONGEST = 64
 """A period beyond which loops are not shortened."""
 _FEW = 3
-"""Turns of a loop around another one that stay."""
+"""Turns that stay at least: two at the beginning, which may differ, and one at the end."""
 _ORDERING = frozenset(
     (
         *("nv.mbarrier.wait", "nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx", "nv.bar"),
@@ -57,7 +57,7 @@ class Shortening:
             near = [each for each in known if abs(each - count) < self.period]
             mine = max(0, count - self.least) // self.period * self.period
             known[count] = known[near[0]] if near and known[near[0]] < count else mine
-        return known[count], min(self.least // 2 + 1, count)
+        return known[count], min((self.least + 1) // 2, count)
 
 
 def orders(op: Operation) -> bool:
@@ -75,7 +75,7 @@ def shortening_of(arena: Arena, loop: Operation) -> Shortening | None:
         return None
     barriers = [n for n, alloc in enumerate(arena.barriers) if _uses(loop, alloc.result)]
     family = (_depth(loop), barriers[0]) if barriers else loop
-    least = _FEW if inner else 2 * max(_rings(loop), default=1) + 1
+    least = _FEW if inner else max((_FEW, *(2 * ring for ring in _rings(loop))))
     return Shortening(family, period, least)
 
 

@@ -23,6 +23,8 @@ CONST = "nv.const"
 """Unit: the kernel only reads it."""
 RESTRICT = "nv.restrict"
 """Unit: nothing else points to its memory."""
+TENSOR = "nv.tensor"
+"""Integer: the same for arguments that are views of one tensor, which the kernel writes."""
 
 # Products at tile level, once layouts are chosen.
 INSTRUCTION = "nv.instruction"

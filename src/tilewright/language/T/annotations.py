@@ -6,6 +6,7 @@ Called with the data of a buffer inside a kernel, ``T.Tensor`` is a view of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -20,7 +21,7 @@ from tilewright.language.T.expressions import as_index, describe
 from tilewright.language.T.extern import Pointer
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
 from tilewright.language.T.session import is_tracing_tile, trace
-from tilewright.language.T.symbols import Size, Symbol
+from tilewright.language.T.symbols import Size, Symbol, Symbolic
 
 NOT_EAGER = "TW1030"
 """A declaration of an eager kernel outside of one."""
@@ -43,6 +44,7 @@ class TensorAnnotation:
                 "the parameters, or make it an output with T.empty",
                 code=NOT_EAGER,
             )
+        _check_sizes(name, (*self.shape, *(self.strides or ())))
         if running.is_survey:
             running.declared[name] = self
             return TensorStub(name, self.shape, self.dtype)
@@ -194,7 +196,19 @@ class OutputAnnotation:
     dtype: Dtype
 
     def take_name(self, name: str) -> object:
+        _check_sizes(name, self.shape)
         return trace().output(name, self)
+
+
+def _check_sizes(name: str, sizes: Sequence[object]) -> None:
+    """Sizes of tensors are solved from the shapes of arguments, or computed from such sizes."""
+    for size in sizes:
+        if not isinstance(size, (int, Symbolic)):
+            raise FrontendError(
+                f"{name}: a size of a tensor is a number, or made of sizes with +, -, *, // and %, "
+                f"got {describe(size)}",
+                code=BAD_ARGUMENT,
+            )
 
 
 def empty(shape: Any, dtype: object = "float32") -> Any:

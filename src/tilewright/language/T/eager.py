@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NoReturn, cast
 
+import numpy as np
 from xdsl.ir import Block
 
 from tilewright.frontend.callers import call_site
@@ -271,7 +272,7 @@ class Eager:
 
     def _constants_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(
-            (name, _frozen(value)) for name, value in arguments.items() if not _is_tensor(value)
+            (name, frozen(value)) for name, value in arguments.items() if not _is_tensor(value)
         )
 
 
@@ -349,7 +350,7 @@ def _is_tensor(value: Any) -> bool:
     if isinstance(value, Undeclared):
         return True
     is_array = hasattr(value, "shape") and hasattr(value, "dtype")
-    return is_array and not isinstance(value, Number)
+    return is_array and not isinstance(value, (Number, np.generic))  # np.bool_ is no Number
 
 
 class Undeclared:
@@ -385,16 +386,19 @@ def _constants(arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """`value` as part of a key."""
     if isinstance(value, (list, tuple)):
         parts = cast("Sequence[Any]", value)
-        return (type(parts).__name__, *(_frozen(each) for each in parts))
-    if isinstance(value, dict):
+        return (type(parts).__name__, *(frozen(each) for each in parts))
+    if isinstance(value, Mapping):
         entries = cast("Mapping[Any, Any]", value)
-        return tuple((key, _frozen(each)) for key, each in entries.items())
+        return tuple((key, frozen(each)) for key, each in entries.items())
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", value)
+        return (str(array.dtype), array.shape, array.tobytes())
     try:
         hash(value)
     except TypeError:
         return repr(value)
-    return (type(value).__name__, value)
+    return (type(value).__name__, value)  # 1, 1.0 and True make different kernels

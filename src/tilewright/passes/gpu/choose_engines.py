@@ -2,7 +2,8 @@
 
 A copy of a whole buffer from shared to global memory goes through TMA where the GPU has it: one
 thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
-engine. What keeps a copy from it is said in a remark.
+engine. The engine tells when it has read a tile, not when others find it in the tensor, so a tensor
+that the kernel comes back to is stored by threads. What keeps a copy from it is said in a remark.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from tilewright.analysis.by_thread import begins_by_thread
 from tilewright.analysis.copy_choice import BulkCopy, bulk_store
+from tilewright.analysis.later_accesses import later_access
 from tilewright.dialects.tile import CopyOp, Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -35,11 +37,17 @@ class ChooseEngines(Pass):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
-            found = bulk_store(op)
-            if isinstance(found, BulkCopy):
-                op.attributes[BY_ENGINE] = StringAttr("tma")
-            else:
-                engine.remark(op, f"threads store the tile, not the copy engine: {found}", "TW3002")
+            reason, later = bulk_store(op), None
+            if isinstance(reason, BulkCopy):
+                later = later_access(op)
+                if later is None:
+                    op.attributes[BY_ENGINE] = StringAttr("tma")
+                    continue
+                reason = "the kernel comes back to the tensor"
+            text = f"threads store the tile, not the copy engine: {reason}"
+            remark = engine.remark(op, text, "TW3002")
+            if later is not None:
+                remark.note(later, "here")
 
 
 def _is_store(op: CopyOp) -> bool:

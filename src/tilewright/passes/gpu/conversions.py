@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import (
     AnyFloat,
-    ArrayAttr,
-    DictionaryAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.arith import (
     CmpfOp,
@@ -29,7 +27,7 @@ from tilewright.dialects.arith import (
     TrunciOp,
     UitofpOp,
 )
-from tilewright.dialects.func import FuncOp
+from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, ReducerAllocOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
@@ -74,14 +72,9 @@ def is_unsigned(buffer: SSAValue) -> bool:
     owner = base.owner
     if isinstance(owner, AllocOp | ReducerAllocOp):
         return owner.dtype is not None and owner.dtype.data.startswith(_UNSIGNED)
-    function = owner.parent_op() if isinstance(owner, Block) else None
-    if not isinstance(base, BlockArgument) or not isinstance(function, FuncOp):
+    if not isinstance(base, BlockArgument):
         return False
-    described = function.arg_attrs
-    if not isinstance(described, ArrayAttr):
-        return False
-    attributes: object = described.data[base.index]
-    dtype = attributes.data.get(names.DTYPE) if isinstance(attributes, DictionaryAttr) else None
+    dtype = argument_attributes(base).get(names.DTYPE)
     return isinstance(dtype, StringAttr) and dtype.data.startswith(_UNSIGNED)
 
 

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
-from tilewright.dialects.func import FuncOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
@@ -149,21 +149,27 @@ def touches_of(op: Operation) -> list[Touch]:
     return found
 
 
-def tensors_in_use(function: FuncOp) -> set[SSAValue]:
-    """Tensors that threads read and write; atomics are in order by themselves."""
-    found: set[SSAValue] = set()
+def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
+    """Tensors that threads read and write, with the argument that stands for all of their views.
+
+    Atomics are in order by themselves.
+    """
+    views: dict[object, list[SSAValue]] = {}
     for argument in function.body.block.args:
-        if space_of(argument.type) is not Space.GLOBAL:
-            continue
-        users = [use.operation for use in argument.uses]
-        writes = [
+        if space_of(argument.type) is Space.GLOBAL:
+            tensor = argument_attributes(argument).get(nv_names.TENSOR, argument)
+            views.setdefault(tensor, []).append(argument)
+    found: dict[SSAValue, SSAValue] = {}
+    for arguments in views.values():
+        uses = [use for each in arguments for use in each.uses]
+        is_write = {
             is_write
-            for op in users
-            for value, is_write, _ in _operands(op)
-            if value is argument and not isinstance(op, AtomicOp)
-        ]
-        if len(set(writes)) == 2 and not any(isinstance(op, AtomicOp) for op in users):
-            found.add(argument)
+            for use in uses
+            for value, is_write, _ in _operands(use.operation)
+            if value in arguments
+        }
+        if len(is_write) == 2 and not any(isinstance(use.operation, AtomicOp) for use in uses):
+            found.update((each, arguments[0]) for each in arguments)
     return found
 
 
@@ -234,7 +240,7 @@ class _Walk:
             found += touches_of(inner)
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
-                    found.append(Touch(value, is_write))
+                    found.append(Touch(self.tensors[value], is_write))
         return found
 
     def run(self) -> None:

@@ -10,6 +10,7 @@ computed from the numbers the hardware gives (`specs/passes.md` H2).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
@@ -35,11 +36,12 @@ from tilewright.dialects.arith import (
     SubiOp,
 )
 from tilewright.dialects.func import FuncOp, ReturnOp
-from tilewright.dialects.gpu import BlockIdOp
+from tilewright.dialects.gpu import BlockIdOp, GridDimOp
 from tilewright.dialects.memref import DimOp, StoreOp
-from tilewright.dialects.nv import LaunchOp, MoveOp
+from tilewright.dialects.nv import LaunchOp, MoveOp, TensorMapOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -48,6 +50,10 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.tile.code import Code
 
 _AXES = ("x", "y", "z")
+_WRITING = frozenset(
+    ("tile.atomic", "tile.extern", "tile.ptr_of", "nv.bulk_store", "nv.tma_store", "nv.tma_reduce")
+)
+"""Ops that write the tensor they name, or may."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,7 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
             if _is_inside(use.operation, entry):
                 use.operation.operands[use.index] = new
     entry.attributes.update(_attributes(kernel))
-    pairs = zip(passed, block.args, strict=True)
-    described = [_argument_attributes(value, argument) for value, argument in pairs]
-    entry.properties["arg_attrs"] = ArrayAttr(described)
+    entry.properties["arg_attrs"] = _described(passed, block.args)
     module.body.block.add_op(entry)
     entry.location = kernel.location
     kernel.detach()
@@ -193,15 +197,34 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
     return found
 
 
-def _argument_attributes(value: SSAValue, argument: SSAValue) -> DictionaryAttr:
-    found: dict[str, Attribute] = {}
-    if value.name_hint:
-        found[names.NAME] = StringAttr(value.name_hint)
-    if space_of(value.type) is Space.GLOBAL:
-        found[nv_names.RESTRICT] = UnitAttr()
-        if not _is_written(argument):
-            found[nv_names.CONST] = UnitAttr()
-    return DictionaryAttr(found)
+def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAttr:
+    """What is known of each argument: its name, and who else touches its memory."""
+    tensors = [_tensor_of(value) for value in passed]
+    written = {
+        tensor for tensor, argument in zip(tensors, arguments, strict=True) if _is_written(argument)
+    }
+    described: list[DictionaryAttr] = []
+    for value, tensor in zip(passed, tensors, strict=True):
+        found: dict[str, Attribute] = {}
+        if value.name_hint:
+            found[names.NAME] = StringAttr(value.name_hint)
+        if space_of(value.type) is Space.GLOBAL:
+            found.update(_memory(tensor, tensors, is_written=tensor in written))
+        described.append(DictionaryAttr(found))
+    return ArrayAttr(described)
+
+
+def _memory(tensor: SSAValue, tensors: list[SSAValue], *, is_written: bool) -> dict[str, Attribute]:
+    if not is_written:
+        return {nv_names.RESTRICT: UnitAttr(), nv_names.CONST: UnitAttr()}
+    if tensors.count(tensor) == 1:
+        return {nv_names.RESTRICT: UnitAttr()}
+    return {nv_names.TENSOR: IntegerAttr(tensors.index(tensor), i64)}
+
+
+def _tensor_of(value: SSAValue) -> SSAValue:
+    """The tensor that a view shows, or that the copy engine has a map of."""
+    return base_of(value.owner.tensor if isinstance(value.owner, TensorMapOp) else value)
 
 
 def _is_written(buffer: SSAValue) -> bool:
@@ -211,7 +234,7 @@ def _is_written(buffer: SSAValue) -> bool:
             return True
         if isinstance(op, MoveOp) and op.dst is buffer:
             return True
-        if op.name in ("tile.atomic", "tile.extern", "nv.bulk_store", "tile.ptr_of"):
+        if op.name in _WRITING:
             return True
         if op.name == "memref.collapse_shape" and _is_written(op.results[0]):
             return True
@@ -237,8 +260,6 @@ def _block_indices(code: Code, kernel: KernelOp, launch: LaunchOp) -> list[SSAVa
 
 
 def _inside(code: Code, kernel: KernelOp) -> list[SSAValue]:
-    from tilewright.dialects.gpu import GridDimOp
-
     found: list[SSAValue] = []
     for axis, extent in zip(_AXES, kernel.grid, strict=False):
         found.append(

@@ -52,8 +52,8 @@ class VerifyDeviceIr(Pass):
 
 def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     """Everything wrong with a kernel."""
-    size = function.attributes.get(nv_names.SHARED_BYTES)
-    arena = size.value.data if isinstance(size, IntegerAttr) else 0
+    arena = _number(function, nv_names.SHARED_BYTES)
+    threads = _number(function, nv_names.THREADS)
     for op in walk(function):
         if op.name.startswith("tile.") and op.name not in _STAYS:
             yield op, f"'{op.name}' is left in a kernel"
@@ -63,7 +63,12 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
         if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
             yield from _place(op, arena)
         if isinstance(op, BarrierOp | BarOp):
-            yield from _divergence(op)
+            yield from _divergence(op, threads)
+
+
+def _number(function: FuncOp, name: str) -> int:
+    found = function.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else 0
 
 
 def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
@@ -73,16 +78,23 @@ def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
         yield op, f"'{op.buffer_name}' ends at {op.offset_bytes + bytes_of(op)}, behind {arena}"
 
 
-def _divergence(op: Operation) -> Iterator[tuple[Operation, str]]:
-    """A barrier that not all threads of its block, or of its role, reach."""
-    current = op.parent_op()
-    while current is not None and not isinstance(current, WsOp | FuncOp):
-        if isinstance(current, IfOp) and differs(current.condition):
-            yield op, "a barrier is under a condition that differs between threads"
-        if isinstance(current, ForOp) and (
-            differs(current.lower_bound) or differs(current.upper_bound)
-        ):
-            yield op, "a barrier is in a loop that threads run differently often"
-        current = current.parent_op()
-    if isinstance(current, WsOp) and isinstance(op, BarrierOp):
-        yield op, "a barrier of the whole block is in a role"
+def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation, str]]:
+    """A barrier that not all threads of its block, or of its role, reach.
+
+    One that counts fewer of them is an author's, and `check-thread-sync` sees how many come.
+    """
+    inner, outer = op, op.parent_op()
+    found: list[str] = []
+    while outer is not None and not isinstance(outer, WsOp | FuncOp):
+        if isinstance(outer, IfOp) and differs(outer.condition):
+            found.append("a barrier is under a condition that differs between threads")
+        if isinstance(outer, ForOp) and (differs(outer.lower_bound) or differs(outer.upper_bound)):
+            found.append("a barrier is in a loop that threads run differently often")
+        inner, outer = outer, outer.parent_op()
+    if isinstance(outer, WsOp):
+        number = next(n for n, body in enumerate(outer.bodies) if inner.parent_region() is body)
+        threads = outer.roles[number].num_threads
+        if isinstance(op, BarrierOp):
+            found.append("a barrier of the whole block is in a role")
+    if isinstance(op, BarrierOp) or op.count.value.data >= threads:
+        yield from ((op, problem) for problem in found)

@@ -20,6 +20,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+
+from tilewright.language.T.eager import frozen
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.tile.choose import AutotuneResult, choose, inputs_for_tuning
@@ -166,7 +169,7 @@ class TunedTileJIT:
 
     def _key(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(
-            (name, _identity(value))
+            (name, _identity(value, by_value=not self.is_eager))
             for name, value in sorted(given.items())
             if name not in self.do_not_specialize
         )
@@ -234,10 +237,17 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", repr(function))
 
 
-def _identity(value: Any) -> Any:
-    """What of an argument a choice depends on."""
+def _identity(value: Any, *, by_value: bool) -> Any:
+    """What of an argument a choice depends on.
+
+    Of tensors that an eager kernel is called with, no element; an array that a factory is given is
+    part of what it makes, `by_value`.
+    """
+    if isinstance(value, np.generic) or (by_value and isinstance(value, np.ndarray)):
+        return frozen(value)
     if is_array(value):
         return (str(value.dtype), tuple(value.shape))
     if isinstance(value, (list, tuple)):
-        return tuple(_identity(each) for each in cast("Sequence[Any]", value))
+        items = cast("Sequence[Any]", value)
+        return tuple(_identity(each, by_value=by_value) for each in items)
     return str(value)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 
-from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.cuda.artefact import Program
@@ -70,9 +69,9 @@ def compile_together(
 
 
 def _to_compile(kernel: CompiledTileKernel) -> GpuKernel | None:
-    """The part of a kernel that is still to be compiled before it can run."""
+    """The part of a kernel that is still to be compiled; that needs no GPU."""
     gpu = kernel.gpu
-    return None if gpu is None or not is_available() or gpu.is_compiled() else gpu
+    return None if gpu is None or gpu.is_compiled() else gpu
 
 
 def _fault(gpu: GpuKernel) -> Exception | None:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tilewright.frontend.callers import located
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
-from tilewright.runtime.cuda.context import current_device
+from tilewright.runtime.cuda.context import current_device, wrong_device
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.cuda.scratch import clear, scratch
 from tilewright.runtime.cuda.streams import current_stream, stream_handle
 from tilewright.runtime.cuda.tensor_map import cuda_type_of, encode
+from tilewright.runtime.tile.host_checks import BAD_ARGUMENT
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.steps import Operand, Step
 
@@ -247,6 +249,9 @@ class DeviceProgram:
         key = (name, -1 if device is None else device)
         found = self._launchers.get(key)
         if found is None:
+            wrong = None if device is None else wrong_device(device)
+            if wrong is not None:  # it would be loaded into the GPU that is current
+                raise located(wrong, BAD_ARGUMENT)
             found = self._launchers[key] = _launcher(self.program.kernels[name])
         return found
 

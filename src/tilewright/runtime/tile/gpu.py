@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
-from tilewright.runtime.cuda.context import wrong_device
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.device import DeviceProgram, Plan
-from tilewright.runtime.tile.host_checks import ACCESS_BYTES, BAD_ARGUMENT, check_arguments
+from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.kept import compiled, program_key
@@ -139,11 +137,7 @@ class GpuKernel:
             for number, param in enumerate(kernel.params)
             if number in kernel.out_idx
         )
-        arrays = [each for each in given if isinstance(each, DeviceArray)]
-        wrong = wrong_device(arrays[0].device) if arrays else None
-        if wrong is not None:
-            raise located(wrong, BAD_ARGUMENT)
-        reaches = [_reach(each) for each in arrays]
+        reaches = [_reach(each) for each in given if isinstance(each, DeviceArray)]
         if any(size > _NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
             self._widen()
         outputs, values = self._with_outputs(_Call(made, Plan(())), arguments, given)

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+import numpy as np
+
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import SourcePosition
-from tilewright.language.T.eager import Eager
+from tilewright.language.T.eager import Eager, frozen
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -115,7 +117,7 @@ class TileJIT:
         if eager is not None:
             arguments, sizes = self._told(eager, args, kwargs)
             return self._specialised(eager, arguments, sizes)
-        key = (_frozen(args), _frozen(kwargs))
+        key = (frozen(args), frozen(dict(sorted(kwargs.items()))))
         kernel = self.cache.get(key)
         if kernel is None:
             with collector_paused():
@@ -327,25 +329,11 @@ def _shapes(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What of positional arguments decides which kernel is meant; None if that is not so easy."""
     found: list[Any] = []
     for each in args:
-        shape = getattr(each, "shape", None)
+        is_number = isinstance(each, np.generic)  # has a shape all the same
+        shape = None if is_number else getattr(each, "shape", None)
         found.append((type(each), each) if shape is None else (tuple(shape), each.dtype))
     try:
         hash(key := tuple(found))
     except TypeError:
         return None
     return key
-
-
-def _frozen(value: Any) -> Any:
-    """`value` as part of a key."""
-    if isinstance(value, (list, tuple)):
-        parts = cast("Sequence[Any]", value)
-        return (type(parts).__name__, *(_frozen(each) for each in parts))
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[Any, Any]", value)
-        return tuple((key, _frozen(each)) for key, each in sorted(entries.items()))
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return (type(value).__name__, value)  # 1, 1.0 and True make different kernels

@@ -1,8 +1,8 @@
 """Measured times on disk, for the next program that asks.
 
-A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled and by which
-Tilewright, and the GPU it ran on. Those of GPUs lie in the folder of programs; those of a CPU say
-little, and are kept only if ``TILEWRIGHT_CACHE_DIR`` names a folder.
+A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled, by which
+Tilewright and which NVRTC, and the GPU it ran on. Those of GPUs lie in the folder of programs;
+those of a CPU say little, and are kept only if ``TILEWRIGHT_CACHE_DIR`` names a folder.
 ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import tilewright
 from tilewright.runtime.cuda.context import current_device, device_facts
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.targets.cuda.nvrtc import release
 from tilewright.targets.triton.cache import cache_dir, digest, our_version
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def key_of(
     ]
     if kernel.gpu is not None:
         chip = device_facts(current_device()).name if is_available() else ""
-        parts += [chip, repr(kernel.gpu.settings), our_version()]
+        parts += [chip, repr(kernel.gpu.settings), our_version(), release()]
     return digest(*parts)
 
 

@@ -10,7 +10,7 @@ looks there first, the functions here always compile.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,13 +73,14 @@ def _compiled(
                 reason = _why_rolled(_spilled(kernels), _spilled(instead)), ROLLED
                 lowered, kernels = smaller, instead
     if _spilled(kernels):
-        wider = _with_more_threads(module, pipeline)
-        if wider is not None:
+        for wider in _with_more_threads(module, pipeline):
             instead = wider.compiled(arch, options)
             if not _spilled(instead):
                 reason = _why_wider(instead, kernels), WIDER
                 lowered, kernels = wider, instead
-    for each in lowered.said:
+                break
+    # Once of each: the turns of a loop that are written out are all of one line.
+    for each in {one_line(each): each for each in lowered.said}.values():
         engine.emit(each)
     if reason is not None:
         engine.remark(lowered.functions[0], *reason)
@@ -97,13 +98,19 @@ def _lowered_instead(module: ModuleOp, pipeline: GpuPipeline) -> _Lowered | None
         return None
 
 
-def _with_more_threads(module: ModuleOp, pipeline: GpuPipeline) -> _Lowered | None:
-    """The same kernels with twice as many threads, where that makes no difference to them."""
+def _with_more_threads(module: ModuleOp, pipeline: GpuPipeline) -> Iterator[_Lowered]:
+    """The same kernels with twice as many threads, where that makes no difference to them.
+
+    There are none if tiles cannot be shared among so many.
+    """
     wider = module.clone()
     DoubleThreads().run(wider, DiagnosticEngine())
     if wider.is_structurally_equivalent(module):
-        return None
-    return _lowered_instead(wider, pipeline)  # none if tiles cannot be shared among so many
+        return
+    for rolled in dict.fromkeys((pipeline.rolled, True)):
+        lowered = _lowered_instead(wider, replace(pipeline, rolled=rolled))
+        if lowered is not None:
+            yield lowered
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,17 @@
     NAME/NAME_kernel.cu       the source, to read
     NAME/NAME_kernel.cubin    the machine code
     NAME/NAME.h               a header with everything: the machine code as an array, and
-                              int NAME(CUstream stream, CUdeviceptr A, ...), which launches
+                              CUresult NAME(CUstream stream, CUdeviceptr A, ...), which launches
 
-The header needs `cuda.h` and the driver, nothing else.
+The header needs `cuda.h` and the driver, nothing else. Names that mean something else in C are
+changed: a function `main` becomes `main_launch`, a parameter `short` becomes `short_`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
@@ -55,6 +57,19 @@ _MAP_TYPES = {
 }
 _BYTE_MAP = "CU_TENSOR_MAP_DATA_TYPE_UINT8"
 _SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
+_WORDS_OF_C = """
+alignas alignof asm auto bool break case catch char class const constexpr continue default delete do
+double else enum explicit export extern false float for friend goto if inline int long mutable
+namespace new noexcept nullptr operator private protected public register restrict return short
+signed sizeof static struct switch template this throw true try typedef typename typeof union
+unsigned using virtual void volatile while
+"""
+"""Of C and C++, which may both include the header."""
+_LOCALS = "stream status module extents strides box steps arguments attributes config"
+"""What the function has names for."""
+_TAKEN = frozenset((*_WORDS_OF_C.split(), *_LOCALS.split()))
+_NUMBERED = re.compile(r"a\d+|v\d+(_[a-z]+)*")
+"""Names of arguments of a launch, and of what the host computes."""
 _BYTES_PER_LINE = 20
 _NARROW_BITS = 32
 
@@ -99,23 +114,54 @@ def header_text(
     program: Program, name: str, parameters: Sequence[Parameter], *, code: bool = True
 ) -> str:
     """The header; without `code` the machine code is only declared."""
-    strided = next((each.name for each in parameters if each.is_strided), None)
-    if strided is not None:
-        raise NotImplementedError(
-            f"{name}.{strided} has strides of its own, and the C function takes shapes only: "
-            "declare it as a contiguous T.Tensor to export the kernel"
-        )
+    _check_exported(program, name, parameters)
     guard = f"TILEWRIGHT_{name.upper()}_H"
     parts = [
         f"#ifndef {guard}\n#define {guard}",
         "#include <cuda.h>\n#include <stddef.h>\n#include <stdint.h>",
         '#ifdef __cplusplus\nextern "C" {\n#endif',
         *(_code(kernel, each, whole=code) for kernel, each in program.kernels.items()),
-        _function(program, name, parameters),
+        _function(program, _function_name(name), _renamed(parameters)),
         "#ifdef __cplusplus\n}\n#endif",
         f"#endif  /* {guard} */",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _check_exported(program: Program, name: str, parameters: Sequence[Parameter]) -> None:
+    """Refuse what the C function cannot be told, or cannot do."""
+    strided = next((each.name for each in parameters if each.is_strided), None)
+    if strided is not None:
+        raise NotImplementedError(
+            f"{name}.{strided} has strides of its own, and the C function takes shapes only: "
+            "declare it as a contiguous T.Tensor to export the kernel"
+        )
+    if any(step.kind == "alloc" for step in program.steps):
+        raise NotImplementedError(
+            f"{name} hands memory of its own from kernel to kernel, and the C function allocates "
+            "none: make a parameter of what T.alloc_global gives to export the kernel"
+        )
+
+
+def _function_name(name: str) -> str:
+    return f"{name}_launch" if name == "main" or name in _TAKEN else name
+
+
+def _renamed(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """The parameters with names that nothing else in the function has."""
+    found: list[Parameter] = []
+    taken: set[str] = set()
+    for each in parameters:
+        name = each.name
+        while _is_spoken_for(name) or not taken.isdisjoint((name, f"{name}_shape")):
+            name += "_"
+        taken.update((name, f"{name}_shape") if each.is_tensor else (name,))
+        found.append(replace(each, name=name))
+    return found
+
+
+def _is_spoken_for(name: str) -> bool:
+    return name in _TAKEN or _NUMBERED.fullmatch(name) is not None
 
 
 def _code(name: str, kernel: DeviceKernel, *, whole: bool) -> str:

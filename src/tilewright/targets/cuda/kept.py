@@ -16,8 +16,6 @@ from tilewright.targets.triton.cache import digest, our_version
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from tilewright.ir.diagnostics import DiagnosticEngine
-
 
 def program_key(module: ModuleOp, settings: Settings) -> str:
     """What the program of `module` is kept under."""
@@ -25,15 +23,13 @@ def program_key(module: ModuleOp, settings: Settings) -> str:
     return digest(text, repr(settings), our_version(), release())
 
 
-def compiled(
-    module: ModuleOp, settings: Settings, engine: DiagnosticEngine | None = None
-) -> Program:
+def compiled(module: ModuleOp, settings: Settings) -> Program:
     """The program for `module`: from the disk if it is there, else compiled and kept there."""
     key = program_key(module, settings)
     found = read_program(key)
     if found is None:
         from tilewright.targets.cuda.compile import compile_as
 
-        found = compile_as(module, settings, engine)
+        found = compile_as(module, settings)
         write_program(key, found)
     return found

@@ -23,6 +23,10 @@ _OTHERS = ("builtins", ".alt")
 _Program = ctypes.c_void_p
 
 
+class NvrtcMissing(ModuleNotFoundError):
+    """There is no run-time compiler on this machine."""
+
+
 class Nvrtc:
     """The functions of the library; every one that fails raises `RuntimeError`."""
 
@@ -82,7 +86,7 @@ def nvrtc() -> Nvrtc:
     try:
         return Nvrtc(ctypes.CDLL(str(packaged() or _found_elsewhere())))
     except (ImportError, OSError, RuntimeError) as error:  # NVIDIA's search raises the last
-        raise ModuleNotFoundError(
+        raise NvrtcMissing(
             f"kernels for NVIDIA GPUs are compiled with NVRTC, which is not installed: {_INSTALL}"
         ) from error
 

@@ -35,3 +35,34 @@ func.func @divergent() attributes {nv.kernel, nv.threads = 128 : i64} {
   }
   func.return
 }
+
+// -----
+
+func.func @lane() attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c0 = arith.constant 0 : index
+  %lane = gpu.lane_id
+  %first = arith.cmpi eq, %lane, %c0 : index
+  scf.if %first {
+    // expected-error @+1 {{a barrier is under a condition that differs between threads}}
+    gpu.barrier
+  }
+  func.return
+}
+
+// -----
+
+// A barrier of some threads may be where they are.
+
+func.func @some_threads() attributes {nv.kernel, nv.threads = 128 : i64} {
+  %c64 = arith.constant 64 : index
+  %tid = gpu.thread_id x
+  %half = arith.cmpi ult, %tid, %c64 : index
+  scf.if %half {
+    nv.bar sync 3, 64
+  }
+  scf.if %half {
+    // expected-error @+1 {{a barrier is under a condition that differs between threads}}
+    nv.bar sync 3, 128
+  }
+  func.return
+}

@@ -25,7 +25,6 @@ from tilewright.passes.gpu.lower.lines import (
     below,
     both_of,
     chosen,
-    exchange,
     for_each_line,
 )
 from tilewright.passes.gpu.lower.parallel import opened
@@ -76,10 +75,7 @@ class _Lines:
         self.element = element_type_of(totals.type)
 
     def write(self, code: Code) -> None:
-        room: SSAValue | None = None
-        if self.deal.sections > 1:
-            room = exchange(code, self.deal, self.element)
-        for_each_line(code, self.deal, lambda inside, here: self._line(inside, here, room))
+        for_each_line(code, self.deal, self.element, self._line)
 
     def _line(self, code: Code, here: Here, room: SSAValue | None) -> None:
         kind = self.op.kind.data

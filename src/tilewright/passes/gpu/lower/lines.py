@@ -159,8 +159,14 @@ def both_of(code: Code, one: SSAValue | None, other: SSAValue | None) -> SSAValu
     return code.add(AndiOp(one, other)).results[0]
 
 
-def for_each_line(code: Code, deal: Deal, write: Callable[[Code, Here], None]) -> None:
-    """Have `write` say what a thread does for its line, in all its turns."""
+def for_each_line(
+    code: Code, deal: Deal, element: Attribute, write: Callable[[Code, Here, SSAValue | None], None]
+) -> None:
+    """Have `write` say what a thread does for its line, in all its turns.
+
+    It gets the memory in which the sections of a line tell each other, if there are several.
+    """
+    room = _exchange(code, deal, element) if deal.sections > 1 else None
     scope = threads_of(code.origin)
     tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
     group = combined(code, "floordiv", tid, deal.group)
@@ -185,7 +191,7 @@ def for_each_line(code: Code, deal: Deal, write: Callable[[Code, Here], None]) -
     outer = combined(code, "floordiv", bundle, deal.across)
     before = split(code, outer, deal.shape[: deal.axis])
     after = split(code, inner, deal.shape[deal.axis + 1 :])
-    write(code, Here(deal, group, section, along, side, (*before, *after), exists))
+    write(code, Here(deal, group, section, along, side, (*before, *after), exists), room)
 
 
 def folded(
@@ -223,7 +229,7 @@ def distance(code: Code, lanes: int) -> SSAValue:
     return code.add(ConstantOp.of(lanes, i32)).results[0]
 
 
-def exchange(code: Code, deal: Deal, element: Attribute) -> SSAValue:
+def _exchange(code: Code, deal: Deal, element: Attribute) -> SSAValue:
     """Shared memory for one number of each line of each group."""
     size = deal.whole_groups * deal.side
     type = MemRefType(element, (size,), NoneAttr(), SpaceAttr(Space.SHARED))

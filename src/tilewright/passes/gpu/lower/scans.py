@@ -31,7 +31,6 @@ from tilewright.passes.gpu.lower.lines import (
     Here,
     chosen,
     distance,
-    exchange,
     folded,
     for_each_line,
 )
@@ -66,10 +65,7 @@ class _Scan:
         self.is_unsigned = is_unsigned(op.dst)
 
     def write(self, code: Code) -> None:
-        room: SSAValue | None = None
-        if self.deal.sections > 1:
-            room = exchange(code, self.deal, self.element)
-        for_each_line(code, self.deal, lambda inside, here: self._line(inside, here, room))
+        for_each_line(code, self.deal, self.element, self._line)
 
     def _line(self, code: Code, here: Here, room: SSAValue | None) -> None:
         nothing = identity(code, self.op.kind.data, self.element, is_unsigned=self.is_unsigned)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument
 
-from tilewright.dialects.func import FuncOp
+from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import names
 from tilewright.targets.cuda.emit import (
@@ -93,7 +93,7 @@ def emit_kernel(function: FuncOp, *, comments: bool = True) -> Source:
 
 
 def _parameter(emitter: Emitter, argument: BlockArgument) -> str:
-    attributes = _argument_attributes(argument)
+    attributes = argument_attributes(argument)
     hint = attributes.get(names.NAME)
     if isinstance(hint, StringAttr):
         argument.name_hint = hint.data
@@ -106,17 +106,6 @@ def _parameter(emitter: Emitter, argument: BlockArgument) -> str:
         restrict = " __restrict__" if nv_names.RESTRICT in attributes else ""
         return f"{const}{emitter.element(argument).name}*{restrict} {name}"
     return f"{emitter.scalar(argument.type).name} {name}"
-
-
-def _argument_attributes(argument: BlockArgument) -> dict[str, object]:
-    function = argument.block.parent_op()
-    assert isinstance(function, FuncOp)
-    found = function.arg_attrs
-    if not isinstance(found, ArrayAttr):
-        return {}
-    attributes: object = found.data[argument.index]
-    assert isinstance(attributes, DictionaryAttr)
-    return dict(attributes.data)
 
 
 def _number(function: FuncOp, name: str, default: int) -> int:

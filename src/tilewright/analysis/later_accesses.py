@@ -1,0 +1,76 @@
+"""Whether a kernel comes back to a tensor after it has stored a tile of it.
+
+    T.copy(tile, C[k])          the copy engine may still be writing when its thread goes on:
+    T.copy(C[k], other)         whoever reads C then may find what was there before
+
+A later access is one that comes behind the store in the program, or in another turn of a loop
+around both. Stores of other tiles do not count, they go elsewhere; but one that writes the same
+tile in every turn comes back to it itself, and the engine does not say which turn is last.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.tile import CopyOp, PersistentOp, PipelineOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.interfaces import reads, writes
+from tilewright.dialects.tile.kernel import kernel_of
+from tilewright.ir.traversal import walk
+
+_LOOPS = (ForOp, WhileOp, PersistentOp, PipelineOp)
+
+
+def later_access(store: CopyOp) -> Operation | None:
+    """An op of the kernel that may touch the tensor after `store` has begun to write it."""
+    kernel = kernel_of(store)
+    if kernel is None:
+        return None
+    tensor, is_behind = base_of(store.dst), False
+    for op in walk(kernel):
+        if op is store:
+            is_behind = True
+            if _is_repeated(store):
+                return store
+        elif not op.regions and _touches(op, tensor) and (is_behind or _in_one_loop(op, store)):
+            return op
+    return None
+
+
+def _is_repeated(store: CopyOp) -> bool:
+    """Whether turns of a loop around a store have it write the same tile."""
+    around = store.parent_op()
+    while around is not None:
+        if isinstance(around, _LOOPS) and not _varies(store.dst, around):
+            return True
+        around = around.parent_op()
+    return False
+
+
+def _varies(value: SSAValue, loop: Operation) -> bool:
+    """Whether a value may differ between the turns of a loop."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        around = owner.parent_op()
+        return around is not None and loop.is_ancestor(around)
+    if not loop.is_ancestor(owner):
+        return False
+    if isinstance(owner, LoadOp) or owner.regions:
+        return True
+    return any(_varies(each, loop) for each in owner.operands)
+
+
+def _touches(op: Operation, tensor: SSAValue) -> bool:
+    regions = reads(op) if isinstance(op, CopyOp) else [*reads(op), *writes(op)]
+    return any(region.base is tensor for region in regions)
+
+
+def _in_one_loop(op: Operation, other: Operation) -> bool:
+    around = op.parent_op()
+    while around is not None:
+        if isinstance(around, _LOOPS) and around.is_ancestor(other):
+            return True
+        around = around.parent_op()
+    return False

@@ -1,0 +1,86 @@
+"""Parts of a fragment are stored by the threads that hold them."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import T
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.targets.numpy.api import Buffer
+from tilewright.targets.numpy.simt import SimtOptions, compile_simt
+
+ROWS, COLUMNS, DEPTH = 64, 128, 32
+STAGED = "TW2023"
+"""Elements go through shared memory, as other threads use them than hold them."""
+
+
+def kernel(rows: tuple[int, int], columns: tuple[int, int], *, by_loop: bool = False) -> Any:
+    """A product of which only some rows and columns are kept."""
+    (top, bottom), (left, right) = rows, columns
+    shape = (bottom - top, right - left)
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((ROWS, DEPTH), "float16"),
+        B: T.Tensor((DEPTH, COLUMNS), "float16"),
+        C: T.Tensor(shape, "float16"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((ROWS, DEPTH), "float16")
+            B_shared = T.alloc_shared((DEPTH, COLUMNS), "float16")
+            C_shared = T.alloc_shared(shape, "float16")
+            sums = T.alloc_fragment((ROWS, COLUMNS), "float32")
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.clear(sums)
+            T.gemm(A_shared, B_shared, sums)
+            if by_loop:
+                for i, j in T.Parallel(*shape):
+                    C_shared[i, j] = sums[top + i, left + j]
+            else:
+                T.copy(sums[top:bottom, left:right], C_shared)
+            T.copy(C_shared, C)
+
+    return main
+
+
+def codes_of(main: Any, rows: tuple[int, int], columns: tuple[int, int], arch: str) -> set[Any]:
+    """What is said when it is compiled; its values are checked."""
+    module, engine = main.module.clone(), DiagnosticEngine()
+    GpuPipeline(target=f"cuda:{arch}").run(module, engine)
+    engine.raise_if_errors()
+    rng = np.random.default_rng(0)
+    a = rng.integers(-3, 4, (ROWS, DEPTH)).astype(np.float16)
+    b = rng.integers(-3, 4, (DEPTH, COLUMNS)).astype(np.float16)
+    wanted = (a.astype(np.float32) @ b.astype(np.float32))[slice(*rows), slice(*columns)]
+    c = np.full(wanted.shape, np.nan, np.float16)
+    arguments = [Buffer(name, each) for name, each in zip("ABC", (a, b, c), strict=True)]
+    compile_simt(module).launch(arguments, SimtOptions())
+    np.testing.assert_array_equal(c.astype(np.float32), wanted)
+    return {each.code for each in engine.diagnostics}
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("by_loop", [False, True])
+@pytest.mark.parametrize("columns", [(0, 64), (64, 128), (32, 64), (96, 128)])
+def test_columns_stay_with_their_threads(
+    columns: tuple[int, int], by_loop: bool, arch: str
+) -> None:
+    main = kernel((0, ROWS), columns, by_loop=by_loop)
+    found = codes_of(main, (0, ROWS), columns, arch)
+    if arch == "sm_90a":  # every warp has all columns of its rows
+        assert STAGED not in found
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [((0, 16), (0, COLUMNS)), ((16, 48), (8, 24)), ((1, 34), (3, 70)), ((0, ROWS), (1, 127))],
+)
+def test_parts_that_threads_hold_unevenly(rows: tuple[int, int], columns: tuple[int, int]) -> None:
+    assert STAGED in codes_of(kernel(rows, columns), rows, columns, "sm_90a")
