@@ -26,7 +26,6 @@ from triton.compiler.compiler import make_backend
 from tests.dumps.case import TARGETS
 from tests.dumps.consumer import build
 from tests.dumps.generate import _no_device
-from tests.sampling import every
 
 DIFFERENT: dict[str, str] = {}
 """Kernels whose machine code differs, and why."""
@@ -69,7 +68,7 @@ def _no_line_information():
         yield
 
 
-@pytest.mark.parametrize("name", every(2, NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_triton_makes_the_same_machine_code_of_our_ir(name, tmp_path):
     theirs = load_for_triton(name, tmp_path)
     for compiled in _compiled(name):

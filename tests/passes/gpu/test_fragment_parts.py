@@ -50,20 +50,27 @@ def kernel(rows: tuple[int, int], columns: tuple[int, int], *, by_loop: bool = F
     return main
 
 
-def codes_of(main: Any, rows: tuple[int, int], columns: tuple[int, int], arch: str) -> set[Any]:
-    """What is said when it is compiled; its values are checked."""
+def ran(main: Any, c: np.ndarray, arch: str = "sm_90a") -> tuple[np.ndarray, set[Any]]:
+    """Run it into `c`: the whole product, and what was said when it was compiled."""
     module, engine = main.module.clone(), DiagnosticEngine()
     GpuPipeline(target=f"cuda:{arch}").run(module, engine)
     engine.raise_if_errors()
     rng = np.random.default_rng(0)
     a = rng.integers(-3, 4, (ROWS, DEPTH)).astype(np.float16)
     b = rng.integers(-3, 4, (DEPTH, COLUMNS)).astype(np.float16)
-    wanted = (a.astype(np.float32) @ b.astype(np.float32))[slice(*rows), slice(*columns)]
-    c = np.full(wanted.shape, np.nan, np.float16)
+    c.fill(np.nan)
     arguments = [Buffer(name, each) for name, each in zip("ABC", (a, b, c), strict=True)]
     compile_simt(module).launch(arguments, SimtOptions())
-    np.testing.assert_array_equal(c.astype(np.float32), wanted)
-    return {each.code for each in engine.diagnostics}
+    codes = {each.code for each in engine.diagnostics}
+    return a.astype(np.float32) @ b.astype(np.float32), codes
+
+
+def codes_of(main: Any, rows: tuple[int, int], columns: tuple[int, int], arch: str) -> set[Any]:
+    """What is said when it is compiled; its values are checked."""
+    c = np.empty((rows[1] - rows[0], columns[1] - columns[0]), np.float16)
+    whole, codes = ran(main, c, arch)
+    np.testing.assert_array_equal(c.astype(np.float32), whole[slice(*rows), slice(*columns)])
+    return codes
 
 
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
@@ -84,3 +91,30 @@ def test_columns_stay_with_their_threads(
 )
 def test_parts_that_threads_hold_unevenly(rows: tuple[int, int], columns: tuple[int, int]) -> None:
     assert STAGED in codes_of(kernel(rows, columns), rows, columns, "sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("other", "is_staged"), [(lambda j: 64 + j, False), (lambda j: 127 - j, True)]
+)
+def test_two_parts_in_one_loop(other: Any, is_staged: bool) -> None:
+    @T.prim_func
+    def main(
+        A: T.Tensor((ROWS, DEPTH), "float16"),
+        B: T.Tensor((DEPTH, COLUMNS), "float16"),
+        C: T.Tensor((ROWS, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((ROWS, DEPTH), "float16")
+            B_shared = T.alloc_shared((DEPTH, COLUMNS), "float16")
+            sums = T.alloc_fragment((ROWS, COLUMNS), "float32")
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.clear(sums)
+            T.gemm(A_shared, B_shared, sums)
+            for i, j in T.Parallel(ROWS, 64):
+                C[i, j] = sums[i, j] - 2.0 * sums[i, other(j)]
+
+    c = np.empty((ROWS, 64), np.float32)
+    whole, codes = ran(main, c)
+    np.testing.assert_array_equal(c, whole[:, :64] - 2.0 * whole[:, other(np.arange(64))])
+    assert (STAGED in codes) == is_staged
