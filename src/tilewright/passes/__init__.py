@@ -45,6 +45,7 @@ PASSES: PassRegistry = {
     "check-barriers": _lazy("tile.check_barriers", "CheckBarriers"),
     "plan-pipeline": _lazy("tile.plan_pipeline", "PlanPipeline"),
     "double-threads": _lazy("tile.double_threads", "DoubleThreads"),
+    "order-tensor-writes": _lazy("gpu.order_tensor_writes", "OrderTensorWrites"),
     "mark-private-buffers": _lazy("tile.mark_private_buffers", "MarkPrivateBuffers"),
     "check-plans": _lazy("tile.check_plans", "CheckPlans"),
     "check-pipeline": _lazy("tile.check_pipeline", "CheckPipeline"),

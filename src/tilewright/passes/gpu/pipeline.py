@@ -37,6 +37,7 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
@@ -123,6 +124,7 @@ class GpuPipeline(Pass):
             HoistViews(),
             FoldClears(),
             ChooseEngines(),
+            OrderTensorWrites(),
             ExpandCopies(),
             WidenOperands(),
             InferLayouts(wgmma=self.wgmma),

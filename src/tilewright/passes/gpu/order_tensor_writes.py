@@ -1,0 +1,106 @@
+"""`order-tensor-writes`: threads meet between two statements that may write the same elements.
+
+    T.copy(zeros, C[0])          one thread writes an element here,
+    tile.sync                    <- and all threads are through with that
+    T.copy(sums, C[0])           before another one writes it there
+
+Statements deal their elements out to threads each in its own way, so program order alone orders
+nothing between them. Parts that are known to lie apart need no barrier, nor do two turns of one
+statement, which deals them out alike, nor atomic updates among each other. What the copy engine
+stores is not looked at, nor is code of some threads only, where they could not meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+
+from tilewright.analysis.uniformity import comes_together, differs
+from tilewright.dialects.scf import ForOp, IfOp, WhileOp
+from tilewright.dialects.tile import AtomicOp, KernelOp, PersistentOp, PipelineOp, Space
+from tilewright.dialects.tile.access import Region
+from tilewright.dialects.tile.hints import SyncOp
+from tilewright.dialects.tile.interfaces import writes
+from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.expand_copies import BY_ENGINE
+from tilewright.passes.tile.code import Code
+
+_LOOPS = (ForOp, WhileOp, PersistentOp, PipelineOp)
+
+
+@dataclass(frozen=True)
+class OrderTensorWrites(Pass):
+    """Put barriers between statements that write the same elements of a tensor."""
+
+    name = "order-tensor-writes"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(walk(module)):
+            if isinstance(op, KernelOp):
+                _Walk().block(op.body_block)
+
+
+@dataclass(frozen=True)
+class _Write:
+    statement: Operation
+    region: Region
+    is_atomic: bool
+
+    def meets(self, other: _Write) -> bool:
+        if self.statement is other.statement or (self.is_atomic and other.is_atomic):
+            return False
+        return self.region.may_overlap(other.region)
+
+
+@dataclass
+class _Walk:
+    """One kernel, in the order of its program; loops twice, for what a turn leaves to the next."""
+
+    pending: list[_Write] = field(default_factory=list[_Write])
+    """Writes since all threads last met."""
+
+    def block(self, block: Block) -> None:
+        for op in list(block.ops):
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, SyncOp):
+            if op.scope.data == "block" and op.barrier_id is None:
+                self.pending = []
+        elif isinstance(op, _LOOPS):
+            for _ in range(2):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.block(inner)
+        elif isinstance(op, IfOp) and not differs(op.condition):
+            self._branches(op)
+        elif not isinstance(op, WsOp):
+            self._statement(op)
+
+    def _branches(self, op: IfOp) -> None:
+        before, after = self.pending, list[_Write]()
+        for region in op.regions:
+            self.pending = list(before)
+            for inner in region.blocks:
+                self.block(inner)
+            after += self.pending
+        self.pending = list(dict.fromkeys(after))
+
+    def _statement(self, op: Operation) -> None:
+        if BY_ENGINE in op.attributes:
+            return
+        found = [
+            _Write(op, region, any(isinstance(each, AtomicOp) for each in walk(op)))
+            for region in writes(op)
+            if region.space is Space.GLOBAL
+        ]
+        if any(one.meets(other) for one in found for other in self.pending):
+            if comes_together(op):
+                Code(op).add(SyncOp())
+            self.pending = []
+        self.pending += [each for each in found if each not in self.pending]

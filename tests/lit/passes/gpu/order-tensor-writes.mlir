@@ -1,0 +1,77 @@
+// RUN: tilewright-opt --order-tensor-writes %s | filecheck %s
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+
+// Two statements that write all of C, and one that writes what nobody wrote before.
+
+// CHECK-LABEL: func.func @one_after_the_other
+// CHECK:         tile.copy %{{.*}} -> %arg0
+// CHECK-NEXT:    tile.sync
+// CHECK-NEXT:    tile.copy %{{.*}} -> %arg0
+// CHECK-NEXT:    tile.copy %{{.*}} -> %arg1
+// CHECK-NOT:     tile.sync
+func.func @one_after_the_other(%C: memref<64x32xf16, #global>, %D: memref<64x32xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<64x32xf16, #shared>
+    %b = tile.alloc "b" : memref<64x32xf16, #shared>
+    tile.copy %a -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    tile.copy %b -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    tile.copy %b -> %D : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+  }
+  func.return
+}
+
+// Parts that lie apart.
+
+// CHECK-LABEL: func.func @apart
+// CHECK-NOT:     tile.sync
+func.func @apart(%C: memref<64x32xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<32x32xf16, #shared>
+    %top = tile.region %C[0, 0] [32, 32] : memref<64x32xf16, #global> to !tile.region<32x32xf16, #global>
+    tile.copy %a -> %top : memref<32x32xf16, #shared> -> !tile.region<32x32xf16, #global>
+    %rest = tile.region %C[32, 0] [32, 32] : memref<64x32xf16, #global> to !tile.region<32x32xf16, #global>
+    tile.copy %a -> %rest : memref<32x32xf16, #shared> -> !tile.region<32x32xf16, #global>
+  }
+  func.return
+}
+
+// In a loop the second one is followed by the first one, in the next turn.
+
+// CHECK-LABEL: func.func @in_turns
+// CHECK:         scf.for
+// CHECK-NEXT:      tile.sync
+// CHECK-NEXT:      tile.copy
+// CHECK-NEXT:      tile.sync
+// CHECK-NEXT:      tile.copy
+// CHECK-NEXT:    }
+func.func @in_turns(%C: memref<64x32xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<64x32xf16, #shared>
+    %b = tile.alloc "b" : memref<64x32xf16, #shared>
+    scf.for %k = %c0 to %n step %c1 {
+      tile.copy %a -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+      tile.copy %b -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    }
+  }
+  func.return
+}
+
+// One statement in a loop deals its elements out in every turn alike.
+
+// CHECK-LABEL: func.func @one_in_a_loop
+// CHECK-NOT:     tile.sync
+func.func @one_in_a_loop(%C: memref<64x32xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<64x32xf16, #shared>
+    scf.for %k = %c0 to %n step %c1 {
+      tile.copy %a -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    }
+  }
+  func.return
+}
