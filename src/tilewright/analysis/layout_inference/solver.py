@@ -28,30 +28,33 @@ from tilewright.analysis.layout_inference.accesses import (
     accesses_in,
     loop_shape,
 )
+from tilewright.analysis.layout_inference.agreement import (
+    UNREPRESENTABLE,
+    UNRESOLVED,
+    Agreement,
+    Clash,
+    Failed,
+    Loop,
+)
 from tilewright.analysis.layout_inference.candidates import candidates_of
 from tilewright.analysis.layout_inference.feasible import Infeasible
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.products import Product
-from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import (
-    contains,
     dependent_access,
-    first_difference,
     is_by_register,
-    is_update,
     threads_at,
     turned,
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
-from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some, who_asks
+from tilewright.analysis.layout_inference.words import name_of
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
     CopyOp,
     GemmOp,
-    KernelOp,
     ParallelOp,
     ReduceOp,
     ScanOp,
@@ -61,60 +64,22 @@ from tilewright.dialects.tile import (
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
-from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.layouts.disagreement import Side, side_by_side
 
-CONFLICT, UNRESOLVED, UNREPRESENTABLE, SHAPE = "TW2020", "TW2021", "TW2022", "TW3003"
+SHAPE = "TW3003"
 SLOWER, ROUNDED = "TW3006", "TW3007"
 EVEN = "threads and extents that are powers of two, or multiples of each other, come out even"
 
 
 @dataclass
-class Loop:
-    """A parallel loop and what it touches."""
-
-    op: ParallelOp
-    shape: tuple[int, ...]
-    accesses: list[Access]
-    table: Table | None = None
-    origin: Operation | None = None
-    """What decided the table."""
-
-
-@dataclass(frozen=True)
-class Clash:
-    """An op and a fragment that could not agree."""
-
-    op: ParallelOp | ReduceOp
-    fragment: SSAValue
-    reason: str
-    """Why, as the end of a sentence."""
-
-
-class Failed(Exception):
-    """Something was reported; there is no plan."""
-
-
-@dataclass
-class Solver:
+class Solver(Agreement):
     """Layouts of one kernel."""
 
-    kernel: KernelOp
-    engine: DiagnosticEngine
-    arch: int
-    wgmma: bool = True
-    fragments: dict[SSAValue, Table] = field(default_factory=dict[SSAValue, Table])
-    origins: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
     shared: dict[SSAValue, swizzles.Swizzle] = field(
         default_factory=dict[SSAValue, swizzles.Swizzle]
     )
     products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
     loops: list[Loop] = field(default_factory=list[Loop])
-    clash: Clash | None = None
-    """What could not agree, if that is why there is no plan."""
-    is_trial: bool = False
-    """Whether a failure is only a reason to try something else."""
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
 
     def solve(self) -> LayoutPlan | None:
@@ -484,124 +449,6 @@ class Solver:
         """A fragment that no loop touches as a whole: every thread holds all of it."""
         threads = threads_of(_user(op.result))
         self._give(op.result, Table.everywhere(shape_of(op.result.type), threads.count), op)
-
-    def _check_reduction(self, op: ReduceOp) -> None:
-        """Whoever is to hold a result must come by all parts of it."""
-        source, target = base_of(op.src), base_of(op.dst)
-        if source not in self.fragments or target not in self.fragments:
-            return
-        try:
-            plan_reduction(self.fragments[source], self.fragments[target], op.axis)
-        except NotALayout as error:
-            raise self._no_reduction(op, error) from error
-
-    def _no_reduction(self, op: ReduceOp, error: NotALayout) -> Failed:
-        if not self.is_trial:
-            self.clash = Clash(op, base_of(op.src), str(error))
-        return self._failure(
-            op,
-            UNREPRESENTABLE,
-            f"the threads that hold '{name_of(base_of(op.src))}' cannot reduce it: {error}",
-            "T.copy it to shared memory (T.alloc_shared), and reduce that into a fragment of its "
-            "own",
-        )
-
-    def _check_access(self, loop: Loop, access: Access) -> None:
-        assert loop.table is not None
-        buffer = base_of(access.buffer)
-        table = self.fragments[buffer]
-        threads = threads_at(loop.table, access)
-        if access.is_write and not is_update(access):
-            held = table.holders[access.elements]
-            if held.shape == threads.shape and (held == threads).all():
-                return
-            point = first_difference(held, threads)
-        else:
-            point = table.first_absent(access.elements, threads)
-            if point is None:
-                return
-        raise self._conflict(loop, access, point)
-
-    def _conflict(self, loop: Loop, access: Access, point: tuple[int, ...]) -> Failed:
-        buffer = base_of(access.buffer)
-        assert loop.table is not None
-        element = tuple(int(each[point]) for each in access.elements)
-        held = self.fragments[buffer].holders[element]
-        asked = loop.table.holders[point[: len(loop.shape)]]
-        if not self.is_trial:
-            does = "writes" if access.is_write else "reads"
-            reason = f"this loop {does} its elements in other threads than those that hold them"
-            self.clash = Clash(loop.op, buffer, reason)
-        verb = "write" if access.is_write else "read"
-        what = verb if len(asked) > 1 else f"{verb}s"
-        message = (
-            f"two layouts for '{name_of(buffer)}': element {shown(element)} is held by "
-            f"{some(held)}, but {some(asked)} {what} it here"
-        )
-        failure = self._failure(
-            access.op,
-            CONFLICT,
-            message,
-            f"copy '{name_of(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
-            note=(self.origins[buffer], f"the layout of '{name_of(buffer)}' comes from here"),
-            picture=who_asks(
-                self.fragments[buffer], access, threads_at(loop.table, access), element
-            ),
-        )
-        return failure
-
-    # -- reports -----------------------------------------------------------------------------
-
-    def _give(self, buffer: SSAValue, table: Table, origin: Operation) -> None:
-        known = self.fragments.get(buffer)
-        if known is None:
-            self.fragments[buffer] = table
-            self.origins[buffer] = origin
-            return
-        if known == table or contains(known, table):
-            return
-        if contains(table, known):
-            self.fragments[buffer] = table
-            self.origins[buffer] = origin
-            return
-        different = np.argwhere(
-            (known.registers != table.registers) | (known.holders[..., 0] != table.holders[..., 0])
-        )
-        point = tuple(int(each) for each in different[0])
-        raise self._failure(
-            origin,
-            CONFLICT,
-            f"two layouts for '{name_of(buffer)}': element {shown(point)} is held by "
-            f"{some(table.holders[point])} here, by {some(known.holders[point])} there",
-            "use a second buffer and T.copy through shared memory, or one instruction for both",
-            note=(self.origins[buffer], "the other layout comes from here"),
-            picture=side_by_side(
-                table.shape,
-                point,
-                Side(f"'{name_of(buffer)}' here", place_in(table)),
-                Side("there", place_in(known)),
-            ),
-        )
-
-    def _failure(
-        self,
-        op: Operation,
-        code: str,
-        message: str,
-        help: str | None,
-        note: tuple[Operation, str] | None = None,
-        picture: str | None = None,
-    ) -> Failed:
-        if self.is_trial:
-            return Failed()
-        diagnostic = self.engine.error(op, message, code=code)
-        if note is not None:
-            diagnostic.note(note[0], note[1])
-        if picture is not None:
-            diagnostic.note(None, f"threads around that element:\n{picture}")
-        if help is not None:
-            diagnostic.note(None, f"help: {help}")
-        return Failed()
 
 
 def _user(value: SSAValue) -> Operation:

@@ -10,6 +10,7 @@ once ``N`` is known. A quotient is not solved, but checked when everything in it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -39,7 +40,7 @@ _BINDS: Final[Mapping[str, int]] = {
 _ATOM = 6
 
 
-class Symbolic(Operators):
+class Symbolic(Operators, ABC):
     """A size that is not a number yet."""
 
     dtype: Dtype = int32
@@ -75,20 +76,21 @@ class Symbolic(Operators):
         return _at_run_time(self).astype(dtype)
 
     @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Its symbols, each once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_fixed(self) -> bool:
         """Whether its value becomes part of the kernel."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, known: Mapping[str, int]) -> int | None:
         """The number it is, if all of its symbols are `known`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, tightness: int = 0) -> str:
-        raise NotImplementedError
+        """As an author would write it, in brackets where what is around binds tighter."""
 
     def __str__(self) -> str:
         return self.text()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.solver import Clash
+from tilewright.analysis.layout_inference.agreement import Clash
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of

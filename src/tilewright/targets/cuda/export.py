@@ -132,12 +132,12 @@ def _check_exported(program: Program, name: str, parameters: Sequence[Parameter]
     """Refuse what the C function cannot be told, or cannot do."""
     strided = next((each.name for each in parameters if each.is_strided), None)
     if strided is not None:
-        raise NotImplementedError(
+        raise ValueError(
             f"{name}.{strided} has strides of its own, and the C function takes shapes only: "
             "declare it as a contiguous T.Tensor to export the kernel"
         )
     if any(step.kind == "alloc" for step in program.steps):
-        raise NotImplementedError(
+        raise ValueError(
             f"{name} hands memory of its own from kernel to kernel, and the C function allocates "
             "none: make a parameter of what T.alloc_global gives to export the kernel"
         )
