@@ -13,10 +13,11 @@ FUZZ_TESTS ?= tests
 BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kernels.py benchmarks/tile_kernels.py benchmarks/tile_compile.py benchmarks/addresses.py benchmarks/planner.py benchmarks/merge.py benchmarks/tlx_checking.py benchmarks/warm_start.py
 DEVICE_TESTS ?= tests/device
 DEVICE_PYTHON ?= $(BIN)/python
+DEVICE_FUZZ_ARGS ?= --count 3000
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest chromium bench fuzz device-test clean
+.PHONY: help demo test lint lit pytest chromium bench fuzz device-test device-fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -58,6 +59,10 @@ fuzz: $(STAMP) ## the long runs: mutated inputs, every dump and binary, random t
 # scripts/offline_wheels.sh here, make device-test DEVICE_PYTHON="env PYTHONPATH=wheels/py3.12 python3" there.
 device-test: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## tests that need a GPU
 	$(DEVICE_PYTHON) -m pytest -m device $(DEVICE_TESTS) $(PYTEST_ARGS)
+
+# Random kernels, compiled on all cores, run in processes that a fault of the GPU may end, against NumPy.
+device-fuzz: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## random kernels on a GPU: DEVICE_FUZZ_ARGS=--help
+	$(DEVICE_PYTHON) -m tests.fuzz.device $(DEVICE_FUZZ_ARGS)
 
 clean: ## remove outputs and caches; .venv stays
 	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis

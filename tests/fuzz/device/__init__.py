@@ -1,0 +1,1 @@
+"""Random kernels on a real GPU: `make device-fuzz`."""

@@ -1,0 +1,129 @@
+"""`make device-fuzz`: random kernels compiled on all cores and run on the GPU, against NumPy.
+
+    python -m tests.fuzz.device --first 900000 --count 3000 --json build/device-fuzz.json
+
+Ends with 1 if a kernel gave a wrong value, faulted, hung or met an internal compiler error. The table
+says how many seeds were refused and why; `--json` keeps every seed that was not right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.device.tile import FORMS, TileJudge
+
+FAILURES = ("wrong", "fault", "died", "hang", "internal")
+GPU = "/dev/nvidiactl"
+"""There where the driver is; asking the driver itself would start CUDA before the fork."""
+_REPORT_S = 10.0
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="device-fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("--first", type=int, default=0, help="first seed (default: by the clock)")
+    parser.add_argument("--count", type=int, default=3000, help="how many seeds (default 3000)")
+    parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40, instead of a range")
+    parser.add_argument("--family", default="plain", help="which generator (default plain)")
+    parser.add_argument(
+        *("--forms", "-f"),
+        default=",".join(FORMS),
+        help=f"forms that seeds take one after another (default {','.join(FORMS)})",
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--time-limit", type=float, default=0, help="stop after so many seconds")
+    parser.add_argument("--patience", type=float, default=60, help="seconds until a seed hangs")
+    parser.add_argument("--json", type=Path, help="write what was not right here")
+    parser.add_argument("--compile-only", action="store_true", help="run nothing: needs no GPU")
+    return parser.parse_args(argv)
+
+
+def seeds_of(options: argparse.Namespace) -> list[int]:
+    if options.seeds:
+        return [int(each) for each in options.seeds.split(",")]
+    first = options.first or int(time.time()) % 10**6 * 1000
+    return list(range(first, first + options.count))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parsed(argv)
+    forms = tuple(options.forms.split(","))
+    unknown = [each for each in forms if each not in FORMS]
+    if unknown:
+        print(f"device-fuzz: no form {unknown[0]}; there are {', '.join(FORMS)}", file=sys.stderr)
+        return 2
+    if not options.compile_only and not Path(GPU).exists():
+        print("device-fuzz: no GPU here; --compile-only compiles and runs nothing", file=sys.stderr)
+        return 2
+    seeds = seeds_of(options)
+    judge = TileJudge(forms, options.family, runs=not options.compile_only)
+    begun = time.monotonic()
+    deadline = begun + options.time_limit if options.time_limit else None
+    verdicts: dict[int, Verdict] = {}
+    reported = begun
+    for seed, verdict in judged(
+        judge, seeds, jobs=options.jobs, patience_s=options.patience, deadline=deadline
+    ):
+        verdicts[seed] = verdict
+        if verdict.outcome in FAILURES:
+            print(f"seed {seed}: {verdict.outcome}: {verdict.reason[:300]}", flush=True)
+        if time.monotonic() - reported > _REPORT_S:
+            reported = time.monotonic()
+            print(f"{len(verdicts)} of {len(seeds)} after {reported - begun:.0f} s", flush=True)
+    summary = summarised(verdicts, seeds, time.monotonic() - begun)
+    print(table(summary))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(summary | {"seeds": details(verdicts)}, indent=1))
+    return 1 if any(summary["outcomes"].get(each) for each in FAILURES) else 0
+
+
+def summarised(
+    verdicts: dict[int, Verdict], seeds: Sequence[int], seconds: float
+) -> dict[str, dict[str, int]]:
+    """Counts, with the most frequent reason first."""
+    refused = [each for each in verdicts.values() if each.outcome == "refused"]
+    reasons = Counter(f"{each.notes['code']} {each.notes['kind']}" for each in refused)
+    return {
+        "run": {
+            "first": seeds[0],
+            "asked": len(seeds),
+            "judged": len(verdicts),
+            "seconds": round(seconds),
+        },
+        "outcomes": dict(Counter(each.outcome for each in verdicts.values()).most_common()),
+        "forms": dict(
+            Counter(f"{e.notes.get('form')} {e.outcome}" for e in verdicts.values()).most_common()
+        ),
+        "refusals": dict(reasons.most_common()),
+    }
+
+
+def table(summary: dict[str, dict[str, int]]) -> str:
+    run, outcomes = summary["run"], summary["outcomes"]
+    lines = [f"{run['judged']} of {run['asked']} seeds from {run['first']}, {run['seconds']} s"]
+    lines += [f"{count:7} {name}" for name, count in outcomes.items()]
+    lines += ["by form:", *(f"{count:7} {name}" for name, count in summary["forms"].items())]
+    if summary["refusals"]:
+        lines += ["refused because:"]
+        lines += [f"{count:7} {reason}" for reason, count in summary["refusals"].items()]
+    return "\n".join(lines)
+
+
+def details(verdicts: dict[int, Verdict]) -> dict[str, object]:
+    return {
+        str(seed): {"outcome": each.outcome, "reason": each.reason, **each.notes}
+        for seed, each in sorted(verdicts.items())
+        if each.outcome != "right"
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
