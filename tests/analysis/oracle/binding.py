@@ -45,7 +45,7 @@ def examine(module: Operation, facts: Facts | None = None) -> Subject:
     """Analyse a kernel; the analysis runs as it always does, its machine is kept."""
     with _kept_machine() as kept:
         report = analysis_module.analyze(module, facts)
-    [machine] = kept
+    machine = kept[-1]  # The last evaluation is the one that is reported.
     paths: dict[tuple[str, ...], Path] = {(): ()}
     for path, (op, caller) in machine.calls.items():
         paths[path] = (*paths[caller], op)

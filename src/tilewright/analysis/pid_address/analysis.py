@@ -31,6 +31,7 @@ from tilewright.analysis.pid_address.launch import Start, kernel_of, start
 from tilewright.analysis.pid_address.lines import report_lines
 from tilewright.analysis.pid_address.report import (
     Access,
+    AccessKind,
     AddressReport,
     Assumption,
     AssumptionKind,
@@ -67,13 +68,26 @@ def analyze(
     names = ValueNames(top, names_from_locations=False, use_hints=True)
     begin = start(kernel, names, facts)
     machine = evaluate(kernel, top, names, begin, facts)
+    changing = _written(machine) & _read(machine)
+    if changing:
+        begin = start(kernel, names, facts)
+        machine = evaluate(kernel, top, names, begin, facts, changing)
     return _Describer(machine, begin, kernel, top, facts).report()
 
 
 def evaluate(
-    kernel: FuncOp, top: Operation, names: ValueNames, begin: Start, facts: Facts
+    kernel: FuncOp,
+    top: Operation,
+    names: ValueNames,
+    begin: Start,
+    facts: Facts,
+    changing: frozenset[str] = frozenset(),
 ) -> Machine:
-    """Evaluate a kernel on all its paths; the findings are in the machine."""
+    """Evaluate a kernel on all its paths; the findings are in the machine.
+
+    What is loaded from `changing` buffers depends on the program that loads it: another one may
+    have written there in between.
+    """
     machine = Machine(
         begin.space,
         begin.atoms,
@@ -82,12 +96,23 @@ def evaluate(
         CONTROL,
         UNKNOWN,
         facts.strict_overflow,
+        changing,
     )
     env = machine.environments.setdefault((), {})
     scope = Scope(machine, (), env, begin.ctx, begin.space.true, begin.conditions)
     machine.calling.append(kernel)
     run_region(scope, kernel.body, begin.arguments)
     return machine
+
+
+def _written(machine: Machine) -> frozenset[str]:
+    sites = machine.sites.values()
+    return frozenset(site.base.name for site in sites if site.kind is not AccessKind.LOAD)
+
+
+def _read(machine: Machine) -> frozenset[str]:
+    sites = machine.sites.values()
+    return frozenset(site.base.name for site in sites if site.kind is AccessKind.LOAD)
 
 
 class _Describer:

@@ -97,6 +97,8 @@ class Machine:
     control: Mapping[str, ControlRule]
     unknown_op: ControlRule
     strict_overflow: bool
+    changing: frozenset[str] = frozenset()
+    """Bases that the kernel both reads and writes."""
     symbols: SymbolTables = field(default_factory=SymbolTables)
     sites: dict[tuple[Operation, Path], Site] = field(
         default_factory=dict[tuple[Operation, Path], Site]
@@ -306,6 +308,9 @@ class Scope:
         self.machine.premises.pop((op, self.path, kind), None)
 
     def record(self, site: Site) -> None:
+        """Keep an access; a mask that is constantly true is none."""
+        if site.mask is not None and site.mask.truth is True:
+            site = replace(site, mask=None)
         self.machine.sites[site.operation, site.path] = site
 
 

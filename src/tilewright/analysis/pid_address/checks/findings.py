@@ -67,7 +67,7 @@ class Point:
     lanes: tuple[int, ...]
 
     def __str__(self) -> str:
-        parts = [f"program {_program(self.program)}"]
+        parts = [f"program {program_text(self.program)}"]
         parts += [f"iteration {count} of {loop}" for loop, count in self.counters]
         if self.lanes:
             parts.append(f"lane {', '.join(map(str, self.lanes))}")
@@ -134,7 +134,7 @@ class Finding:
         return f"{self.check}: {self.verdict} ({self.method}): {self.message}"
 
 
-def _program(program: Sequence[int]) -> str:
+def program_text(program: Sequence[int]) -> str:
     """Program ids without axes that were not needed."""
     shown = list(program)
     while len(shown) > 1 and shown[-1] == 0:

@@ -9,7 +9,9 @@ polynomials in arguments; what has the same symbolic stride is collected into on
 then two elements of e bytes can only share a byte if all their digits are equal: the first digit
 that differs moves the address by more than all later ones can undo. What is left is linear with
 integer factors: do equal digits mean equal program ids, or equal tile coordinates, and do equal
-coordinates mean equal programs? Inequalities that nothing decides are the proof's conditions.
+coordinates mean equal programs? Inequalities that nothing decides are the proof's conditions. What
+the given grid and arguments decide is decided: a condition that fails there is no proof, and one
+that speaks of nothing open is not left to the caller.
 """
 
 from __future__ import annotations
@@ -31,14 +33,19 @@ from tilewright.analysis.affine import (
 )
 from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.affine.poly import total
-from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.pid_address.atoms import AXES, kind_of
 from tilewright.analysis.pid_address.checks import intervals, presburger
+from tilewright.analysis.pid_address.checks.findings import program_text
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
 from tilewright.analysis.pid_address.checks.questions import Question, ask
 from tilewright.analysis.pid_address.checks.regions import (
+    PRIME,
+    VARYING,
     Region,
+    conjuncts,
     different_programs,
+    is_opaque,
     shown_content,
     varies,
 )
@@ -55,6 +62,8 @@ class Radix:
 
     reason: str
     conditions: tuple[str, ...]
+    fails: str | None = None
+    """Why a condition does not hold in the launch that was described: then nothing is proved."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +114,11 @@ def disjoint(launch: Launch, left: Access, right: Access) -> Radix | None:
         if found is None:
             return None
         conditions += found
-    conditions += _coordinates_differ(launch, left, right)
+    coordinates, fails = _coordinates_differ(launch, left, right)
+    conditions += coordinates
     strides = ", ".join(str(digit.stride) for digit in digits)
     reason = f"the address has the digits {'; '.join(map(str, digits))} with strides {strides}"
-    return Radix(reason, tuple(dict.fromkeys(conditions)))
+    return Radix(reason, tuple(dict.fromkeys(conditions)), fails)
 
 
 # Digits.
@@ -293,10 +303,12 @@ def _twins(space: Space, term: Term) -> tuple[Poly, Poly]:
     return space.symbol(name, term.limits), space.symbol(f"{name}'", term.limits)
 
 
-def _coordinates_differ(launch: Launch, left: Access, right: Access) -> tuple[str, ...]:
-    """Conditions for different programs to have different coordinates."""
+def _coordinates_differ(
+    launch: Launch, left: Access, right: Access
+) -> tuple[tuple[str, ...], str | None]:
+    """Conditions for different programs to have different coordinates, and why they fail."""
     if left.virtual is None:
-        return ()
+        return (), None
     coordinates = left.virtual.coordinates
     mine, other, prime = launch.region(left), launch.primed(right), launch.priming(right)
     axes = [int(name) for name in left.virtual.strides if name not in coordinates]
@@ -308,8 +320,41 @@ def _coordinates_differ(launch: Launch, left: Access, right: Access) -> tuple[st
     for extra in (joined, equal) if joined else (equal,):
         question = Question(conjunction(mine.space, (*common, *extra)), (), False)
         if ask(question, launch.effort, SYMBOLIC).possible is False:
-            return ()
-    return (f"({', '.join(coordinates)}) differ between programs",)
+            return (), None
+    names = ", ".join(coordinates)
+    return (f"({names}) differ between programs",), _shared(
+        launch, names, (*mine.pids, *other.pids), (*same, *equal), common
+    )
+
+
+def _shared(
+    launch: Launch,
+    names: str,
+    pids: Sequence[Poly],
+    equal: Sequence[Formula],
+    common: Sequence[Formula],
+) -> str | None:
+    """Two programs with equal coordinates, where the grid alone says which have them."""
+    space = launch.space()
+    if None in launch.grid or any(_is_open(space, part) for part in equal):
+        return None
+    known = [part for formula in common for part in conjuncts(formula) if not _is_open(space, part)]
+    order = tuple(pid.atom for pid in pids if pid.atom is not None)
+    question = Question(conjunction(space, (*equal, *known)), order, True)
+    answer = ask(question, launch.effort, SYMBOLIC)
+    if answer.values is None:
+        return f"nothing tells whether ({names}) differ between programs: {answer.reason}"
+    first, second = (
+        tuple(answer.values.get(f"pid{axis}{mark}", 0) for axis in range(AXES))
+        for mark in ("", PRIME)
+    )
+    return f"programs {program_text(first)} and {program_text(second)} have the same ({names})"
+
+
+def _is_open(space: Space, part: Formula) -> bool:
+    """Whether something occurs that neither the grid nor the given arguments determine."""
+    symbols = (atom for atom in space.atoms_within((part,)) if atom.is_symbol)
+    return is_opaque(space, (part,)) or any(kind_of(atom) not in VARYING for atom in symbols)
 
 
 def _dividends(coordinates: Mapping[str, Poly]) -> list[Poly]:

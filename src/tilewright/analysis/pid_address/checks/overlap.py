@@ -90,7 +90,8 @@ class _Group:
         if radix is not None and not radix.conditions:
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason)
         # With arguments open, a condition on them says more than values for which it fails.
-        procedures = SYMBOLIC if radix is None else LINEAR
+        fails = None if radix is None else radix.fails
+        procedures = SYMBOLIC if radix is None or fails is not None else LINEAR
         answer = ask(question, launch.effort, procedures)
         if answer.possible is False:
             return _disjoint(left, right, answer.method, "no common byte")
@@ -99,6 +100,8 @@ class _Group:
         counted = self._count(left, right)
         if counted is not None:
             return counted
+        if fails is not None:
+            return _unknown(left, right, f"{fails}, and {answer.reason}", answer.method)
         if radix is not None:
             text = " and ".join(radix.conditions)
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)

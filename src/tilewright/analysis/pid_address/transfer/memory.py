@@ -166,7 +166,12 @@ def _record(scope: Scope, op: Operation, access: _Access) -> tuple[int, int]:
         )
     )
     mask = deps_of(pointer) | (0 if formula is None else formula.deps_mask)
-    return mask, pointer.offset.basis | basis
+    return mask | _time_of_access(scope, pointer.base), pointer.offset.basis | basis
+
+
+def _time_of_access(scope: Scope, base: Base) -> int:
+    """What is found in memory that the kernel writes depends on when, hence on the program."""
+    return scope.atoms.any_pid if base.name in scope.machine.changing else 0
 
 
 def _load(scope: Scope, op: Operation) -> None:
@@ -282,7 +287,7 @@ def _record_box(
             box.is_argument,
         )
     )
-    everything = offset.expr.deps_mask | box.base.deps
+    everything = offset.expr.deps_mask | box.base.deps | _time_of_access(scope, box.base)
     basis = offset.basis | mask_basis
     return everything | (0 if mask is None else mask.deps_mask), basis
 
