@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from tilewright.frontend.builder import current
@@ -11,11 +12,22 @@ _shown: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 """What Python has shown of each file, so that a line is not warned about again and again."""
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Tell the author of the kernel being traced, once for each line."""
     place = resolve(current().location()).primary
     if place is None:
-        warnings.warn(message, stacklevel=3)
+        warnings.warn(message, category, stacklevel=3)
         return
     shown = _shown.setdefault(place.file, {})
-    warnings.warn_explicit(message, UserWarning, place.file, place.line, registry=shown)
+    module = _module_of(place.file)
+    warnings.warn_explicit(message, category, place.file, place.line, module, registry=shown)
+
+
+def _module_of(file: str) -> str:
+    """The module that `file` is executed as, which filters are about.
+
+    Python shows a `DeprecationWarning` to those who can change the code: the author of
+    ``__main__``.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    return "__main__" if script == file else file.removesuffix(".py")

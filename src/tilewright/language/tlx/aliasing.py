@@ -8,6 +8,11 @@
 A spec is a region of one kind of memory. Buffers allocated from it start at the same place unless a
 tree of groups says otherwise: the children of a ``shared`` group start at one place, those of a
 ``distinct`` group follow each other. The compiler computes sizes and addresses.
+
+A group that is made in a kernel is in its IR from then on, whether `set_buffer_overlap` names it or
+not: without an explicit definition the groups that are part of no other one define the overlap
+(``passes.tlx.storage_alias.define_overlaps``). With ``phase=`` a spec has several definitions, one
+for each part of a kernel whose parts run one after another.
 """
 
 from __future__ import annotations
@@ -18,19 +23,22 @@ from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tlx import (
     ReuseGroupOp,
     ReuseGroupType,
     SetBufferOverlapOp,
+    StorageAliasLocalAllocOp,
     StorageAliasSpecOp,
     StorageAliasSpecType,
+    leaves_of,
 )
-from tilewright.frontend.builder import current
+from tilewright.frontend.builder import current, is_tracing
 from tilewright.frontend.values import Value
 from tilewright.language.tl.constexpr import constexpr, unwrap
-from tilewright.language.tlx.storage import buffered_tensor, storage_kind
+from tilewright.language.tlx.storage import buffered_tensor, name_of, storage_kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,11 +99,23 @@ class storage_alias_spec_value(Value):
             raise RuntimeError("this storage_alias_spec was made outside of a kernel")
         return self._handle
 
-    def set_buffer_overlap(self, overlap_def: reuse_group) -> None:
-        """Say how the buffers of this spec lie to each other."""
+    def set_buffer_overlap(
+        self, overlap_def: reuse_group, phase: str | constexpr | None = None
+    ) -> None:
+        """Define how the buffers of this spec overlap, in one `phase` of the kernel if it is named.
+
+        Several definitions over one spec have a phase each. Buffers that only different phases name
+        may overlap, which requires that they are not live at the same time.
+        """
         if not isinstance(overlap_def, reuse_group):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"overlap_def must be a reuse_group, got {type(overlap_def).__name__}")
-        current().insert(SetBufferOverlapOp(self.ssa, overlap_def.emit()))
+        name = unwrap(phase)
+        if name is not None and (not isinstance(name, str) or not name):
+            raise TypeError(f"phase must be a name, as in phase='load', got {name!r}")
+        op = SetBufferOverlapOp(self.ssa, overlap_def.emit())
+        if name is not None:
+            op.attributes["phase"] = StringAttr(name)
+        current().insert(op)
 
     @override
     def handles(self) -> Sequence[SSAValue]:
@@ -167,7 +187,7 @@ class reuse_group:
     `group_size` consecutive buffers of each child make one of the group: sub-tiles of a tile.
     """
 
-    __slots__ = ("_args", "_group_size", "_group_type")
+    __slots__ = ("_args", "_group_size", "_group_type", "_handle")
 
     def __init__(
         self,
@@ -189,6 +209,9 @@ class reuse_group:
         self._args = args
         self._group_type = reuse_group_type(unwrap(group_type))
         self._group_size = size
+        self._handle: SSAValue | None = None
+        if is_tracing():
+            _check_spec(self.emit())
 
     @property
     def args(self) -> tuple[buffered_tensor | reuse_group, ...]:
@@ -203,14 +226,48 @@ class reuse_group:
         return self._group_size
 
     def emit(self) -> SSAValue:
-        """The group in the IR, children first."""
-        elements = [
-            each.emit() if isinstance(each, reuse_group) else each.handle for each in self._args
-        ]
-        op = ReuseGroupOp(elements, self._group_type.value, self._group_size)
-        return current().insert(op).result
+        """The group in the IR, children first; the one that is there if it can be used here."""
+        if self._handle is None or not _is_visible(self._handle):
+            elements = [
+                each.emit() if isinstance(each, reuse_group) else each.handle for each in self._args
+            ]
+            op = ReuseGroupOp(elements, self._group_type.value, self._group_size)
+            self._handle = current().insert(op).result
+        return self._handle
 
     @override
     def __repr__(self) -> str:
         size = "" if self._group_size == 1 else f", group_size={self._group_size}"
         return f"reuse_group(args={self._args}, group_type={self._group_type}{size})"
+
+
+def _is_visible(value: SSAValue) -> bool:
+    """Whether `value` may be used at the insertion point: its block is around it."""
+    home = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+    block = current().block
+    while block is not home:
+        outer = block.parent_op()
+        if outer is None or outer.parent is None:
+            return False
+        block = outer.parent
+    return True
+
+
+def _check_spec(group: SSAValue) -> None:
+    """Raise unless all buffers below `group` are allocations from one spec."""
+    specs: dict[SSAValue, SSAValue] = {}
+    for leaf in leaves_of(group):
+        allocation = leaf.owner
+        if not isinstance(allocation, StorageAliasLocalAllocOp):
+            raise TypeError(
+                f"reuse_group: '{name_of(leaf)}' is not an allocation from a storage_alias_spec, "
+                "so no bytes are shared: pass reuse=spec to its local_alloc, and make the group "
+                "where the buffers are allocated"
+            )
+        specs.setdefault(allocation.storage_alias, leaf)
+    if len(specs) > 1:
+        first, second = list(specs.values())[:2]
+        raise TypeError(
+            f"reuse_group: '{name_of(first)}' and '{name_of(second)}' are allocated from different "
+            "storage_alias_specs, whose memory is disjoint: make one group for each spec"
+        )

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.tlx import LocalAliasOp, StorageAliasLocalAllocOp, UserLayout
-from tilewright.dialects.ttg import LocalAllocOp, MemDescType
+from tilewright.dialects.ttg import LocalAllocOp, MemDescIndexOp, MemDescType
 from tilewright.dialects.ttng import TMEMAllocOp
 from tilewright.frontend.builder import current
+from tilewright.language.tl.advice import warn
 from tilewright.language.tl.constexpr import constexpr, unwrap
 from tilewright.language.tl.dtypes import dtype
 from tilewright.language.tl.options import current_options
@@ -30,7 +31,7 @@ from tilewright.language.tlx.layouts import (
     swizzled_shared_layout_encoding,
     tensor_memory_layout_encoding,
 )
-from tilewright.language.tlx.storage import buffered_tensor, memdesc_type, storage_kind
+from tilewright.language.tlx.storage import buffered_tensor, memdesc_type, name_of, storage_kind
 
 BLACKWELL = 100
 """The compute capability from which on there is tensor memory."""
@@ -55,7 +56,8 @@ def local_alloc(
 ) -> buffered_tensor:
     """Allocate `num` buffers of `shape`.
 
-    `reuse` is a buffer whose memory is used again, or a spec that several allocations share.
+    `reuse` is a spec that several allocations share. A buffer, whose memory is used again from its
+    beginning, is accepted with a `DeprecationWarning`.
     `layout` is how elements lie in shared memory; without it the compiler may choose.
     """
     storage, element, count = unwrap(storage), unwrap(dtype), unwrap(num)
@@ -114,6 +116,12 @@ def _allocation(
     if isinstance(reuse, buffered_tensor):
         if reuse.type.storage != storage:
             raise ValueError("reuse tensor has different storage")
+        _check_whole(reuse)
+        warn(
+            f"reuse of the buffer '{name_of(reuse.handle)}' is deprecated; allocate both from one "
+            "storage_alias_spec and name it in reuse=",
+            DeprecationWarning,
+        )
         return LocalAliasOp(reuse.handle, type)
     if isinstance(reuse, storage_alias_spec_value):  # pyright: ignore[reportUnnecessaryIsInstance]
         if reuse.storage != storage:
@@ -125,3 +133,13 @@ def _allocation(
     raise ValueError(
         f"reuse must be a buffered_tensor or storage_alias_spec, got {reuse.__class__}"
     )
+
+
+def _check_whole(owner: buffered_tensor) -> None:
+    """Raise where `owner` is one buffer of an allocation instead of all of it."""
+    if isinstance(owner.handle.owner, MemDescIndexOp):
+        name = name_of(owner.handle.owner.src)
+        raise ValueError(
+            f"reuse= takes a whole allocation, and this is one buffer of '{name}': write "
+            f"reuse={name}, or allocate both from one storage_alias_spec and name it in reuse="
+        )

@@ -23,13 +23,14 @@ from typing import ClassVar, Self, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, Signedness, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.ttg import AsyncTokenType, MemDescIndexOp, MemDescType
 from tilewright.dialects.ttg.types import SHARED_MEMORY, TOKEN_TYPE
 from tilewright.dialects.ttng.attributes import SHARED_CLUSTER_MEMORY, TENSOR_MEMORY
 from tilewright.frontend.builder import current
 from tilewright.frontend.values import Value
+from tilewright.ir.diagnostics import resolve
 from tilewright.language.tl.dtypes import dtype, int64
 from tilewright.language.tl.operands import indices
 from tilewright.language.tl.tensor import Operand
@@ -56,6 +57,12 @@ def memdesc_type(
 ) -> MemDescType:
     """The IR type of a mutable buffer."""
     return MemDescType(tuple(shape), element, encoding, _SPACES[storage], mutable=True)
+
+
+def name_of(buffer: SSAValue) -> str:
+    """The variable that a buffer was assigned to, for messages."""
+    names = resolve(buffer.owner.location).names if isinstance(buffer.owner, Operation) else ()
+    return buffer.name_hint or (names[-1] if names else "buffer")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from tilewright.passes.tlx.alias_sync.report import (
 )
 from tilewright.passes.tlx.alias_sync.walk import argument_names
 from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
+from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
 
 
@@ -117,7 +118,9 @@ def _placed(module: ModuleOp, engine: DiagnosticEngine) -> ModuleOp | None:
     """A copy in which buffers of storage aliases have addresses; None if they cannot have any."""
     module = module.clone()
     inner = DiagnosticEngine(sources=engine.sources)
-    for each in (StorageAliasLowering(placement="explicit", record=False), RewriteLocalAlias()):
+    phases = named_phases(module)
+    aliases = StorageAliasLowering(placement="explicit", multi_overlap=phases, record=False)
+    for each in (aliases, RewriteLocalAlias()):
         each.run(module, inner)
         if inner.has_errors:
             error = next(d for d in inner.diagnostics if d.severity is Severity.ERROR)

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
 from tilewright.passes import PASSES
+from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.ttg.stock.assembly import FIRST_WITH_ADDRESSES
 
 TTGIR_PIPELINE: Final = (
@@ -27,7 +28,8 @@ TTGIR_PIPELINE: Final = (
     "tlx-insert-require-layout,tlx-propagate-layout,tlx-resolve-placeholder-layouts,"
     "convert-triton-to-tritongpu{{target=cuda:{capability} num-warps={num_warps} "
     "num-ctas={num_ctas}}},"
-    "tlx-storage-alias-lowering{{placement=reindex record=false}},tlx-rewrite-local-alias,"
+    "tlx-storage-alias-lowering{{placement=reindex multi-overlap={phases} record=false}},"
+    "tlx-rewrite-local-alias,"
     "fence-wgmma-reads,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
     "assign-descriptor-layouts,finish-for-stock-triton{{meet-before-arrivals={meet} "
     "addresses={addresses}}},"
@@ -46,8 +48,12 @@ def pipeline_text(
     num_ctas: int = 1,
     cluster_dims: tuple[int, ...] = (),
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
+    phases: bool = False,
 ) -> str:
-    """The pipeline for a GPU of compute capability `capability` (90, say) and a release."""
+    """The pipeline for a GPU of compute capability `capability` (90, say) and a release.
+
+    `phases` allows several overlap definitions over one spec.
+    """
     return TTGIR_PIPELINE.format(
         capability=capability,
         num_warps=num_warps,
@@ -55,6 +61,7 @@ def pipeline_text(
         cluster=",".join(map(str, cluster_dims)),
         meet=_said(triton < MEETS_BY_ITSELF),
         addresses=_said(triton >= FIRST_WITH_ADDRESSES),
+        phases=_said(phases),
     )
 
 
@@ -82,5 +89,6 @@ def to_ttgir(
         num_ctas=num_ctas,
         cluster_dims=cluster_dims,
         triton=triton,
+        phases=named_phases(module),
     )
     Pipeline.build(parse_pipeline(text), PASSES).run(module, engine)

@@ -21,6 +21,7 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.passes import PASSES
 from tilewright.passes.tlx.fixup import TARGET
+from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.ttg.stock.keep_buffers import keep_buffers
 from tilewright.passes.ttg.stock.whole_views import make_views_whole
 from tilewright.targets.triton import installation
@@ -31,7 +32,10 @@ WRONG_TARGET = "TW6208"
 
 Kind = Literal["plain", "tlx", "ttgir"]
 _OWN_DIALECTS = ("ttg.", "ttng.", "tlx.")
-_ALIASING = "tlx-storage-alias-lowering,tlx-verify-storage-alias,tlx-rewrite-local-alias,dce"
+_ALIASING = (
+    "tlx-storage-alias-lowering{{multi-overlap={phases}}},tlx-verify-storage-alias,"
+    "tlx-rewrite-local-alias,dce"
+)
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,8 @@ def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: Diagnos
         return
     _check_target(module, options.capability, engine)
     if kind == "ttgir":
-        Pipeline.build(parse_pipeline(_ALIASING), PASSES).run(module, engine)
+        phases = "true" if named_phases(module) else "false"
+        Pipeline.build(parse_pipeline(_ALIASING.format(phases=phases)), PASSES).run(module, engine)
     else:
         _assign_layouts(module, options, engine)
     engine.raise_if_errors()

@@ -37,6 +37,7 @@ from tilewright.memory import (
 )
 from tilewright.memory.targets import TMEM_COLUMN_BYTES
 from tilewright.passes.tlx.storage_alias.collect import collect
+from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.tlx.storage_alias.plain import names_in, plain_allocations
 from tilewright.passes.tlx.storage_alias.planning import Settings, plan_specs, target_of
 from tilewright.targets.numpy.errors import Unsupported
@@ -133,7 +134,8 @@ def _spans(buffer: LiveBuffer, liveness: FunctionLiveness) -> Iterator[tuple[int
 
 def _explanation(written: ModuleOp, memory: Memory, capacity: int) -> Iterator[str]:
     """The buffers as the author made them, and the smallest changes after which they fit."""
-    planned = plan_specs(collect(written), Settings(placement="explicit"))
+    settings = Settings(placement="explicit", multi_overlap=named_phases(written))
+    planned = plan_specs(collect(written), settings)
     plans: dict[Operation, StoragePlan] = {
         each.spec.op: each.plan for each in planned if each.plan is not None
     }

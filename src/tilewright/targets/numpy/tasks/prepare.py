@@ -20,6 +20,7 @@ from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import eliminate_common_subexpressions
 from tilewright.passes.dce import eliminate_dead_code
 from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
+from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
 
 _NUMBER = "tilewright.number"
@@ -36,7 +37,9 @@ def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
     """A copy of `module`, whose calls are inlined, that can be written as tasks."""
     module = module.clone()
     engine = DiagnosticEngine(sources=sources)
-    StorageAliasLowering(placement="explicit", record=False).run(module, engine)
+    phases = named_phases(module)
+    aliases = StorageAliasLowering(placement="explicit", multi_overlap=phases, record=False)
+    aliases.run(module, engine)
     engine.raise_if_errors()
     RewriteLocalAlias().run(module, engine)
     engine.raise_if_errors()
