@@ -35,6 +35,7 @@ def test_the_kernels_of_the_page_run(tmp_path: Path) -> None:
     exact = found["a"].astype(np.float64) @ found["b"].astype(np.float64)
     assert np.abs(found["c"] - exact).max() < 2e-2
     np.testing.assert_array_equal(found["y"], np.full(100, 2, np.float32))
+    assert (found["first"].tolist(), found["second"].tolist()) == ([1.0] * 4, [6.0] * 4)
     with pytest.raises(CompileError) as wrong:
         found["matmul"](found["a"], np.ascontiguousarray(found["b"][:95]))
     (message,) = [block for block in blocks(PAGE, "") if "dimension 0" in block]

@@ -21,7 +21,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from xdsl.ir import Block
@@ -33,6 +33,7 @@ from tilewright.language.T.annotations import NOT_EAGER, OutputAnnotation, Tenso
 from tilewright.language.T.buffers import Buffer, shape_text
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.function import TileFunction
+from tilewright.language.T.keys import key_of
 from tilewright.language.T.loop_forms import as_sequence
 from tilewright.language.T.prim_func import (
     Param,
@@ -82,9 +83,14 @@ class Eager:
 
     # -- phase 1 -----------------------------------------------------------------------------
 
-    def survey(self, arguments: Mapping[str, Any]) -> Survey:
-        """What the parameters are, given the arguments that are no tensors."""
-        key = self._constants_key(arguments)
+    def survey(
+        self, arguments: Mapping[str, Any], constants: tuple[Any, ...] | None = None
+    ) -> Survey:
+        """What the parameters are, given the arguments that are no tensors.
+
+        `constants` is their key, where it is at hand.
+        """
+        key = self.constants_key(arguments) if constants is None else constants
         found = self._surveys.get(key)
         if found is None:
             found = self._surveys[key] = self._survey(arguments)
@@ -216,11 +222,16 @@ class Eager:
 
     # -- phase 2 -----------------------------------------------------------------------------
 
-    def key(self, arguments: Mapping[str, Any], known: Mapping[str, int]) -> tuple[Any, ...]:
+    def key(
+        self,
+        arguments: Mapping[str, Any],
+        known: Mapping[str, int],
+        constants: tuple[Any, ...] | None = None,
+    ) -> tuple[Any, ...]:
         """What a specialisation depends on: constants, and the sizes that became numbers."""
-        survey = self.survey(arguments)
-        sizes = tuple((name, known[name]) for name in survey.symbols)
-        return (*self._constants_key(arguments), sizes)
+        constants = self.constants_key(arguments) if constants is None else constants
+        survey = self.survey(arguments, constants)
+        return (*constants, tuple((name, known[name]) for name in survey.symbols))
 
     @collector_paused()
     def specialise(self, arguments: Mapping[str, Any], known: Mapping[str, int]) -> PrimFunc:
@@ -270,10 +281,10 @@ class Eager:
         }
         return self.specialise(arguments, self.unify(survey, shapes))
 
-    def _constants_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(
-            (name, frozen(value)) for name, value in arguments.items() if not _is_tensor(value)
-        )
+    def constants_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What of the arguments a kernel depends on, besides the sizes of tensors."""
+        constants = {name: value for name, value in arguments.items() if not _is_tensor(value)}
+        return key_of(self.function.fn, constants)
 
 
 def trace_declared(function: Callable[..., Any]) -> PrimFunc:
@@ -384,21 +395,3 @@ def _constants(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: Undeclared(name) if _is_tensor(value) else value for name, value in arguments.items()
     }
-
-
-def frozen(value: Any) -> Any:
-    """`value` as part of a key."""
-    if isinstance(value, (list, tuple)):
-        parts = cast("Sequence[Any]", value)
-        return (type(parts).__name__, *(frozen(each) for each in parts))
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[Any, Any]", value)
-        return tuple((key, frozen(each)) for key, each in entries.items())
-    if isinstance(value, np.ndarray):
-        array = cast("np.ndarray[Any, Any]", value)
-        return (str(array.dtype), array.shape, array.tobytes())
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return (type(value).__name__, value)  # 1, 1.0 and True make different kernels

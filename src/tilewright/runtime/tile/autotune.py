@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.language.T.eager import frozen
+from tilewright.language.T.keys import key_of
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.tile.choose import AutotuneResult, choose, inputs_for_tuning
@@ -111,6 +111,7 @@ class TunedTileJIT:
         self.profile = profile
         self.do_not_specialize = tuple(do_not_specialize)
         self.cache: dict[Any, AutotuneResult] = {}
+        self._generation = inner.generation
         functools.update_wrapper(self, inner.function)
 
     @property
@@ -148,9 +149,10 @@ class TunedTileJIT:
         given = self.inner.signature.bind_partial(
             *args, **{key: value for key, value in kwargs.items() if self._is_parameter(key)}
         ).arguments
+        self._forget_outdated()
         key = self._key({**kwargs, **given})
         found = self.cache.get(key)
-        if found is None or not found.kernel.is_current:
+        if found is None:
             if any(each in given for each in configs[0]):
                 found = AutotuneResult(self.inner.compile(*args, **kwargs))
             else:
@@ -159,17 +161,38 @@ class TunedTileJIT:
                     configs,
                     functools.partial(self._compiled, args, kwargs),
                     self.profile,
-                    key,
+                    self._described({**kwargs, **given}),
                 )
+            self._forget_outdated()  # what tuning itself has changed
             self.cache[key] = found
         return found
+
+    def _forget_outdated(self) -> None:
+        """Forget choices whose kernels have read what is something else now."""
+        self.inner.forget_outdated()
+        if self._generation != self.inner.generation:
+            self._generation = self.inner.generation
+            self.cache.clear()
 
     def _is_parameter(self, name: str) -> bool:
         return name in self.inner.signature.parameters
 
     def _key(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What a choice depends on."""
+        by_value = not self.is_eager
+        return key_of(
+            self.inner.function,
+            {
+                name: value if by_value else _without_elements(value)
+                for name, value in sorted(given.items())
+                if name not in self.do_not_specialize
+            },
+        )
+
+    def _described(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments for another program that asks for times of the same IR."""
         return tuple(
-            (name, _identity(value, by_value=not self.is_eager))
+            (name, _text(value))
             for name, value in sorted(given.items())
             if name not in self.do_not_specialize
         )
@@ -237,17 +260,16 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", repr(function))
 
 
-def _identity(value: Any, *, by_value: bool) -> Any:
-    """What of an argument a choice depends on.
-
-    Of tensors that an eager kernel is called with, no element; an array that a factory is given is
-    part of what it makes, `by_value`.
-    """
-    if isinstance(value, np.generic) or (by_value and isinstance(value, np.ndarray)):
-        return frozen(value)
-    if is_array(value):
+def _without_elements(value: Any) -> Any:
+    """An argument of an eager kernel: of tensors, no element counts."""
+    if not isinstance(value, np.generic) and is_array(value):
         return (str(value.dtype), tuple(value.shape))
-    if isinstance(value, (list, tuple)):
-        items = cast("Sequence[Any]", value)
-        return tuple(_identity(each, by_value=by_value) for each in items)
-    return str(value)
+    if type(value) in (list, tuple):
+        return tuple(_without_elements(each) for each in cast("Sequence[Any]", value))
+    return value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.generic) or not is_array(value):
+        return str(value)
+    return f"{value.dtype} {tuple(value.shape)}"

@@ -19,9 +19,11 @@ import numpy as np
 
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
+from tilewright.frontend.reads import Reads
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import SourcePosition
-from tilewright.language.T.eager import Eager, frozen
+from tilewright.language.T.eager import Eager
+from tilewright.language.T.keys import frozen, key_of
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_is_tensor
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -54,8 +56,13 @@ class TileJIT:
         self.pass_configs = checked_configs(pass_configs)
         self.compile_flags = compile_flags
         self.cache: dict[Any, CompiledTileKernel] = {}
-        self._quick: dict[Any, tuple[CompiledTileKernel, tuple[int, ...]]] = {}
-        """Kernels by the shapes of positional arguments, and which of those they take."""
+        self.generation = 0
+        """How often kernels were forgotten because something that they had read changed."""
+        self._reads: Reads | None = None
+        """What the kernels have read."""
+        self._quick: dict[Any, tuple[CompiledTileKernel, tuple[int, ...], Reads | None]] = {}
+        """Kernels by the shapes of positional arguments, which of those they take, and objects
+        among them."""
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -76,23 +83,45 @@ class TileJIT:
     def is_eager(self) -> bool:
         return self._eager is not None
 
-    def _forget_outdated(self) -> None:
-        """Forget kernels when a name that they took from around them stands for something else."""
-        if not all(kernel.is_current for kernel in self.cache.values()):
-            self.cache.clear()
-            self._quick.clear()
-            vars(self).pop("_eager", None)
+    def forget_outdated(self) -> None:
+        """Forget kernels when something that they read while they were traced has changed."""
+        if self._reads is not None and not self._reads.is_current():
+            self._forget()
+
+    def _forget(self) -> None:
+        self.generation += 1
+        self.cache.clear()
+        self._quick.clear()
+        self._reads = None
+        vars(self).pop("_eager", None)
+
+    def _keep(self, key: Any, kernel: CompiledTileKernel) -> CompiledTileKernel:
+        """Keep a kernel that was just traced; others are forgotten if that changed what they read.
+
+        What it has read is noted behind the trace: the second of two traces finds what the first
+        has put into a table.
+        """
+        self.forget_outdated()
+        self._note_reads()
+        self.cache[key] = kernel
+        return kernel
+
+    def _note_reads(self) -> None:
+        if self._reads is None:
+            self._reads = Reads((self.function,))
 
     # -- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run an eager kernel, or compile the kernel that a factory makes."""
-        self._forget_outdated()
-        key = None if kwargs else _shapes(args)
+        self.forget_outdated()
+        objects: list[object] = []
+        key = None if kwargs else _shapes(args, objects)
         quick = self._quick.get(key) if key is not None else None
         if quick is not None:
-            kernel, places = quick
-            return kernel(*[args[place] for place in places])
+            kernel, places, reads = quick
+            if reads is None or reads.is_current():
+                return kernel(*[args[place] for place in places])
         eager = self._eager
         if eager is None:
             return self.compile(*args, **kwargs)
@@ -103,7 +132,8 @@ class TileJIT:
         if key is not None and all(name in order[: len(args)] for name in wanted):
             if len(self._quick) >= _KEPT_QUICK:
                 self._quick.clear()
-            self._quick[key] = kernel, tuple(order.index(name) for name in wanted)
+            reads = Reads((self.function,), objects) if objects else None
+            self._quick[key] = kernel, tuple(order.index(name) for name in wanted), reads
         return kernel(*[arguments[name] for name in wanted])
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
@@ -112,16 +142,16 @@ class TileJIT:
         Instead of tensors, an eager kernel may be told sizes: ``add.compile(M=1024, block=128)``
         for what it calls ``T.const("M")``.
         """
-        self._forget_outdated()
+        self.forget_outdated()
         eager = self._eager
         if eager is not None:
             arguments, sizes = self._told(eager, args, kwargs)
             return self._specialised(eager, arguments, sizes)
-        key = (frozen(args), frozen(dict(sorted(kwargs.items()))))
+        key = key_of(self.function, {**dict(enumerate(args)), **dict(sorted(kwargs.items()))})
         kernel = self.cache.get(key)
         if kernel is None:
             with collector_paused():
-                kernel = self.cache[key] = self._made(self._build(args, kwargs))
+                kernel = self._keep(key, self._made(self._build(args, kwargs)))
         return kernel
 
     def _told(
@@ -146,7 +176,9 @@ class TileJIT:
     def _specialised(
         self, eager: Eager, arguments: Mapping[str, Any], sizes: Mapping[str, int] | None = None
     ) -> CompiledTileKernel:
-        survey = eager.survey(arguments)
+        constants = eager.constants_key(arguments)
+        survey = eager.survey(arguments, constants)
+        self._note_reads()
         symbols = [*survey.symbols, *(name for param in survey.params for name in param.symbols)]
         for name in sizes or {}:
             if name not in symbols:
@@ -172,11 +204,10 @@ class TileJIT:
                 )
                 raise located(TypeError(message), BAD_ARGUMENT)
         known = eager.unify(survey, shapes, sizes)
-        key = eager.key(arguments, known)
+        key = eager.key(arguments, known, constants)
         kernel = self.cache.get(key)
         if kernel is None:
-            made = eager.specialise(arguments, known)
-            kernel = self.cache[key] = self._kernel(made)
+            kernel = self._keep(key, self._kernel(eager.specialise(arguments, known)))
         return kernel
 
     def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
@@ -325,13 +356,25 @@ class _Absent:
     dtype = None
 
 
-def _shapes(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What of positional arguments decides which kernel is meant; None if that is not so easy."""
+def _shapes(args: tuple[Any, ...], objects: list[object]) -> tuple[Any, ...] | None:
+    """What of positional arguments decides which kernel is meant; None if that is not so easy.
+
+    Objects count as themselves, and are put into `objects`: what they hold may change.
+    """
     found: list[Any] = []
     for each in args:
+        kind = cast("type[Any]", type(each))
+        if kind is int or kind is bool or kind is str:
+            found.append((kind, each))
+            continue
         is_number = isinstance(each, np.generic)  # has a shape all the same
         shape = None if is_number else getattr(each, "shape", None)
-        found.append((type(each), each) if shape is None else (tuple(shape), each.dtype))
+        if shape is not None:
+            found.append((tuple(shape), each.dtype))
+            continue
+        known = len(objects)
+        found.append(frozen(each, objects))
+        found += map(id, objects[known:])
     try:
         hash(key := tuple(found))
     except TypeError:
