@@ -45,6 +45,7 @@ import numpy as np
 from tilewright.frontend.mentions import Mentions, mentions_of
 
 _ABSENT: Any = object()
+_VERSION = "_version"
 _OWN = "tilewright"
 _SETTLED = frozenset(
     {
@@ -326,7 +327,7 @@ class _Walk:
 
     def _mapping(self, mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
         keys, values = tuple(mapping), tuple(mapping.values())
-        if isinstance(mapping, os._Environ):  # pyright: ignore[reportPrivateUsage]
+        if mapping is os.environ:
             self._checks.append(lambda: (tuple(mapping), tuple(mapping.values())) == (keys, values))
         else:
             self._dicts.append((mapping, keys, values))
@@ -334,9 +335,9 @@ class _Walk:
 
     def _object(self, value: Any) -> tuple[Any, ...]:
         kind = cast("type[Any]", type(value))
-        version = getattr(value, "_version", None) if hasattr(value, "data_ptr") else None
+        version = getattr(value, _VERSION, None) if hasattr(value, "data_ptr") else None
         if version is not None:  # a tensor of torch's, which counts its changes
-            self._checks.append(lambda: value._version == version)
+            self._checks.append(lambda: getattr(value, _VERSION) == version)
             return (_Same(value), version)
         attributes = cast("dict[str, object] | None", getattr(value, "__dict__", None))
         is_ours = kind.__module__.partition(".")[0] in _SETTLED
