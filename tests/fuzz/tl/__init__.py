@@ -1,0 +1,1 @@
+"""Random kernels of `tl`, and what they compute in plain NumPy."""
