@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.fuzz.tile.reference import DTYPES
-from tests.fuzz.tile.scope import Index, Memory, Scope
+from tests.fuzz.tile.scope import Filled, Index, Memory, Scope
 from tests.fuzz.tile.statements import Statements
 from tests.fuzz.tile.text import Text
 from tests.fuzz.tile.values import is_float
@@ -36,6 +36,15 @@ class Case:
     source: str
     reference: str
     tensors: tuple[Memory, ...]
+    family: str = "plain"
+    only_hopper: bool = False
+    """Whether it names what older GPUs do not have, as TMA and clusters."""
+    only_threads: bool = False
+    """Whether it is run thread by thread only: blocks of a cluster have a copy in common."""
+
+    @property
+    def label(self) -> str:
+        return f"seed {self.seed}" if self.family == "plain" else f"{self.family} seed {self.seed}"
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Fresh arguments, the same ones every time."""
@@ -44,6 +53,8 @@ class Case:
 
 
 def _filled(tensor: Memory, rng: np.random.Generator) -> np.ndarray:
+    if isinstance(tensor, Filled):
+        return tensor.filled(rng)
     dtype = DTYPES[tensor.dtype]
     if tensor.name == "Ids":
         return rng.integers(0, 6, tensor.shape).astype(dtype)
@@ -164,5 +175,12 @@ class Generator:
         return "\n".join([*lines, *("    " + line for line in self.text.numpy)]) + "\n"
 
 
-def generate(seed: int) -> Case:
-    return Generator(seed).case()
+def generate(seed: int, family: str = "plain") -> Case:
+    """The kernel of a seed: small ones of all kinds (plain), or those of `tests.fuzz.tile.wide`."""
+    if family == "plain":
+        return Generator(seed).case()
+    if family != "wide":
+        raise ValueError(f"no family of kernels is called {family!r}: plain or wide")
+    from tests.fuzz.tile.wide.generator import generate as wide
+
+    return wide(seed)

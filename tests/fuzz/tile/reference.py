@@ -18,6 +18,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     **{name: np.dtype(name) for name in ("float16", "float32")},
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
 
 
@@ -113,3 +114,11 @@ def tiles(domain: Sequence[int], wave: int, index: int, group: int) -> Iterator[
         final = int(first) * group + int(inner)
         if final < last:
             yield (*map(int, middle), final)
+
+
+def accumulate(
+    ufunc: Any, array: Array, offsets: Sequence[Any], extents: Sequence[int], value: Array
+) -> None:
+    """Combine a part of global memory with a tile."""
+    index = [int(start) + axis for start, axis in zip(offsets, np.indices(extents), strict=True)]
+    combine(ufunc, array, index, np.asarray(value).reshape(extents))

@@ -42,7 +42,7 @@ def _defined(name: str, source: str, namespace: dict[str, object]) -> dict[str, 
 def expected(case: Case) -> Arrays:
     """The arguments after the reference has run."""
     namespace: dict[str, object] = {"np": np, **vars(support)}
-    found = _defined(f"<reference of seed {case.seed}>", case.reference, namespace)
+    found = _defined(f"<reference of {case.label}>", case.reference, namespace)
     arrays = case.arrays()
     with np.errstate(all="ignore"):
         found["reference"](*arrays.values())  # type: ignore[operator]
@@ -50,7 +50,7 @@ def expected(case: Case) -> Arrays:
 
 
 def traced(case: Case) -> PrimFunc:
-    namespace = _defined(f"<kernel of seed {case.seed}>", case.source, {"__name__": "generated"})
+    namespace = _defined(f"<kernel of {case.label}>", case.source, {"__name__": "generated"})
     if case.form == "eager":
         return Eager(namespace["kernel"]).trace(*case.arrays().values())  # type: ignore[arg-type]
     return namespace["make"]()  # type: ignore[operator]

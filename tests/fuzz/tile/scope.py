@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from tests.fuzz.tile.reference import DTYPES
 from tests.fuzz.tile.values import Value, is_float, largest
 
 
@@ -35,6 +38,24 @@ class Memory:
     def limit(self) -> float:
         """The magnitude of an element that is read."""
         return self.bound if is_float(self.dtype) else largest(self.dtype)
+
+
+@dataclass(frozen=True)
+class Filled(Memory):
+    """A tensor that says what a caller puts into it."""
+
+    fill: str = "values"
+    """values, indices (from `low` up to below `bound`) or permutation."""
+    low: int = 0
+
+    def filled(self, rng: np.random.Generator) -> np.ndarray:
+        dtype = DTYPES[self.dtype]
+        if self.fill == "permutation":
+            return rng.permutation(self.shape[0]).astype(dtype)
+        if self.fill == "indices":
+            return rng.integers(self.low, int(self.bound), self.shape).astype(dtype)
+        low = 0 if self.dtype.startswith("u") else -int(self.bound)
+        return rng.integers(low, int(self.bound) + 1, self.shape).astype(dtype)
 
 
 @dataclass(frozen=True)

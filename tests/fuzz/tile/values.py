@@ -14,9 +14,12 @@ from dataclasses import dataclass
 
 BITS = {
     "int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64,
-    "float8_e4m3fn": 8, "float16": 16, "bfloat16": 16, "float32": 32,
+    "float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16, "bfloat16": 16, "float32": 32,
 }  # fmt: skip
-LARGEST = {"float8_e4m3fn": 400, "float16": 60_000, "bfloat16": 1e30, "float32": 1e30}
+LARGEST = {
+    "float8_e4m3fn": 400, "float8_e5m2": 50_000,
+    "float16": 60_000, "bfloat16": 1e30, "float32": 1e30,
+}  # fmt: skip
 """Magnitudes that cannot overflow."""
 
 

@@ -8,16 +8,17 @@
     note: clear it first: T.clear(acc)
 
 The check speaks only when it is certain. A read counts if no op in front of it, on any path, may
-write a part of what it reads; in a loop that is the first turn. A read under a condition may never
-run and is a warning; there, writes of later statements count as well if a loop is around both. Of
-roles, which run side by side, every write counts for all others; branches on the number of a thread
-are such roles. Memory whose address was taken is left alone.
+write a part of what it reads; in a loop that is the first iteration. A read under a condition (also
+that of an accumulator which a GEMM clears under a condition) may never run and is a warning; there,
+writes of later statements count as well if a loop is around both. Of roles, which run concurrently,
+every write counts for all others; branches on the index of a thread are such roles. Memory whose
+address was taken is left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -125,7 +126,7 @@ class _Kernel:
             self.reported.update(base_of(operand) for operand in op.operands)
             return
         for region in reads(op):
-            self._read(op, region, path)
+            self._read(op, region, _path_of_read(op, region, path))
         self.written.extend(writes(op))
 
     def _read(self, op: Operation, region: Region, path: _Path) -> None:
@@ -156,6 +157,13 @@ class _Kernel:
         if isinstance(op, GemmOp) and base_of(op.c) is region.base:
             fix += ", or give the product clear_accum=True"
         diagnostic.note(None, fix)
+
+
+def _path_of_read(op: Operation, region: Region, path: _Path) -> _Path:
+    """A GEMM that clears its accumulator under a condition reads it under the opposite one."""
+    if not isinstance(op, GemmOp) or op.clear_if is None or base_of(op.c) is not region.base:
+        return path
+    return replace(path, is_certain=False)
 
 
 def _is_role(op: Operation) -> bool:

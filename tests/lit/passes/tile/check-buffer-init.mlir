@@ -133,3 +133,44 @@ func.func @threads(%x: f32) {
   }
   func.return
 }
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#fragment = #tile.space<fragment>
+
+// A product that clears its sums in the first iteration reads them in the others only.
+func.func @cleared_in_the_first_iteration(%A: memref<64x64xf16, #global>, %n: index) {
+  %c0 = arith.constant 0 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<64x64xf16, #shared>
+    %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
+    tile.pipeline %k = 0 to %n {
+      tile.copy %A -> %a : memref<64x64xf16, #global> -> memref<64x64xf16, #shared>
+      %first = arith.cmpi eq, %k, %c0 : index
+      tile.gemm %a, %a -> %acc clear_if %first : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
+    }
+  }
+  func.return
+}
+
+// -----
+
+#global = #tile.space<global>
+#shared = #tile.space<shared>
+#fragment = #tile.space<fragment>
+
+// Outside of loops nothing else can have written them.
+func.func @cleared_at_times(%A: memref<64x64xf16, #global>, %first: i1) {
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<64x64xf16, #shared>
+    // expected-note @below {{acc is allocated here}}
+    %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
+    tile.copy %A -> %a : memref<64x64xf16, #global> -> memref<64x64xf16, #shared>
+    // expected-warning @below {{acc is read here, but nothing writes it before}}
+    // expected-note @below {{clear it first: T.clear(acc), or give the product clear_accum=True}}
+    tile.gemm %a, %a -> %acc clear_if %first : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
+  }
+  func.return
+}

@@ -1,0 +1,1 @@
+"""The family of larger kernels: tensor cores, TMA, persistent loops, scans, atomics, gathers, roles."""
