@@ -1,7 +1,8 @@
 """``tilewright analyze``: how every load and store depends on the program id.
 
 The report goes to standard output (or ``-o``), everything else to standard error. A claim that a
-check refutes makes the exit code 1; input that cannot be analysed makes it 2.
+check refutes makes the exit code 1; input that cannot be analysed makes it 2; accesses that could
+not be analysed, in a kernel of which nothing was refuted, make it 3.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ examples:
   {program} --format html -o softmax.html examples/tl/softmax.py
 
 Exit code: 0; 1 if a check found a violation (coalesce, bounds, race or overflow refuted);
-2 if the input is wrong.
+2 if the input is wrong; 3 if nothing was refuted, but something that accesses global memory was
+not analysed.
 """
 
 _BAD_INPUT = 2
+_NOT_ANALYSED = 3
 
 Renderer = Callable[..., str]
 
@@ -110,7 +113,9 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
     if engine.has_errors or code:
         return _BAD_INPUT
     violated = any(finding.is_violation for each in documents for finding in each.findings)
-    return 1 if violated else 0
+    if violated:
+        return 1
+    return _NOT_ANALYSED if any(each.report.not_analysed for each in documents) else 0
 
 
 def _document(each: Input, options: Options, checks: Sequence[Check], program: str) -> Document:

@@ -65,6 +65,8 @@ class PidAddress(Pass):
         for line in report.lines:
             if isinstance(line, Access) or self.values:
                 engine.remark(line.operation, f"{line.name}: {line.info()}")
+        for skipped in report.not_analysed:
+            engine.remark(skipped.operation, f"not analysed: {skipped.reason}")
 
 
 def kernels_of(module: ModuleOp) -> Iterator[FuncOp]:

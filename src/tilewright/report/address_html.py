@@ -90,7 +90,7 @@ def render(documents: Sequence[Document], *, verbose: bool = False) -> str:
 def _kernel(document: Document, key: str) -> Iterator[str]:
     report = document.report
     yield f"<h2>{escape(document.launch or '@' + report.kernel)}</h2>"
-    for note in report.notes:
+    for note in (*report.notes, *map(str, report.not_analysed)):
         yield f"<p>{escape(note)}</p>"
     if document.source is not None:
         yield from _source(document, document.source, key)

@@ -16,6 +16,7 @@ form; addresses and strides count bytes, ``block_size`` elements::
         "mask": "lane0 + 128*pid0 < n", "guard": null, "virtual": null, "assumptions": [0]}],
      "assumptions": [{"kind": "no_overflow", "value": "%offs", "type": "i32", "loc": null}],
      "notes": [],
+     "not_analysed": [{"op": "ttng.tensormap_create", "call": [], "loc": null, "reason": "..."}],
      "findings": [{"check": "race", "verdict": "proved", "accesses": [2], "witness": null,
                    "method": "intervals", "message": "...", "condition": null, "hint": null}]}
 
@@ -104,6 +105,15 @@ class AssumptionObject(TypedDict):
     loc: str | None
 
 
+class NotAnalysedObject(TypedDict):
+    """An op that accesses global memory, or may, and is not among the accesses."""
+
+    op: str
+    call: list[str]
+    loc: str | None
+    reason: str
+
+
 class PointObject(TypedDict):
     """One lane of one execution of an access."""
 
@@ -158,6 +168,7 @@ class KernelObject(TypedDict):
     accesses: list[AccessObject]
     assumptions: list[AssumptionObject]
     notes: list[str]
+    not_analysed: list[NotAnalysedObject]
     findings: list[FindingObject]
 
 
@@ -185,6 +196,10 @@ def kernel_object(document: Document) -> KernelObject:
         accesses=[_access(access) for access in report.accesses],
         assumptions=[_assumption(assumption) for assumption in report.assumptions],
         notes=[*report.notes],
+        not_analysed=[
+            NotAnalysedObject(op=each.op, call=[*each.call], loc=each.loc, reason=each.reason)
+            for each in report.not_analysed
+        ],
         findings=[_finding(finding) for finding in document.findings],
     )
 

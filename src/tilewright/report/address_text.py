@@ -28,8 +28,9 @@ def _document(document: Document, *, verbose: bool) -> Iterator[str]:
         yield document.launch
     for line in report.lines:
         yield _verbose_line(line) if verbose else str(line)
-    if not report.accesses:
+    if not report.accesses and not report.not_analysed:
         yield f"@{report.kernel} accesses no memory"
+    yield from map(str, report.not_analysed)
     if verbose and report.assumptions:
         yield ""
         yield from _assumptions(report)

@@ -9,6 +9,7 @@ The result is an ``AddressReport``, a value; nothing in the IR is changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from xdsl.ir import Operation
@@ -38,6 +39,7 @@ from tilewright.analysis.pid_address.report import (
     Box,
     Facts,
     LoopStride,
+    NotAnalysed,
     Pattern,
 )
 from tilewright.analysis.pid_address.scope import Machine, Premise, Scope, Site
@@ -158,7 +160,14 @@ class _Describer:
             self._facts,
             self._begin.notes,
             self._kernel,
+            tuple(self._not_analysed()),
         )
+
+    def _not_analysed(self) -> Iterator[NotAnalysed]:
+        skipped = self._machine.skipped
+        places = {key: (self._machine.position(key[0]), self._paths[key[1]]) for key in skipped}
+        for op, path in sorted(skipped, key=places.__getitem__):
+            yield NotAnalysed(op.name, path, location(op), skipped[op, path], op)
 
     def _place_of_site(self, site: Site) -> tuple[int, int]:
         return self._indices[site.operation], self._paths[site.path]

@@ -307,6 +307,21 @@ class ValueInfo:
         return line(self.name, self.info())
 
 
+@dataclass(frozen=True)
+class NotAnalysed:
+    """An op that accesses global memory, or may, and is not among the accesses."""
+
+    op: str
+    call: tuple[str, ...]
+    loc: str | None
+    reason: str
+    operation: Operation = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        where = f" at {self.loc}" if self.loc else ""
+        return f"not analysed: {with_path(self.op, self.call)}{where}: {self.reason}"
+
+
 Line: TypeAlias = ValueInfo | Access
 
 
@@ -326,6 +341,8 @@ class AddressReport:
     notes: tuple[str, ...]
     """What is odd about the facts, in sentences."""
     function: Operation = field(compare=False, repr=False)
+    not_analysed: tuple[NotAnalysed, ...] = ()
+    """Whatever else accesses global memory: nothing is said about it."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))

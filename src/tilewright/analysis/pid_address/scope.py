@@ -115,6 +115,10 @@ class Machine:
     """By path: the call it ends with, and the path of the caller."""
     calling: list[Operation] = field(default_factory=list[Operation])
     """Functions being evaluated, so that recursion is found."""
+    skipped: dict[tuple[Operation, Path], str] = field(
+        default_factory=dict[tuple[Operation, Path], str]
+    )
+    """Ops that access or may access global memory in a way that has no rule, and why."""
     _unique: dict[tuple[SSAValue, Path], str] = field(
         default_factory=dict[tuple[SSAValue, Path], str]
     )
@@ -312,6 +316,10 @@ class Scope:
         if site.mask is not None and site.mask.truth is True:
             site = replace(site, mask=None)
         self.machine.sites[site.operation, site.path] = site
+
+    def not_analysed(self, op: Operation, reason: str) -> None:
+        """Note an op whose accesses to global memory the report does not contain."""
+        self.machine.skipped[op, self.path] = reason
 
 
 def is_scalar(value: SSAValue) -> bool:

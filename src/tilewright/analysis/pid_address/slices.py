@@ -14,6 +14,13 @@ from tilewright.dialects.tt import (
     FuncOp,
     StoreOp,
 )
+from tilewright.dialects.ttng import (
+    AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp,
+    AsyncTMAGatherOp,
+    AsyncTMAReduceOp,
+    AsyncTMAScatterOp,
+)
 from tilewright.ir.interfaces import CallLike, Point, RegionBranch, branch_edges, returns
 
 Place = tuple[Path, SSAValue]
@@ -46,6 +53,14 @@ def _operands(op: Operation) -> list[SSAValue]:
         case DescriptorStoreOp() | DescriptorReduceOp():
             return [op.desc, *op.indices]
         case DescriptorScatterOp():
+            return [op.desc, op.x_offsets, op.y_offset]
+        case AsyncTMACopyGlobalToLocalOp():
+            return [op.desc, *op.coord, op.pred]
+        case AsyncTMACopyLocalToGlobalOp() | AsyncTMAReduceOp():
+            return [op.desc, *op.coord]
+        case AsyncTMAGatherOp():
+            return [op.desc, op.x_offsets, op.y_offset, op.pred]
+        case AsyncTMAScatterOp():
             return [op.desc, op.x_offsets, op.y_offset]
         case _ if op.name.startswith("tt.atomic"):
             mask = getattr(op, "mask", None)

@@ -18,7 +18,7 @@ with a witness, or unknown with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from tilewright.analysis.pid_address.checks import (
@@ -77,12 +77,24 @@ def run_checks(
 
     An unknown name raises ValueError.
     """
-    chosen = [_CHECKS[_known(name)] for name in dict.fromkeys(checks)]
+    names = [_known(name) for name in dict.fromkeys(checks)]
+    missing = tuple(_not_analysed(report, names))
     if not report.accesses:
-        return ()
+        return missing
     launch = Launch(report, settings or Settings())
-    findings = [finding for check in chosen for finding in check(launch)]
-    return tuple(reconsidered(launch, findings, partial(overflow.found, launch)))
+    findings = [finding for name in names for finding in _CHECKS[name](launch)]
+    return (*reconsidered(launch, findings, partial(overflow.found, launch)), *missing)
+
+
+_OF_EVERY_ACCESS = frozenset({Check.COALESCE, Check.BOUNDS, Check.RACE})
+"""Checks whose claim is about all accesses to global memory."""
+
+
+def _not_analysed(report: AddressReport, names: Iterable[Check]) -> Iterator[Finding]:
+    for name in names:
+        if name in _OF_EVERY_ACCESS:
+            for op in report.not_analysed:
+                yield Finding(name, Verdict.UNKNOWN, (), None, Method.NONE, str(op))
 
 
 def _known(name: Check | str) -> Check:

@@ -9,12 +9,14 @@ from xdsl.ir import Operation, Region
 
 from tilewright.analysis.affine import Formula
 from tilewright.analysis.pid_address.control.blocks import Exit
+from tilewright.analysis.pid_address.control.effects import global_effect, is_address
 from tilewright.analysis.pid_address.control.joins import joined_exits
 from tilewright.analysis.pid_address.control.regions import run_region
 from tilewright.analysis.pid_address.scope import Scope
 from tilewright.analysis.pid_address.values import basis_of, deps_of
 from tilewright.dialects.arith.constant import integers_in
 from tilewright.dialects.elementwise import Elementwise
+from tilewright.dialects.ttg import WarpSpecializeOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import CallLike, function_body
 
@@ -79,6 +81,10 @@ def call(scope: Scope, op: Operation) -> Scope:
     function = None if symbol is None else scope.machine.symbols.lookup(op, symbol)
     body = None if function is None else function_body(function)
     if trait is None or function is None or body is None or function in scope.machine.calling:
+        if any(is_address(argument.type) for argument in op.operands):
+            called = "it" if symbol is None else f"@{symbol.root_reference.data}"
+            why = "calls itself" if body is not None else "has no body here"
+            scope.not_analysed(op, f"{called} takes an address and {why}")
         _set_unknown_results(scope, op)
         return scope
     path = (*scope.path, _name_on_path(scope, op, symbol))
@@ -93,6 +99,16 @@ def call(scope: Scope, op: Operation) -> Scope:
     return scope
 
 
+def specialize(scope: Scope, op: Operation) -> Scope:
+    """``ttg.warp_specialize``: every region runs, partitions with what they capture."""
+    assert isinstance(op, WarpSpecializeOp)
+    _set_results(scope, op, run_region(scope, op.default_region))
+    captures = [scope.get(value) for value in op.captures]
+    for partition in op.partitions:
+        run_region(scope, partition, captures)
+    return scope
+
+
 def _name_on_path(scope: Scope, op: Operation, symbol: SymbolRefAttr | None) -> str:
     """A call is named by its result, or by what it calls if it has none."""
     if op.results:
@@ -103,6 +119,9 @@ def _name_on_path(scope: Scope, op: Operation, symbol: SymbolRefAttr | None) -> 
 
 def unknown(scope: Scope, op: Operation) -> Scope:
     """An op of an unknown kind. What stands in its regions may run, with any arguments."""
+    effect = global_effect(scope, op)
+    if effect is not None:
+        scope.not_analysed(op, effect)
     _set_unknown_results(scope, op)
     if not op.regions:
         return scope

@@ -131,7 +131,7 @@ def _loaded_pointer(scope: Scope, result: SSAValue, mask: int, basis: int) -> Po
 
 
 @dataclass(frozen=True)
-class _Access:
+class AccessOp:
     """What an access op says: how it acts, through what, where."""
 
     kind: AccessKind
@@ -139,7 +139,7 @@ class _Access:
     mask: SSAValue | None = None
 
 
-def _record(scope: Scope, op: Operation, access: _Access) -> tuple[int, int]:
+def record_access(scope: Scope, op: Operation, access: AccessOp) -> tuple[int, int]:
     """Record an access; its dependencies and basis."""
     known = scope.get(access.address)
     condition = None if access.mask is None else scope.formula(access.mask)
@@ -176,7 +176,7 @@ def _time_of_access(scope: Scope, base: Base) -> int:
 
 def _load(scope: Scope, op: Operation) -> None:
     assert isinstance(op, LoadOp)
-    mask, basis = _record(scope, op, _Access(AccessKind.LOAD, op.ptr, op.mask))
+    mask, basis = record_access(scope, op, AccessOp(AccessKind.LOAD, op.ptr, op.mask))
     if op.other is not None:
         mask |= deps_of(scope.get(op.other))
     loaded(scope, op, mask, basis)
@@ -184,13 +184,13 @@ def _load(scope: Scope, op: Operation) -> None:
 
 def _store(scope: Scope, op: Operation) -> None:
     assert isinstance(op, StoreOp)
-    _record(scope, op, _Access(AccessKind.STORE, op.ptr, op.mask))
+    record_access(scope, op, AccessOp(AccessKind.STORE, op.ptr, op.mask))
 
 
 def _atomic(scope: Scope, op: Operation) -> None:
     """What an atomic returns depends on who came first, in every program and lane."""
-    access = _Access(AccessKind.ATOMIC, op.operands[0], _atomic_mask(op))
-    mask, basis = _record(scope, op, access)
+    access = AccessOp(AccessKind.ATOMIC, op.operands[0], _atomic_mask(op))
+    mask, basis = record_access(scope, op, access)
     mask |= scope.atoms.any_pid
     for operand in op.operands:
         mask |= deps_of(scope.get(operand))
@@ -210,13 +210,13 @@ def _atomic_mask(op: Operation) -> SSAValue | None:
 
 
 def _record_block(
-    scope: Scope, op: Operation, access: _Access, block: BlockPointer
+    scope: Scope, op: Operation, access: AccessOp, block: BlockPointer
 ) -> tuple[int, int]:
     checks = op.properties.get("boundaryCheck")
     checked = () if checks is None else tuple(_integers(checks))
     tensor = block_pointee(access.address.type)
     assert tensor is not None
-    return _record_box(
+    return record_box(
         scope,
         op,
         access,
@@ -233,10 +233,10 @@ def _integers(attribute: object) -> Sequence[int]:
     return () if values is None else values()
 
 
-def _record_box(
+def record_box(
     scope: Scope,
     op: Operation,
-    access: _Access,
+    access: AccessOp,
     box: Descriptor,
     indices: Sequence[Integer],
     elem_bytes: int,
@@ -247,7 +247,7 @@ def _record_box(
     moving: Sequence[bool] | None = None,
 ) -> tuple[int, int]:
     """Record the access to a block. `moving[d]`: whether dimension d has lanes of its own, besides
-    those its index may bring."""
+    those its index may bring. The mask of `access` holds for the whole block."""
     shape = box.block if shape is None else shape
     offset = box.offset
     positions: list[Poly] = []
@@ -261,6 +261,10 @@ def _record_box(
         offset = moved(scope, offset, step)
     mask = _inside(scope, positions, box.shape, checked)
     mask_basis = 0
+    if access.mask is not None and is_descriptor:
+        condition = scope.formula(access.mask)
+        mask = condition.formula if mask is None else condition.formula & mask
+        mask_basis |= condition.basis
     for extent in box.shape:
         mask_basis |= extent.basis
     scope.record(
@@ -373,43 +377,66 @@ _DESCRIPTOR_KINDS: Mapping[type[Operation], AccessKind] = {
 
 
 def _through_descriptor(scope: Scope, op: Operation) -> None:
-    desc = op.operands[0]
-    access = _Access(_DESCRIPTOR_KINDS[type(op)], desc)
-    descriptor = scope.get(desc)
-    assert isinstance(desc.type, TensorDescType)
-    elem_bytes = element_bytes(desc.type)
-    if not isinstance(descriptor, Descriptor):
-        descriptor = unknown_descriptor(scope, desc, deps_of(descriptor), basis_of(descriptor))
-    everywhere = range(len(descriptor.strides))
+    access = AccessOp(_DESCRIPTOR_KINDS[type(op)], op.operands[0])
     if isinstance(op, DescriptorGatherOp | DescriptorScatterOp):
-        rows, column = scope.integer(op.x_offsets), scope.integer(op.y_offset)
         values = op.results[0] if op.results else op.operands[-1]
-        mask, basis = _record_box(
-            scope,
-            op,
-            access,
-            descriptor,
-            (rows, column),
-            elem_bytes,
-            everywhere,
-            is_descriptor=True,
-            shape=shape_of(values.type),
-            moving=(False, True),
-        )
+        rows = Rows(op.x_offsets, op.y_offset, shape_of(values.type))
+        access_rows(scope, op, access, rows)
     else:
         assert isinstance(op, DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp)
-        indices = [scope.integer(index) for index in op.indices]
-        mask, basis = _record_box(
-            scope,
-            op,
-            access,
-            descriptor,
-            indices,
-            elem_bytes,
-            everywhere,
-            is_descriptor=True,
-        )
+        access_block(scope, op, access, op.indices)
+
+
+def access_block(
+    scope: Scope, op: Operation, access: AccessOp, indices: Sequence[SSAValue]
+) -> None:
+    """The block of a descriptor at `indices`; what leaves the tensor is not accessed."""
+    descriptor = _descriptor(scope, access.address)
+    mask, basis = record_box(
+        scope,
+        op,
+        access,
+        descriptor,
+        [scope.integer(index) for index in indices],
+        element_bytes(access.address.type),
+        range(len(descriptor.strides)),
+        is_descriptor=True,
+    )
     loaded(scope, op, mask, basis)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows by number, from a column on."""
+
+    numbers: SSAValue
+    column: SSAValue
+    shape: tuple[int, ...]
+
+
+def access_rows(scope: Scope, op: Operation, access: AccessOp, rows: Rows) -> None:
+    """Gather and scatter: a descriptor of one row, at many rows."""
+    descriptor = _descriptor(scope, access.address)
+    mask, basis = record_box(
+        scope,
+        op,
+        access,
+        descriptor,
+        (scope.integer(rows.numbers), scope.integer(rows.column)),
+        element_bytes(access.address.type),
+        range(len(descriptor.strides)),
+        is_descriptor=True,
+        shape=rows.shape,
+        moving=(False, True),
+    )
+    loaded(scope, op, mask, basis)
+
+
+def _descriptor(scope: Scope, desc: SSAValue) -> Descriptor:
+    known = scope.get(desc)
+    if isinstance(known, Descriptor):
+        return known
+    return unknown_descriptor(scope, desc, deps_of(known), basis_of(known))
 
 
 def unknown_descriptor(scope: Scope, value: SSAValue, mask: int, basis: int) -> Descriptor:
@@ -453,7 +480,7 @@ def _unknown_parts(
     return tuple(Integer(number, number, basis=basis) for number in numbers)
 
 
-def _none(scope: Scope, op: Operation) -> None:
+def none(scope: Scope, op: Operation) -> None:
     """No effect on values."""
 
 
@@ -476,13 +503,13 @@ MEMORY_RULES: Mapping[str, Rule] = {
     "tt.descriptor_scatter": _through_descriptor,
     "tt.make_tensor_ptr": _make_block_pointer,
     "tt.advance": _advance,
-    "tt.assert": _none,
-    "cf.assert": _none,
-    "tt.print": _none,
-    "ttg.barrier": _none,
-    "gpu.barrier": _none,
-    "tt.grid_dependency_wait": _none,
-    "tt.grid_dependency_launch_dependents": _none,
+    "tt.assert": none,
+    "cf.assert": none,
+    "tt.print": none,
+    "ttg.barrier": none,
+    "gpu.barrier": none,
+    "tt.grid_dependency_wait": none,
+    "tt.grid_dependency_launch_dependents": none,
 }
 
 ACCESS_OPS = frozenset(
