@@ -60,6 +60,7 @@ def test_keys_and_their_order():
             "accesses",
             "assumptions",
             "notes",
+            "not_analysed",
             "findings",
         ]
     )
