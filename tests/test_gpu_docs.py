@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.cli import cache
 from tilewright.cli import compile as command
+from tilewright.targets.store import limits
 from tilewright.targets.triton import compile as compiling
 from tilewright.targets.triton import describe, instructions, lowering, messages
 
@@ -50,6 +52,22 @@ def test_the_command_prints_the_table(example, capsys):
     assert words(capsys.readouterr().out.splitlines()) == words(expected)
 
 
+def test_the_cache_holds_what_is_shown(example, capsys, monkeypatch):
+    shown = next(block for block in blocks(PAGE, "") if block.startswith("$ tilewright cache"))
+    line, *expected = shown.splitlines()
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(Path(expected[0].split()[1]).parent))
+    compiled = next(block for block in blocks(PAGE, "") if block.startswith("$ "))
+    assert command.run(compiled.splitlines()[0].split()[3:], "tilewright compile") == 0
+    capsys.readouterr()
+    assert cache.run(line.split()[3:], "tilewright cache") == 0
+
+    # Dates and sizes are those of one run.
+    def words(lines):
+        return [re.sub(r"[\d.]+ k?B|\d{4}-\S+", "N", each).split() for each in lines]
+
+    assert words(capsys.readouterr().out.splitlines()) == words(expected)
+
+
 def test_every_flag_is_explained(capsys):
     command.run(["--help"], "tilewright compile")
     flags = set(re.findall(r"^  (--?[\w-]+)", capsys.readouterr().out, re.MULTILINE))
@@ -60,7 +78,7 @@ def test_every_flag_is_explained(capsys):
 
 def test_every_code_is_explained():
     page = (Path(__file__).parents[1] / PAGE).read_text()
-    places = (compiling, describe, instructions, lowering, messages)
+    places = (compiling, describe, instructions, limits, lowering, messages)
     codes = {
         value
         for place in places

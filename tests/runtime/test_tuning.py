@@ -16,7 +16,7 @@ from tilewright.runtime.cuda import context
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import target_for
 from tilewright.runtime.tuning import compile_together, remember, remembered, tuning_name
-from tilewright.targets.triton import cache
+from tilewright.targets import store
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 
@@ -118,14 +118,16 @@ def test_names_of_outcomes(gpu):
 
 
 def test_what_is_remembered(gpu):
-    assert remembered("name", 2) is None
-    remember("name", [1.5, None])
-    assert remembered("name", 2) == [1.5, None]
-    assert remembered("name", 3) is None
-    remember("none", [None])
-    assert remembered("none", 1) is None
-    cache.store("tuning", "odd", {"times": b"no json"})
-    assert remembered("odd", 1) is None
+    name, none, odd = map(store.digest, ("name", "none", "odd"))
+    assert remembered(name, 2) is None
+    remember(name, [1.5, None])
+    assert remembered(name, 2) == [1.5, None]
+    assert remembered(name, 3) is None
+    remember(none, [None])
+    assert remembered(none, 1) is None
+    for damaged in (b"no json", b"{}", b"[[1]]", b'["fast"]', b"[" * 100_000, b"\xff"):
+        store.store("tuning", odd, {"times": damaged})
+        assert remembered(odd, 1) is None
     remember(None, [1.0])
     assert remembered(None, 1) is None
 

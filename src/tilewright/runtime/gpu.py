@@ -17,14 +17,15 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.runtime.cuda.flatten import flatten
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.runtime.specialise import CONSTEXPR, Key
-from tilewright.targets.triton import cache, installation
+from tilewright.targets import store
+from tilewright.targets.triton import installation
 from tilewright.targets.triton.artefact import Artefact, read_artefact
 
 if TYPE_CHECKING:
     from tilewright.runtime.compiled import CompiledKernel
     from tilewright.runtime.cuda.launcher import Launcher
 
-_FOLDER = "kernels"
+_KIND = "kernels"
 _ARTEFACT = "artefact"
 _HOPPER = 90
 
@@ -44,7 +45,7 @@ def build(compiled: CompiledKernel) -> tuple[Artefact, Captured]:
             return found, captured
     artefact = _compiled(compiled)
     if named is not None:
-        cache.store(_FOLDER, named[0], {_ARTEFACT: artefact.key.encode()})
+        store.store(_KIND, named[0], {_ARTEFACT: artefact.key.encode()})
     return artefact, compiled.traced.captured
 
 
@@ -59,13 +60,13 @@ def _name(compiled: CompiledKernel) -> tuple[str, Captured] | None:
     except Nameless:
         return None
     machine = f"{compiled.choice} {compiled.settings} {sys.version} {sys.flags.optimize}"
-    versions = (installation.fingerprint(), cache.our_version())
-    return cache.digest(fingerprint.text, machine, *versions), tuple(fingerprint.captured)
+    versions = (installation.fingerprint(), store.our_version())
+    return store.digest(fingerprint.text, machine, *versions), tuple(fingerprint.captured)
 
 
 def _stored(key: str) -> Artefact | None:
-    entry = cache.load(_FOLDER, key)
-    return None if entry is None else read_artefact(entry.get(_ARTEFACT, b"").decode())
+    entry = store.load(_KIND, key)
+    return None if entry is None else read_artefact(entry.get(_ARTEFACT, b"").decode("latin-1"))
 
 
 def _compiled(compiled: CompiledKernel) -> Artefact:

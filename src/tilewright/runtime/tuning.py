@@ -17,9 +17,10 @@ from contextvars import copy_context
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.config import Config
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
-from tilewright.targets.triton import cache, installation
+from tilewright.targets import store
+from tilewright.targets.triton import installation
 
-_FOLDER = "tuning"
+_KIND = "tuning"
 _TIMES = "times"
 _MAX_WORKERS = 8
 
@@ -59,20 +60,20 @@ def tuning_name(compiled: object, configs: Sequence[Config], key: tuple[object, 
     except Nameless:
         return None
     machine = f"{device_facts(compiled.device).name} {compiled.choice}"
-    versions = (installation.fingerprint(), cache.our_version())
-    return cache.digest(fingerprint.text, machine, *versions)
+    versions = (installation.fingerprint(), store.our_version())
+    return store.digest(fingerprint.text, machine, *versions)
 
 
 def remembered(name: str | None, count: int) -> Times | None:
     """The times that were measured under `name`, if it was for as many configurations."""
     if name is None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
         return None
-    found = cache.load(_FOLDER, name)
+    found = store.load(_KIND, name)
     if found is None:
         return None
     try:
-        times: Times = json.loads(found[_TIMES])
-    except (KeyError, ValueError):
+        times = [None if each is None else float(each) for each in json.loads(found[_TIMES])]
+    except store.DAMAGED:
         return None
     fits = len(times) == count and any(time is not None for time in times)
     return times if fits else None
@@ -81,4 +82,4 @@ def remembered(name: str | None, count: int) -> Times | None:
 def remember(name: str | None, times: Times) -> None:
     """Keep what was measured."""
     if name is not None:
-        cache.store(_FOLDER, name, {_TIMES: json.dumps(times).encode()})
+        store.store(_KIND, name, {_TIMES: json.dumps(times).encode()})

@@ -200,7 +200,7 @@ def test_work_that_is_stopped_leaves_nothing_half_written(clock, tmp_path):
         patch.setattr("tilewright.runtime.tile.profiler.do_bench", interrupted)
         tuner([{"block": block} for block in (64, 32, 128, 16)], num_workers=2).run()
     left = [path.name for path in Path(tmp_path).rglob("*") if path.is_file()]
-    assert left  # the one that was to be measured is compiled
+    assert any(name.startswith("programs-") for name in left)  # what was to be measured is there
     assert not [name for name in left if "draft" in name or name.endswith(".part")]
 
 

@@ -23,6 +23,7 @@ from tilewright.targets.cuda.export import Parameter, export, header_text
 from tilewright.targets.cuda.kept import compiled
 from tilewright.targets.cuda.nvrtc import include_folders
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.store import digest
 
 EXAMPLES = sorted(path.stem for path in Path("examples/tile").glob("*.py"))
 
@@ -90,8 +91,8 @@ def test_programs_come_back_from_disk(
     product: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    write_program("some-key", product)
-    found = read_program("some-key")
+    write_program(digest("some key"), product)
+    found = read_program(digest("some key"))
     assert found is not None
     assert found.source == product.source
     assert {name: each.cubin for name, each in found.kernels.items()} == {

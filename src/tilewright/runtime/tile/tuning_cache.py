@@ -1,8 +1,8 @@
 """Measured times on disk, for the next program that asks.
 
 A time belongs to the IR of a kernel, its configuration, its inputs, how it is compiled, by which
-Tilewright and which NVRTC, and the GPU it ran on. Those of GPUs lie in the folder of programs;
-those of a CPU say little, and are kept only if ``TILEWRIGHT_CACHE_DIR`` names a folder.
+Tilewright and which NVRTC, and the GPU it ran on. Those of GPUs are cached with the programs;
+those of a CPU say little, and are cached only if ``TILEWRIGHT_CACHE_DIR`` names a directory.
 ``TILEWRIGHT_AUTOTUNE=fresh`` measures again.
 """
 
@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tilewright
 from tilewright.runtime.cuda.context import current_device, device_facts
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.targets import store
 from tilewright.targets.cuda.nvrtc import release
-from tilewright.targets.triton.cache import cache_dir, digest, our_version
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+_KIND = "autotune"
+_TIMES = "times"
 
 
 @dataclass(frozen=True)
@@ -53,47 +54,34 @@ def key_of(
     ]
     if kernel.gpu is not None:
         chip = device_facts(current_device()).name if is_available() else ""
-        parts += [chip, repr(kernel.gpu.settings), our_version(), release()]
-    return digest(*parts)
+        parts += [chip, repr(kernel.gpu.settings), store.our_version(), release()]
+    return store.digest(*parts)
 
 
 def recall(key: str) -> Times | None:
     """The times that are known."""
-    path = _path(key)
-    if path is None or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
+    if not _is_cached() or os.environ.get("TILEWRIGHT_AUTOTUNE") == "fresh":
+        return None
+    sections = store.load(_KIND, key)
+    if sections is None:
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(sections[_TIMES])
         reference = found["ref_latency"]
         return Times(
             float(found["latency"]),
             None if reference is None else float(reference),
             bool(found["is_brief"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):  # absent or damaged: measure
+    except store.DAMAGED:  # measure
         return None
 
 
 def remember(key: str, times: Times) -> None:
-    """Write down what was measured; other programs see all of it or nothing."""
-    path = _path(key)
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    except OSError:  # a folder that cannot be written costs time, not results
-        return
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(asdict(times), file)
-        Path(draft).replace(path)
-    except BaseException as error:
-        Path(draft).unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+    """Cache what was measured; other programs see all of it or nothing."""
+    if _is_cached():
+        store.store(_KIND, key, {_TIMES: json.dumps(asdict(times)).encode()})
 
 
-def _path(key: str) -> Path | None:
-    is_kept = is_available() or bool(os.environ.get("TILEWRIGHT_CACHE_DIR"))
-    return cache_dir() / "autotune" / f"{key}.json" if is_kept else None
+def _is_cached() -> bool:
+    return is_available() or bool(os.environ.get("TILEWRIGHT_CACHE_DIR"))

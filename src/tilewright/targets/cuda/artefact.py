@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.targets import store
 from tilewright.targets.cuda.facts import LaunchFacts, TensorMapFacts
 from tilewright.targets.cuda.steps import Step
-from tilewright.targets.triton import cache
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-_FOLDER = "programs"
+_KIND = "programs"
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ def write_program(key: str, program: Program) -> None:
     for name, each in program.kernels.items():
         sections[f"{name}.cu"] = each.source.encode()
         sections[f"{name}.cubin"] = each.cubin
-    cache.store(_FOLDER, key, sections)
+    store.store(_KIND, key, sections)
 
 
 def read_program(key: str) -> Program | None:
     """The program that was stored under `key`."""
-    sections = cache.load(_FOLDER, key)
+    sections = store.load(_KIND, key)
     if sections is None:
         return None
     try:
@@ -97,7 +97,7 @@ def read_program(key: str) -> Program | None:
         }
         steps = tuple(Step.from_json(each) for each in head["steps"])
         remarks = tuple(head["remarks"])
-    except (KeyError, TypeError, ValueError):
+    except store.DAMAGED:
         return None
     return Program(steps, kernels, None, remarks)
 

@@ -11,7 +11,7 @@ from tilewright.ir.text import print_module
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.nvrtc import release
 from tilewright.targets.cuda.settings import Settings
-from tilewright.targets.triton.cache import digest, our_version
+from tilewright.targets.store import digest, our_version
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from tilewright.targets.triton.facts import WARP_SIZE, TensorMapFacts
@@ -116,7 +117,7 @@ def _triton() -> _Triton:
 
 
 def build(text: str, way: Way, options: BuildOptions, place: Path) -> Built:
-    """Machine code of `text`, which is written to `place` for Triton to read."""
+    """Machine code of `text`, which the file `place` holds for Triton to read."""
     _triton()
     try:
         job = _Build(way, options, place)
@@ -168,12 +169,23 @@ class _Build:
         context = ir.context()
         ir.load_dialects(context)
         self.backend.load_dialects(context)
-        self.place.parent.mkdir(parents=True, exist_ok=True)
-        self.place.write_text(text)
-        module = ir.parse_mlir_module(str(self.place), context)
+        module = self._read(text, lambda path: ir.parse_mlir_module(str(path), context))
         # The stages reach the context through the module, which must also keep it alive.
         module.context = context
         return module
+
+    def _read(self, text: str, parse: Callable[[Path], Any]) -> Any:
+        if self.place.exists():
+            try:
+                return parse(self.place)
+            except Exception:
+                if self.place.exists():
+                    raise
+        # Another process cleared the cache.
+        with TemporaryDirectory(prefix="tilewright-") as scratch:
+            path = Path(scratch) / self.place.name
+            path.write_text(text, encoding="utf-8")
+            return parse(path)
 
     def _finish(self, module: Any) -> Any:
         if self.options.maxnreg is not None:

@@ -11,14 +11,14 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourcePosition
-from tilewright.targets.triton import cache
+from tilewright.targets import store
 from tilewright.targets.triton.facts import LaunchFacts
 
-_FOLDER = "artefacts"
-_TEXTS = "stages"
+_KIND = "artefacts"
+_STAGES = "stages"
 _CUBIN = "cubin"
 _FACTS = "facts"
 _REMARKS = "remarks"
@@ -80,13 +80,16 @@ class StoredStages(Mapping[str, str | bytes]):
         return self._texts[name]
 
     def _loaded(self) -> dict[str, str]:
-        sections = cache.load(_TEXTS, self._key)
-        if sections is None:
-            raise RuntimeError(
-                "the texts of this kernel are no longer in the disk cache; a new process compiles "
-                "it again"
-            )
-        return {name: zlib.decompress(data).decode() for name, data in sections.items()}
+        sections = store.load(_STAGES, self._key)
+        try:
+            if sections is not None:
+                return {name: zlib.decompress(data).decode() for name, data in sections.items()}
+        except (zlib.error, *store.DAMAGED):
+            pass
+        raise RuntimeError(
+            "the texts of this kernel are no longer in the disk cache; a new process compiles it "
+            "again"
+        )
 
 
 def write_artefact(artefact: Artefact) -> None:
@@ -97,28 +100,36 @@ def write_artefact(artefact: Artefact) -> None:
         if isinstance(content, str)
     }
     # The texts first: whoever finds the machine code finds them too.
-    if cache.store(_TEXTS, artefact.key, texts):
+    if store.store(_STAGES, artefact.key, texts):
         sections = {
             _FACTS: artefact.metadata.to_json().encode(),
             _REMARKS: json.dumps([_plain(each) for each in artefact.remarks]).encode(),
             _NAMES: json.dumps(list(artefact.asm)).encode(),
             _CUBIN: artefact.cubin,
         }
-        cache.store(_FOLDER, artefact.key, sections)
+        store.store(_KIND, artefact.key, sections)
 
 
 def read_artefact(key: str) -> Artefact | None:
     """The artefact that was stored under `key`."""
-    sections = cache.load(_FOLDER, key)
-    if sections is None or not cache.touch(_TEXTS, key):
+    sections = store.load(_KIND, key)
+    if sections is None or not store.touch(_STAGES, key):
         return None
     try:
         facts = LaunchFacts.from_json(sections[_FACTS].decode())
         remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
-        stages = StoredStages(key, json.loads(sections[_NAMES]), sections[_CUBIN])
-    except (KeyError, TypeError, ValueError):
+        stages = StoredStages(key, _names(sections[_NAMES]), sections[_CUBIN])
+    except store.DAMAGED:
         return None
     return Artefact(facts.name, facts.capability, stages, facts, key, remarks)
+
+
+def _names(data: bytes) -> list[str]:
+    """The stages; raises ValueError if those are not their names."""
+    found = json.loads(data)
+    if not isinstance(found, list) or _CUBIN not in found:
+        raise ValueError("no list of stages")
+    return [str(name) for name in cast("list[object]", found)]
 
 
 def settled(said: Diagnostic) -> Diagnostic:

@@ -19,7 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tt import FuncOp
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.text import print_module
-from tilewright.targets.triton import cache, installation, processes
+from tilewright.targets import store
+from tilewright.targets.triton import installation, processes
 from tilewright.targets.triton.adapter import BuildOptions, Built
 from tilewright.targets.triton.artefact import Artefact, read_artefact, settled, write_artefact
 from tilewright.targets.triton.describe import facts_of, remarks_on
@@ -84,8 +85,8 @@ def prepare(module: ModuleOp, options: CompileOptions, engine: DiagnosticEngine)
         _note_unknown_release(engine)
         lower(lowered, kind, options, engine)
     text = installation.spelling_of(print_module, lowered)
-    key = cache.digest(
-        text, kind, repr(asdict(options)), installation.fingerprint(), cache.our_version()
+    key = store.digest(
+        text, kind, repr(asdict(options)), installation.fingerprint(), store.our_version()
     )
     found = read_artefact(key)
     said = log.diagnostics if found is None else found.remarks
@@ -132,12 +133,12 @@ class Job:
         return artefact
 
     def _built(self) -> Built:
-        place = cache.text_path(self.key)
-        self.engine.sources.add(str(place), self.text)
         way = "short" if self.kind == "plain" else "authored"
         built: Built | None = None
         try:
-            built, said = processes.build(self.text, way, self.build_options, place)
+            with store.text_file(self.key, self.text) as path:
+                self.engine.sources.add(str(path), self.text)
+                built, said = processes.build(self.text, way, self.build_options, path)
             self._pass_on(said)
         except processes.Failed as failed:
             self._report(failed)

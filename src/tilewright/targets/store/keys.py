@@ -1,0 +1,61 @@
+"""What entries are called: digests of all that decides what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+# Where kernels are traced and lowered. What runs them, or compiles others, changes no machine code.
+_PACKAGES = (
+    "analysis",
+    "dialects",
+    "frontend",
+    "ir",
+    "language",
+    "layouts",
+    "memory",
+    "passes",
+    "runtime",
+    "targets/cuda",
+    "targets/triton",
+)
+_DIGITS = frozenset("0123456789abcdef")
+
+
+def digest(*parts: str | bytes) -> str:
+    """A key for `parts` together; the boundaries between them count."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", errors="surrogateescape") if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def is_key(text: str) -> bool:
+    """Whether `text` is a digest. One that was read from a file may be anything: ``../../x``."""
+    return len(text) == 64 and _DIGITS.issuperset(text)
+
+
+@cache
+def our_version() -> str:
+    """Which Tilewright this is: the state of the files that decide over machine code.
+
+    A checkout changes without a new version, and a kernel compiled by the code of yesterday must
+    not hide what the code of today does. The size and age of every file take a few milliseconds,
+    once.
+    """
+    root = Path(__file__).parents[2]
+    state: list[str] = []
+    directories = [str(root / package) for package in _PACKAGES]
+    while directories:
+        with os.scandir(directories.pop()) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.is_dir() and entry.name != "__pycache__":
+                    directories.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    status = entry.stat()
+                    state.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+    return digest(*state)
