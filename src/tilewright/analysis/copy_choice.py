@@ -5,7 +5,11 @@ always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "T
 
 * the innermost dimension is contiguous, the others lie at multiples of 16 bytes;
 * the box is at most 256 elements wide in every dimension, and a multiple of 16 bytes innermost;
+* the box starts at a multiple of 16 bytes innermost, before, inside or past the tensor;
 * at most five dimensions; elements as they are, nothing but zero where the box leaves the tensor.
+
+A start that is not such a multiple ends the kernel with an illegal instruction (measured on an
+H200: loads, stores and reductions, every swizzle). So it is proved, or TMA is not used.
 """
 
 from __future__ import annotations
@@ -15,10 +19,12 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
@@ -30,6 +36,33 @@ PIECE_BYTES = 128
 """The multiple of bytes at which a copy writes shared memory."""
 
 
+@dataclass(eq=False)
+class Starts:
+    """Proofs about where copies inside `root` start; nothing is analysed before the first query."""
+
+    root: Operation
+    _ranges: IndexRanges | None = None
+
+    def is_multiple(self, start: Mixed, unit: int, at: Operation) -> bool:
+        """Whether `start` is proved to be a multiple of `unit` where `at` runs."""
+        if isinstance(start, int):
+            return start % unit == 0
+        return self._known.context(at).is_multiple(self._known.poly(start), unit)
+
+    def is_never_multiple(self, start: Mixed, unit: int, at: Operation) -> bool:
+        """Whether no value of `start` is a multiple of `unit`."""
+        if isinstance(start, int):
+            return start % unit != 0
+        remainder = self._known.context(at).congruence(self._known.poly(start)).modulo(unit)
+        return remainder is not None and remainder != 0
+
+    @property
+    def _known(self) -> IndexRanges:
+        if self._ranges is None:
+            self._ranges = IndexRanges(self.root)
+        return self._ranges
+
+
 @dataclass(frozen=True)
 class BulkCopy:
     """A copy from global to shared memory, as the conditions see it."""
@@ -39,6 +72,9 @@ class BulkCopy:
     """The global tensor."""
     box: tuple[int, ...]
     """Extents of the part that is copied."""
+    start: Mixed
+    """The innermost index at which it starts."""
+    starts: Starts
 
     @property
     def element_bits(self) -> int:
@@ -113,6 +149,27 @@ def _has_whole_granules(copy: BulkCopy) -> str | None:
     return f"rows of the part have {size} bytes, no multiple of {GRANULE_BYTES}"
 
 
+def granule(element_bits: int) -> int:
+    """Elements of the unit at which a box starts."""
+    return max(1, GRANULE_BYTES * 8 // element_bits)
+
+
+def _starts_at_granule(copy: BulkCopy) -> str | None:
+    unit = granule(copy.element_bits)
+    if copy.starts.is_multiple(copy.start, unit, copy.op):
+        return None
+    name = copy.tensor.name_hint or "the tensor"
+    if isinstance(copy.start, int):
+        return (
+            f"it starts at column {copy.start} of {name}, byte "
+            f"{copy.start * copy.element_bits // 8}, which is not a multiple of {GRANULE_BYTES}"
+        )
+    return (
+        f"the start column in {name} is not known to be a multiple of {unit} elements "
+        f"({GRANULE_BYTES} bytes)"
+    )
+
+
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """Every dimension but the last lies at multiples of 16 bytes."""
     strides = _strides(copy.tensor)
@@ -173,13 +230,20 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
     _comes_in_pieces,
     _has_whole_granules,
     _has_good_strides,
+    _starts_at_granule,
     _pads_with_zero,
     _has_no_own_layout,
     _is_whole,
 )
 
 
-def bulk_copy(op: CopyOp) -> BulkCopy | str:
+def innermost_start(side: SSAValue) -> Mixed:
+    """The index in the last dimension at which a region starts."""
+    owner = side.owner
+    return owner.offsets[-1] if isinstance(owner, RegionOp) else 0
+
+
+def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     """`op` as a bulk copy into shared memory, or why it cannot be one."""
     target = space_of(op.dst.type)
     if space_of(op.src.type) is not Space.GLOBAL or target is None or not target.is_shared:
@@ -188,7 +252,8 @@ def bulk_copy(op: CopyOp) -> BulkCopy | str:
     is_part = isinstance(source, RegionOp)
     if not is_part and not isinstance(op.src.type, MemRefType):
         return "the tensor is not an argument of the kernel"
-    copy = BulkCopy(op, base_of(op.src), tuple(shape_of(op.src.type)))
+    box = tuple(shape_of(op.src.type))
+    copy = BulkCopy(op, base_of(op.src), box, innermost_start(op.src), starts)
     for condition in BULK_CONDITIONS:
         problem = condition(copy)
         if problem is not None:
@@ -196,14 +261,15 @@ def bulk_copy(op: CopyOp) -> BulkCopy | str:
     return copy
 
 
-def bulk_store(op: CopyOp) -> BulkCopy | str:
+def bulk_store(op: CopyOp, starts: Starts) -> BulkCopy | str:
     """`op` as a bulk copy out of shared memory, or why it cannot be one."""
     source = space_of(op.src.type)
     if space_of(op.dst.type) is not Space.GLOBAL or source is None or not source.is_shared:
         return "it does not copy shared memory to global memory"
     if isinstance(op.src.owner, RegionOp):
         return "it copies a part of a buffer in shared memory"
-    copy = BulkCopy(op, base_of(op.dst), tuple(shape_of(op.dst.type)))
+    box = tuple(shape_of(op.dst.type))
+    copy = BulkCopy(op, base_of(op.dst), box, innermost_start(op.dst), starts)
     for condition in BULK_CONDITIONS:
         problem = condition(copy)
         if problem is not None:

@@ -6,7 +6,8 @@ simplified with what is known where they are computed:
 
     tile.kernel (%bx) in (%g)          0 <= bx < g
     scf.for, tile.parallel, ...        lower <= i < upper, i = lower modulo the step
-    tile.assume %c                     c, from there to the end of the block
+    tile.assume %c                     c, from there to the end of the block; x % 8 == 0 makes x a
+                                       multiple of 8, however the remainder is rounded
     scf.if %c                          c in one branch, not c in the other
 
 ``index`` values do not wrap: an index that leaves 64 bits addresses nothing. Integers of a width
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
+from tilewright.analysis.divisibility import multiple_in
 from tilewright.analysis.index_rules import (
     NUMBER_RULES,
     TRUTH_RULES,
@@ -235,7 +237,12 @@ class IndexRanges:
 
     def _assumed(self, condition: SSAValue, holds: bool, outside: Context) -> Context:
         formula = self.formula(condition)
-        return outside.assume(formula if holds else ~formula)
+        inside = outside.assume(formula if holds else ~formula)
+        found = multiple_in(condition) if holds else None
+        if found is None:
+            return inside
+        value, divisor = found
+        return inside.assume(inside.compare("=", inside.mod(self.poly(value), divisor)))
 
     def _turning(
         self,

@@ -36,6 +36,7 @@ PASSES: PassRegistry = {
     ),
     "inject-assumes": _lazy("tile.inject_assumes", "InjectAssumes"),
     "check-parallel-races": _lazy("tile.check_parallel_races", "CheckParallelRaces"),
+    "check-tma-starts": _lazy("tile.check_tma_starts", "CheckTmaStarts"),
     "check-buffer-init": _lazy("tile.check_buffer_init", "CheckBufferInit"),
     "check-reducers": _lazy("tile.check_reducers", "CheckReducers"),
     "plan-storage-alias": _lazy("tile.plan_storage_alias", "PlanStorageAlias"),

@@ -54,6 +54,10 @@ ALIGN = "nv.align"
 SWIZZLE = "nv.swizzle"
 """Integer: the layout is the hardware's swizzle of so many bytes."""
 
+# Barriers.
+ROLE_BARRIER = "nv.role_barrier"
+"""Unit: of the threads of the role around it, not of the block."""
+
 # Loops at thread level.
 SHARE = "nv.share"
 """Unit: the turns are one thread's iterations of a parallel loop, and touch different elements."""

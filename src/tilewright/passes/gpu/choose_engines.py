@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from tilewright.analysis.by_thread import begins_by_thread
-from tilewright.analysis.copy_choice import BulkCopy, bulk_store
+from tilewright.analysis.copy_choice import BulkCopy, Starts, bulk_store
 from tilewright.analysis.later_accesses import later_access
 from tilewright.dialects.tile import CopyOp, Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -32,12 +32,13 @@ class ChooseEngines(Pass):
     name = "choose-engines"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        starts = Starts(module)
         for op in walk(module):
             if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
-            reason, later = bulk_store(op), None
+            reason, later = bulk_store(op, starts), None
             if isinstance(reason, BulkCopy):
                 later = later_access(op)
                 if later is None:

@@ -262,6 +262,10 @@ class _Walk:
         elif op.regions:
             self._whole(op, pending)
         elif isinstance(op, (BarrierOp, BarOp)):
+            if nv_names.ROLE_BARRIER in op.attributes:
+                self._meet(op)
+                op.detach()
+                op.erase()
             pending.met()
             if self.role is None:
                 self.by_roles.met()

@@ -63,7 +63,9 @@ def _meet(op: SyncOp) -> None:
         return
     code = Code(op)
     if op.barrier_id is None:
-        code.add(BarrierOp())
+        barrier = BarrierOp()
+        barrier.attributes.update(op.attributes)
+        code.add(barrier)
     else:
         threads = number_of(op.arrive_count) or threads_of(op).count
         code.add(BarOp("sync", op.barrier_id.value.data, threads))

@@ -6,18 +6,20 @@
 
 Statements deal their elements out to threads each in its own way, so program order alone orders
 nothing between them. Parts that are known to lie apart need no barrier, nor do two turns of one
-statement, which deals them out alike, nor atomic updates among each other. What the copy engine
-stores is not looked at, nor is code of some threads only, where they could not meet.
+statement, which deals them out alike, nor atomic updates among each other. In a role the barrier is
+one of its threads (`insert-thread-syncs` names it). What TMA stores is not looked at, nor is code
+of some threads only, where they could not meet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation
 
 from tilewright.analysis.uniformity import comes_together, differs
+from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AtomicOp, KernelOp, PersistentOp, PipelineOp, Space
 from tilewright.dialects.tile.access import Region
@@ -79,8 +81,22 @@ class _Walk:
                         self.block(inner)
         elif isinstance(op, IfOp) and not differs(op.condition):
             self._branches(op)
-        elif not isinstance(op, WsOp):
+        elif isinstance(op, WsOp):
+            self._roles(op)
+        else:
             self._statement(op)
+
+    def _roles(self, op: WsOp) -> None:
+        """Roles run concurrently; each orders its own statements."""
+        if any(one.meets(other) for one in _writes(op) for other in self.pending):
+            Code(op).add(SyncOp())
+            self.pending = []
+        after = list(self.pending)
+        for region in op.bodies:
+            self.pending = []
+            self.block(region.block)
+            after += self.pending
+        self.pending = after
 
     def _branches(self, op: IfOp) -> None:
         before, after = self.pending, list[_Write]()
@@ -94,13 +110,26 @@ class _Walk:
     def _statement(self, op: Operation) -> None:
         if BY_ENGINE in op.attributes:
             return
-        found = [
-            _Write(op, region, any(isinstance(each, AtomicOp) for each in walk(op)))
-            for region in writes(op)
-            if region.space is Space.GLOBAL
-        ]
+        found = _writes(op)
         if any(one.meets(other) for one in found for other in self.pending):
             if comes_together(op):
-                Code(op).add(SyncOp())
+                Code(op).add(_sync_before(op))
             self.pending = []
         self.pending += [each for each in found if each not in self.pending]
+
+
+def _writes(op: Operation) -> list[_Write]:
+    """What an op and those in it write to tensors."""
+    is_atomic = any(isinstance(each, AtomicOp) for each in walk(op))
+    return [_Write(op, each, is_atomic) for each in writes(op) if each.space is Space.GLOBAL]
+
+
+def _sync_before(op: Operation) -> SyncOp:
+    """A barrier of the threads that reach `op`: those of the block, or of a role."""
+    sync = SyncOp()
+    outer = op.parent_op()
+    while outer is not None and not isinstance(outer, WsOp):
+        outer = outer.parent_op()
+    if outer is not None:
+        sync.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
+    return sync

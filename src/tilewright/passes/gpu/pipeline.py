@@ -52,6 +52,7 @@ from tilewright.passes.hopper.narrow_producers import NarrowProducers
 from tilewright.passes.hopper.overlap_products import OverlapProducts
 from tilewright.passes.hopper.sink_store_waits import SinkStoreWaits
 from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
+from tilewright.passes.tile.check_tma_starts import CheckTmaStarts
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
@@ -107,6 +108,7 @@ class GpuPipeline(Pass):
         return [
             DropLayoutHints(),
             MarkPrivateBuffers(),
+            CheckTmaStarts(),
             *FrontHalf(
                 target=self.target,
                 check_shared_races=True,

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 
+from tilewright.analysis.copy_choice import Starts
 from tilewright.dialects.arith import ConstantOp, SubiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import KernelOp, PipelineOp, Role, TargetAttr, WsOp
@@ -62,8 +63,9 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
         return
     obstacle = _target_obstacle(kernel) or kernel_obstacle(kernel)
     chosen: list[Candidate] = []
+    starts = Starts(kernel.parent_op() or kernel)
     for loop in loops:
-        found = obstacle or candidate(loop, kernel)
+        found = obstacle or candidate(loop, kernel, starts)
         if isinstance(found, Candidate):
             chosen.append(found)
             for copy, reason in found.left:

@@ -75,3 +75,26 @@ func.func @one_in_a_loop(%C: memref<64x32xf16, #global>, %n: index) {
   }
   func.return
 }
+
+// In a role only its threads synchronise.
+
+// CHECK-LABEL: func.func @in_a_role
+// CHECK:         tile.copy %{{.*}} -> %arg0
+// CHECK-NEXT:    tile.sync {nv.role_barrier}
+// CHECK-NEXT:    tile.copy %{{.*}} -> %arg0
+// CHECK-NOT:     tile.sync
+func.func @in_a_role(%C: memref<64x32xf16, #global>, %D: memref<64x32xf16, #global>) {
+  tile.kernel (%bx) in (1) threads(256) {
+    %a = tile.alloc "a" : memref<64x32xf16, #shared>
+    %b = tile.alloc "b" : memref<64x32xf16, #shared>
+    tile.ws
+    role "one" threads(0 to 128) {
+      tile.copy %a -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+      tile.copy %b -> %C : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    }
+    role "other" threads(128 to 256) {
+      tile.copy %b -> %D : memref<64x32xf16, #shared> -> memref<64x32xf16, #global>
+    }
+  }
+  func.return
+}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from tilewright.analysis.copy_choice import BulkCopy, bulk_copy
+from tilewright.analysis.copy_choice import BulkCopy, Starts, bulk_copy
 from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
@@ -94,7 +94,7 @@ def kernel_obstacle(kernel: KernelOp) -> str | None:
     return None
 
 
-def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
+def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate | str:
     """What the producer can do for `loop`, or why it can do nothing."""
     if loop.stages == 0 or loop.manual_stage is not None:
         return "the author's schedule leaves no copies to a producer"
@@ -113,7 +113,7 @@ def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
     left: list[tuple[Operation, str]] = []
     problem = "nothing in the loop copies global memory to shared memory"
     for number, statement in enumerate(dependences.ops):
-        issue = _issue(statement)
+        issue = _issue(statement, starts)
         if isinstance(issue, str):
             problem = issue or problem
             if issue:
@@ -130,16 +130,16 @@ def candidate(loop: PipelineOp, kernel: KernelOp) -> Candidate | str:
     return Candidate(loop, tuple(_groups(found, dependences)), tuple(left))
 
 
-def _issue(statement: Operation) -> Issue | str:
+def _issue(statement: Operation, starts: Starts) -> Issue | str:
     """The copy of a statement that a producer may issue; empty if there is none at all."""
     if isinstance(statement, IfOp):
         inside = [op for op in children(statement) if not always_removable(type(op))]
         copies = [op for op in inside if isinstance(op, CopyOp)]
         if statement.has_else or statement.results or len(copies) != 1 or len(inside) > 2:
             return ""
-        found = bulk_copy(copies[0])
+        found = bulk_copy(copies[0], starts)
     elif isinstance(statement, CopyOp):
-        found = bulk_copy(statement)
+        found = bulk_copy(statement, starts)
     else:
         return ""
     if isinstance(found, str):

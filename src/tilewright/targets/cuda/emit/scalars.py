@@ -95,7 +95,8 @@ class Call:
             inner = ", ".join(f"float({each})" for each in operands)
             emitter.pure(op.results[0], Text(f"{spelled.name}({self.default}({inner}))"))
         else:
-            emitter.pure(op.results[0], Text(f"{name or self.default}({', '.join(operands)})"))
+            text = Text(f"{name or self.default}({', '.join(operands)})")
+            emitter.pure(op.results[0], narrow(spelled.name, spelled.bits, text))
 
 
 def _math(name: str, half: str | None = None) -> Call:

@@ -111,7 +111,18 @@ class _Tile:
             for first, extent, size in zip(at, map.box, map.tensor.shape, strict=True)
         ]
         self.at = at
+        self._check_start(frame)
         self.is_empty = any(low >= high for low, high in self.window)
+
+    def _check_start(self, frame: Frame) -> None:
+        """Any other start ends a kernel with an illegal instruction."""
+        offset = self.at[-1] * self.map.itemsize
+        if offset % _STRIDE_BYTES:
+            raise frame.problem(
+                "misaligned",
+                f"a tile of '{self.map.name}' starts at column {self.at[-1]}, byte {offset} of its "
+                f"row, which is not a multiple of {_STRIDE_BYTES}",
+            )
 
     def into(self, arena: Any) -> _Tile:
         """The same tile in the memory of another block."""
@@ -294,6 +305,12 @@ def _tma_store(compiler: Compiler, op: Operation) -> Act:
         corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
         index = int(frame.wide(frame.env[at])[leader])
         tile = _Tile(frame, frame.env[map], frame.env[source], index, corner)
+        if combine is not None and min(corner) < 0:
+            # Loads and stores leave out what is outside of the tensor; a reduction faults.
+            raise frame.problem(
+                "out of bounds",
+                f"a reduction into '{tile.map.name}' starts at {corner}, before its first element",
+            )
         granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
         _start_store(frame, op, leader, granules, lambda: tile.store(combine))
 

@@ -79,7 +79,7 @@ class Kernel:
     granule: int
     cluster: Grid
     watched: frozenset[int]
-    """Positions of tensors that it reads and writes."""
+    """Positions of tensors that it writes in one op and accesses in another."""
     unit: int
     """Threads that may run in step."""
     least: int
@@ -105,7 +105,7 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
         if isinstance(each, AllocOp) and each.space.is_shared and not each.space.is_barrier
     ]
     granule = max(1, min([*sizes, _BARRIER_BYTES]))
-    watched = frozenset(n for n, each in enumerate(block.args) if _is_read_and_written(each))
+    watched = frozenset(n for n, each in enumerate(block.args) if _is_contended(each))
     return Kernel(
         op,
         code,
@@ -139,17 +139,17 @@ def _unit(op: Operation, threads: int) -> int:
     return gcd(threads, *ranges)
 
 
-def _is_read_and_written(argument: SSAValue) -> bool:
-    """By threads, and not by atomics, which are in order by themselves."""
-    reads = writes = False
+def _is_contended(argument: SSAValue) -> bool:
+    """Whether ops of threads write a tensor that others read or write; atomics order themselves."""
+    reads = writes = 0
     for use in argument.uses:
         op = use.operation
         if isinstance(op, AtomicOp):
             return False
         is_move = isinstance(op, MoveOp)
-        reads |= isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
-        writes |= isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
-    return reads and writes
+        reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
+        writes += isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
+    return writes > 1 or (reads > 0 and writes > 0)
 
 
 def _cluster(op: Operation) -> Grid:

@@ -29,6 +29,7 @@ FaultKind: TypeAlias = Literal[
     "assertion",
     "shape",
     "endless",
+    "misaligned",
 ]
 
 CODES: dict[FaultKind, str] = {
@@ -43,6 +44,7 @@ CODES: dict[FaultKind, str] = {
     "assertion": "TW6124",
     "shape": "TW6125",
     "endless": "TW6126",
+    "misaligned": "TW6103",
 }
 
 __all__ = ["CODES", "Buffer", "FaultKind", "TileFault", "TileOptions", "TileReport"]

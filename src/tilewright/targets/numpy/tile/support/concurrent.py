@@ -30,6 +30,7 @@ from tilewright.targets.numpy.machine import (
 from tilewright.targets.numpy.machine.tasks import Steps
 from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.bulk import check_tma_start
 from tilewright.targets.numpy.tile.support.compute import multiply
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.movement import Place, move
@@ -186,6 +187,8 @@ class ConcurrentRuntime(Runtime):
         one, other = as_region(source), as_region(target)
         barrier = None if barriers is None else barriers.at(index)
         what = f"the copy {one.text()} -> {other.text()}"
+        if barrier is not None or other.buffer.is_global:
+            check_tma_start(other if other.buffer.is_global else one)
 
         def finish() -> None:
             if barrier is not None:

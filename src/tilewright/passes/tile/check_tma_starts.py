@@ -1,0 +1,71 @@
+"""`check-tma-starts`: a copy that the author gives to TMA starts at a multiple of 16 bytes.
+
+    T.tma_copy(A[row, 1], A_shared, barrier=full)      error[TW3015]: ... starts at column 1
+
+The hardware ends any other copy with an illegal instruction, loads and stores alike, whatever the
+swizzle. What is proved to start elsewhere is an error; where nothing is known of the start, a
+warning says what to assume. Copies that the compiler gives to TMA itself are proved when they are
+chosen (`analysis.copy_choice`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.analysis.copy_choice import GRANULE_BYTES, Starts, granule, innermost_start
+from tilewright.dialects.tile import AsyncCopyOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+
+MISALIGNED = "TW3015"
+UNKNOWN = "TW3016"
+
+
+@dataclass(frozen=True)
+class CheckTmaStarts(Pass):
+    """Report TMA copies whose innermost start is not a multiple of 16 bytes."""
+
+    name = "check-tma-starts"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        starts = Starts(module)
+        for op in walk(module):
+            if isinstance(op, AsyncCopyOp) and op.is_bulk:
+                _check(op, starts, engine)
+
+
+def _check(op: AsyncCopyOp, starts: Starts, engine: DiagnosticEngine) -> None:
+    side = op.dst if space_of(op.dst.type) is Space.GLOBAL else op.src
+    if space_of(side.type) is not Space.GLOBAL:
+        return  # between blocks of a cluster
+    start, bits = innermost_start(side), bit_width(element_type_of(side.type))
+    unit, name = granule(bits), base_of(side).name_hint or "the tensor"
+    if starts.is_multiple(start, unit, op):
+        return
+    if starts.is_never_multiple(start, unit, op):
+        column = f"column {start} of {name}" if isinstance(start, int) else f"a column of {name}"
+        diagnostic = engine.error(
+            op,
+            f"TMA copy starts at {column} that is not a multiple of {unit} elements "
+            f"({GRANULE_BYTES} bytes)",
+            MISALIGNED,
+        )
+        diagnostic.note(
+            None,
+            f"help: start at a multiple of {unit}, or use T.copy, which takes TMA where it can",
+        )
+        return
+    diagnostic = engine.warning(
+        op,
+        f"start column of a TMA copy in {name} is unknown at compile time: it must be a multiple "
+        f"of {unit} elements ({GRANULE_BYTES} bytes), or the GPU ends the kernel",
+        UNKNOWN,
+    )
+    diagnostic.note(
+        None, f"help: T.assume(column % {unit} == 0) states it; a run on the CPU checks every start"
+    )

@@ -1,0 +1,26 @@
+"""What TMA demands of a copy and the hardware reports as an illegal instruction only."""
+
+from __future__ import annotations
+
+from tilewright.analysis.copy_choice import GRANULE_BYTES
+from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.regions import Region
+
+
+def check_tma_start(part: Region) -> None:
+    """Raise unless a part of a tensor starts, innermost, at a multiple of 16 bytes."""
+    size = part.buffer.data.dtype.itemsize
+    column = part.offsets[-1]
+    if column * size % GRANULE_BYTES == 0:
+        return
+    unit = GRANULE_BYTES // size
+    raise Problem(
+        "misaligned",
+        f"TMA copy of {part.text()} starts at column {column}, byte {column * size} of its row: "
+        f"not a multiple of {GRANULE_BYTES}",
+        [
+            "a GPU ends the kernel with 'an illegal instruction was encountered'",
+            f"start at a multiple of {unit} elements, or use T.copy, which takes TMA only where "
+            "it can",
+        ],
+    )
