@@ -23,6 +23,8 @@ FORMS: dict[str, GpuPipeline] = {
     "ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
 }
 ARCH = "sm_90a"
+HOPPER = ("hopper", "hopper-no-roles")
+"""Forms in which a kernel may name TMA and clusters itself."""
 OWN = "TW9"
 """How codes of internal compiler errors begin."""
 
@@ -42,7 +44,9 @@ class TileJudge:
     def __call__(self, seed: int) -> Verdict:
         form = self.form_of(seed)
         try:
-            case = generate(seed)
+            case = generate(seed, self.family)
+            if case.only_hopper and form not in HOPPER:
+                form = HOPPER[seed % len(HOPPER)]
             program = _compiled(case, form)
             if isinstance(program, Verdict):
                 return program
