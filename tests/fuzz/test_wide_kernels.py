@@ -13,6 +13,7 @@ from tests.fuzz.test_gpu_kernels import FAULT_OF_OURS, PATHS
 from tests.fuzz.tile.generator import Case, generate
 from tests.fuzz.tile.running import check, differences, expected, traced
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
+from tilewright.ir.verify import verify
 from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 WHOLE, BATCH = 3_000, 50
@@ -26,6 +27,8 @@ def thread_problems(case: Case, path: int) -> list[str] | None:
         path = 0
     module, engine = traced(case).module.clone(), DiagnosticEngine()
     PATHS[path].run(module, engine)
+    if not engine.error_count:
+        verify(module, engine)
     errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
     if errors:
         own = [each.message for each in errors if (each.code or "").startswith(FAULT_OF_OURS)]

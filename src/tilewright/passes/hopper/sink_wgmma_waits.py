@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.nv import (
@@ -81,7 +81,15 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
     arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
     if any(num_elements(op.barrier.type) == 1 for op in arrivals):
         return None  # one slot: whoever fills it needs it back for the very next turn
+    if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
+        return None  # an iteration later it would be another block that is signalled
     return first, last, arrivals
+
+
+def _is_inside(value: SSAValue, loop: ForOp) -> bool:
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    return block is not None and loop.is_ancestor(block)
 
 
 def _sink(
@@ -89,9 +97,8 @@ def _sink(
 ) -> None:
     """Wait for the turn before, and hand back what it used."""
     code = Code(loop)
-    carried = [op.index for op in arrivals]
-    start = [code.index(0) for _ in carried]
-    block = Block(arg_types=[IndexType()] * (1 + len(carried)))
+    start = [code.index(0) for _ in arrivals]
+    block = Block(arg_types=[IndexType()] * (1 + len(arrivals)))
     new = ForOp(loop.lower_bound, loop.upper_bound, loop.step, start, Region(block))
     new.attributes.update(loop.attributes)
     old = loop.body.block
@@ -103,7 +110,7 @@ def _sink(
         if op is not end:
             op.detach()
             block.add_op(op)
-    block.add_op(YieldOp(carried))
+    block.add_op(YieldOp([op.index for op in arrivals]))
     settles = settles_behind(last)
     for op in settles:
         op.detach()

@@ -31,7 +31,7 @@ class Roles:
         height = ragged(author, self.rows, self.blocks)
         self.x = author.tensor("X", (height, width), self.dtype, 4)
         self.by = shift(author, self.dtype, 0.0)
-        author.only_hopper |= self.word == "tma_copy"
+        author.only_hopper = True
 
     def write(self) -> None:
         author = self.author

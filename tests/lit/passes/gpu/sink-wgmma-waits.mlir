@@ -35,6 +35,62 @@ func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: 
 
 // -----
 
+// The slot is the index of the loop itself: what is carried on is the index of the new loop.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @slot_is_the_index
+// CHECK:         scf.for %[[K:[a-z0-9_]+]] = {{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}})
+// CHECK:           nv.mbarrier.arrive %{{.*}}[%[[BEFORE]]]
+// CHECK:           scf.yield %[[K]] : index
+func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<3x!nv.mbarrier, #b>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  scf.for %k = %c0 to %c3 step %c1 {
+    %d = nv.matrix %A[%k] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.settle %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%k] : memref<3x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
+// Each iteration signals another block of the cluster: an iteration later it would be the wrong one.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @another_block
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NOT:     nv.wgmma.wait 1
+func.func @another_block(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %k = %c0 to %c2 step %c1 {
+    %d = nv.matrix %A[%k] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma.fence
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.settle %acc : memref<64xf32, #l>
+    %cta = arith.index_cast %k : index to i32
+    nv.mbarrier.arrive %empty[%k] cta %cta : memref<2x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
 // The threads of the loop fill the operand themselves: nothing else says when they may.
 
 #s = #tile.space<shared>
