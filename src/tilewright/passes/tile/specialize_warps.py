@@ -37,7 +37,7 @@ from tilewright.passes.tile.warps.roles import (
     Counter,
     Producer,
     consume,
-    open_channel,
+    open_channels,
     stays_outside,
 )
 
@@ -114,10 +114,7 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
     last = block.last_op
     assert last is not None  # the body of a kernel is ended
     Rewriter().insert_before(last, roles, chosen[0].loop)
-    channels = [
-        open_channel(each, number, WARP_GROUP, consumers, roles)
-        for number, each in enumerate(chosen)
-    ]
+    channels = open_channels(chosen, WARP_GROUP, consumers, roles)
     Producer(channels, roles.regions[0].block).build(inside, chosen[0].loop)
     consumer = roles.regions[1].block
     code = Code(chosen[0].loop, consumer)

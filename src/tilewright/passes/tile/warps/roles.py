@@ -9,6 +9,11 @@ Turn `t` of a loop works in slot ``t mod S``. A pair of barriers per slot and gr
 
 If a loop is entered again by a loop around it, turns are counted in a cell across its entries:
 a parity that starts again at 0 would not match the barrier's.
+
+One producer thread arrives at `full` for all, and the role becomes a single warp (`narrow-producers`).
+If some copies are guarded by a condition, all producer threads arrive, at the barriers of *every*
+group: a warp that waits for `empty` and does not arrive at `full` is not ordered by anything. It may
+reach the wait two phases late, and then waits forever.
 """
 
 from __future__ import annotations
@@ -64,29 +69,37 @@ class Channel:
     slots: int
     rings: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     barriers: dict[Group, Barriers] = field(default_factory=dict[Group, Barriers])
+    all_arrive: bool = False
+    """Whether every producer thread arrives at `full`, instead of one of them."""
 
     @property
     def loop(self) -> PipelineOp:
         return self.candidate.loop
 
 
-def open_channel(
-    candidate: Candidate, number: int, producers: int, consumers: int, at: Operation
-) -> Channel:
-    """Allocate rings and barriers of a loop in front of `at`."""
-    slots = candidate.loop.stages
-    channel = Channel(candidate, slots)
+def open_channels(
+    candidates: Sequence[Candidate], producers: int, consumers: int, at: Operation
+) -> list[Channel]:
+    """Allocate rings and barriers of all loops in front of `at`."""
+    all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
+    arriving = producers if all_arrive else 1
+    channels = [Channel(each, each.loop.stages, all_arrive=all_arrive) for each in candidates]
+    for number, channel in enumerate(channels):
+        _open(channel, number, arriving, consumers, at)
+    return channels
+
+
+def _open(channel: Channel, number: int, arriving: int, consumers: int, at: Operation) -> None:
+    candidate, slots = channel.candidate, channel.slots
     rewriter = Rewriter()
     for position, group in enumerate(candidate.groups):
         for buffer in group.buffers:
             channel.rings[buffer] = version_buffer(buffer, slots, rewriter)
-        arriving = producers if group.is_guarded else 1
         suffix = f"_{number}_{position}"
         full = _barriers(f"full{suffix}", slots, arriving)
         empty = _barriers(f"empty{suffix}", slots, consumers)
         rewriter.insert_before(at, [full, empty], candidate.loop)
         channel.barriers[group] = Barriers(full.result, empty.result)
-    return channel
 
 
 def _barriers(name: str, slots: int, arriving: int) -> AllocOp:
@@ -267,13 +280,13 @@ class Producer:
         values: dict[SSAValue, SSAValue],
     ) -> None:
         code = turn.code
-        if not group.is_guarded:
+        if not channel.all_arrive:
             code.add(MBarrierArriveExpectTxOp(barriers.full, turn.slot, group.bytes))
         elif group.bytes:
             code.add(MBarrierExpectTxOp(barriers.full, turn.slot, group.bytes))
         for issue in group.issues:
             self._issue(issue, barriers, channel, turn, values)
-        if group.is_guarded:
+        if channel.all_arrive:
             code.add(MBarrierArriveOp(barriers.full, turn.slot))
 
     def _issue(
@@ -350,4 +363,4 @@ def stays_outside(op: Operation, outside: set[Operation]) -> bool:
     )
 
 
-__all__ = ["Channel", "Counter", "Producer", "consume", "open_channel", "stays_outside"]
+__all__ = ["Channel", "Counter", "Producer", "consume", "open_channels", "stays_outside"]
