@@ -8,16 +8,29 @@
 An access is made wide if its address grows by one with the lane, begins at a multiple of the
 width, and is guarded by nothing that differs between lanes (`specs/passes.md` C4). What is not wide
 stays in the loop; a remark says why (TW3010).
+
+A value that is read from memory, or chosen by a branch, is an unknown to the algebra of indices. It
+differs between lanes if what it is computed from does: in ``X[I[j], j]`` each lane has its own row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    UnitAttr,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.affine import Poly
+from tilewright.analysis.affine import Atom, Kind, Poly
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
@@ -35,6 +48,7 @@ from tilewright.passes.gpu.strides import row_strides
 from tilewright.passes.tile.code import Code
 
 ACCESS_BITS = 128
+_UNKNOWN = (Kind.SYMBOL, Kind.CALL)
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,7 @@ class _Vectors:
         start = self.ranges.poly(last) - self.ranges.poly(self.lane)
         places = (start, *map(self.ranges.poly, outer))
         is_dense = row_strides(op.memref)[-1] == 1
-        return is_dense and not any(each.mentions(self.atom) for each in places)
+        return is_dense and not any(map(self._varies(op.indices), places))
 
     def _problem(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> str | None:
         """Why an access cannot take `lanes` lanes at once."""
@@ -144,9 +158,10 @@ class _Vectors:
         if owner.name == "arith.andi":
             return all(self._is_uniform(each, lanes) for each in owner.operands)
         if owner.name != "arith.cmpi":
-            return not self._mentions(owner)
+            return not self._depends(condition, {})
         left, right = (self.ranges.poly(each) for each in owner.operands)
-        if not left.mentions(self.atom) and not right.mentions(self.atom):
+        varies = self._varies(owner.operands)
+        if not varies(left) and not varies(right):
             return True
         return self._steps_together(left, right, owner, lanes)
 
@@ -156,13 +171,42 @@ class _Vectors:
         is_lower = predicate in (5, 9)  # sge, uge: index >= 0
         start = left - self.ranges.poly(self.lane)
         context = self.ranges.context(op)
-        if start.mentions(self.atom) or right.mentions(self.atom):
+        varies = self._varies(op.operands)
+        if varies(start) or varies(right):
             return False
         both = context.is_multiple(start, lanes) and context.is_multiple(right, lanes)
         return (is_upper or is_lower) and both
 
-    def _mentions(self, op: Operation) -> bool:
-        return any(self.ranges.poly(each).mentions(self.atom) for each in op.operands)
+    def _varies(self, values: Sequence[SSAValue]) -> Callable[[Poly], bool]:
+        """Whether an index that is computed from `values` differs between lanes."""
+        atoms = [self.atom, *self._unknowns(values)]
+        return lambda poly: any(poly.mentions(each) for each in atoms)
+
+    def _unknowns(self, values: Sequence[SSAValue]) -> list[Atom]:
+        """What stands for values of the loop that depend on the lane in a way that is not known."""
+        depends: dict[SSAValue, bool] = {}
+        for value in values:
+            self._depends(value, depends)
+        found: list[Atom] = []
+        for each in (value for value, is_so in depends.items() if is_so and _is_integer(value)):
+            atom = self.ranges.poly(each).atom
+            if atom is not None and atom is not self.atom and atom.kind in _UNKNOWN:
+                inputs = map(self.ranges.poly, filter(_is_integer, _needed_by(each.owner)))
+                if not any(poly.mentions(atom) for poly in inputs):  # it stands for this value
+                    found.append(atom)
+        return found
+
+    def _depends(self, value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+        """Whether `value` is computed from the lane; `known` has all values that were seen."""
+        if value is self.lane:
+            return True
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not self.loop.body.block:
+            return False
+        if value not in known:
+            needed = [self._depends(each, known) for each in _needed_by(owner)]
+            known[value] = any(needed)
+        return known[value]
 
     # -- making it wide ------------------------------------------------------------------------
 
@@ -247,7 +291,7 @@ class _Vectors:
         owner = value.owner
         if not isinstance(owner, Operation) or owner.parent is not self.loop.body.block:
             return value
-        operands = {each: self._outside(code, each, values) for each in owner.operands}
+        operands = {each: self._outside(code, each, values) for each in _needed_by(owner)}
         copy = owner.clone(operands)
         code.add(copy)
         for old, new in zip(owner.results, copy.results, strict=True):
@@ -268,6 +312,17 @@ class _Vectors:
         code = Code(following)
         for part in range(0, self.count, lanes):
             self._move(code, op, guard, needed, part, lanes, stage)
+
+
+def _is_integer(value: SSAValue) -> bool:
+    return isinstance(value.type, IndexType | IntegerType)
+
+
+def _needed_by(op: Operation | Block) -> list[SSAValue]:
+    """Values from outside of an op that it uses, inside of its regions too."""
+    assert isinstance(op, Operation)
+    used = dict.fromkeys(value for inner in op.walk() for value in inner.operands)
+    return [value for value in used if not op.is_ancestor(value.owner)]
 
 
 def _has_constant_else(op: IfOp) -> bool:

@@ -10,10 +10,10 @@ Turn `t` of a loop works in slot ``t mod S``. A pair of barriers per slot and gr
 If a loop is entered again by a loop around it, turns are counted in a cell across its entries:
 a parity that starts again at 0 would not match the barrier's.
 
-One producer thread arrives at `full` for all, and the role becomes a single warp (`narrow-producers`).
-If some copies are guarded by a condition, all producer threads arrive, at the barriers of *every*
-group: a warp that waits for `empty` and does not arrive at `full` is not ordered by anything. It may
-reach the wait two phases late, and then waits forever.
+One producer thread arrives at `full` for all, and one warp runs the role (`narrow-producers`). If
+some copies are guarded by a condition, all producer threads arrive, at the barriers of *every*
+group: a warp that waits for `empty` and does not arrive at `full` is not ordered by anything. It
+may reach the wait two phases late, and then waits forever.
 """
 
 from __future__ import annotations
