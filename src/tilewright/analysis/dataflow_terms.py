@@ -52,7 +52,7 @@ def terms_of(kernel: KernelOp, argument: int) -> tuple[str, ...]:
     `NotAnalysed` where loops cannot be run with numbers.
     """
     threads = tuple(range(kernel.num_threads or 1))
-    member = Member("block", kernel.body_block, threads)
+    member = Member("block", (kernel.body_block,), threads)
     team = Team(kernel, (member,), is_custom=True)
     run = _Terms(member, Turns(None, None, argument), Facts(team))
     run.write()

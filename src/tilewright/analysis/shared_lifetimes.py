@@ -11,9 +11,18 @@ the last op of the innermost block around all accesses, once in every turn::
         copy(acc, sums)        #        sums
         copy(sums, ...)        #        sums
 
-Where a kernel has roles, the consumers' ops count instead of the roles as a whole, and what another
-role touches is needed from the beginning, as that one runs ahead. Products and stores of the copy
-engine read until somebody has waited for them.
+Where the compiler made the roles, the consumers' ops count instead of the roles as a whole, and
+what another role touches is needed from the beginning, as that one runs ahead. MMAs and TMA stores
+read until they are waited for.
+
+Roles of the kernel's author (`T.ws`, or branches of some threads that wait at mbarriers) run
+concurrently, whatever their order in the program: what one accesses is live from the first of them
+to the last, up to a barrier of the whole block. ::
+
+    with T.ws(1): copy(..., a)     # a  b
+    with T.ws(0): copy(..., b)     # a  b
+    T.sync_threads()
+    with T.ws(0): copy(..., c)     #       c
 """
 
 from __future__ import annotations
@@ -23,11 +32,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.uniformity import comes_together
+from tilewright.analysis.uniformity import comes_together, differs
 from tilewright.dialects.func import FuncOp
+from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import (
     BulkStoreOp,
     MatrixOp,
+    MBarrierWaitOp,
     TmaReduceOp,
     TmaStoreOp,
     TmaStoreWaitOp,
@@ -35,6 +46,7 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.barriers import WaitOp
+from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.warps import WsOp
@@ -80,12 +92,25 @@ class _Program:
         self._top: set[Block] = {function.body.block}
         self.has_roles = False
         self._number(function.body.block)
+        self._concurrent = dict(self._sections(function.body.block))
+        """For ops at the top with roles of the author's: when those run that are not ordered."""
+
+    def _sections(self, block: Block) -> Iterator[tuple[Operation, tuple[int, int]]]:
+        section: list[Operation] = []
+        for op in (*block.ops, None):
+            if op is not None and not isinstance(op, BarrierOp):
+                if _has_roles_of_author(op):
+                    section.append(op)
+                continue
+            for each in section:
+                yield each, (self._spans[section[0]][0], self._spans[section[-1]][1])
+            section = []
 
     def _number(self, block: Block) -> None:
         for op in block.ops:
             start = len(self._spans)
             self._spans[op] = (start, start + 1)
-            if isinstance(op, WsOp) and block in self._top:
+            if isinstance(op, WsOp) and not op.is_custom and block in self._top:
                 self.has_roles = True
                 self._top.add(op.bodies[-1].block)
                 self._number(op.bodies[-1].block)
@@ -102,7 +127,23 @@ class _Program:
         while current is not None and current.parent not in blocks:
             current = current.parent_op()
         # In a role that runs ahead of the last one there is no such op.
-        return (0, 1) if current is None else self._spans[current]
+        if current is None:
+            return (0, 1)
+        return self._concurrent.get(current) or self._spans[current]
+
+
+def _has_roles_of_author(op: Operation) -> bool:
+    """Whether threads that run an op at the top go on without the other threads."""
+    return any(
+        (isinstance(inner, WsOp) and inner.is_custom)
+        or (isinstance(inner, IfOp) and differs(inner.condition) and _waits(inner))
+        for inner in walk(op)
+        if inner.regions
+    )
+
+
+def _waits(op: Operation) -> bool:
+    return any(isinstance(inner, MBarrierWaitOp) for inner in walk(op))
 
 
 def _common_block(ops: Sequence[Operation]) -> Block | None:

@@ -45,7 +45,8 @@ class Member:
     """One role: its code, its threads."""
 
     name: str
-    block: Block
+    blocks: tuple[Block, ...]
+    """What it runs, in order: roles of several ``tile.ws`` may have the same threads."""
     threads: tuple[int, ...]
     """The numbers of its threads in the block."""
 
@@ -91,7 +92,7 @@ class Team:
         if self.is_custom:
             yield from (Turns(None, None, argument) for argument in (*range(limit + 1), 64))
             return
-        entered_again = any(_depth(member.block) > 1 for member in self.members)
+        entered_again = any(_depth(block) > 1 for each in self.members for block in each.blocks)
         for outer in _ENTRIES if entered_again else (1,):
             for inner in range(limit + 1):
                 yield Turns(inner, outer)
@@ -122,17 +123,16 @@ def teams(kernel: KernelOp) -> Iterator[Team]:
         yield _team(kernel, together)
     if not found and any(isinstance(op, AsyncCopyOp) for op in walk(kernel)):
         threads = tuple(range(kernel.num_threads or 1))
-        yield Team(kernel, (Member("block", kernel.body_block, threads),), is_custom=True)
+        yield Team(kernel, (Member("block", (kernel.body_block,), threads),), is_custom=True)
 
 
 def _team(kernel: KernelOp, roles: list[WsOp]) -> Team:
-    members = [
-        Member(
-            role.name,
-            region.block,
-            tuple(thread for start, stop in role.ranges for thread in range(start, stop)),
-        )
-        for op in roles
-        for role, region in zip(op.roles, op.regions, strict=True)
-    ]
+    blocks: dict[tuple[int, ...], list[Block]] = {}
+    names: dict[tuple[int, ...], str] = {}
+    for op in roles:
+        for role, region in zip(op.roles, op.regions, strict=True):
+            threads = tuple(each for start, stop in role.ranges for each in range(start, stop))
+            names.setdefault(threads, role.name)
+            blocks.setdefault(threads, []).append(region.block)
+    members = [Member(names[each], tuple(found), each) for each, found in blocks.items()]
     return Team(kernel, tuple(members), any(op.is_custom for op in roles))

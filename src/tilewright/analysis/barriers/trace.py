@@ -125,11 +125,12 @@ class Writer:
     def write(self) -> tuple[Event, ...]:
         team = self.facts.team
         self.active = self.member.threads
-        if self.member.block is not team.kernel.body_block:
+        if team.kernel.body_block not in self.member.blocks:
             for op in team.kernel.body_block.ops:
                 if not op.regions:
                     self._compute(op)
-        self._block(self.member.block)
+        for block in self.member.blocks:
+            self._block(block)
         return tuple(self.events)
 
     def _add(self, event: Event) -> None:

@@ -5,7 +5,9 @@ that conflicts gets a barrier in front of it (`specs/passes.md` T4). A loop body
 that the end of one turn meets the beginning of the next. Code that only some threads run is taken
 as one op, and the barrier comes in front of it. In a role it is a named barrier of its threads.
 Code of some threads that waits at an mbarrier is a role of the author's, and gets no barrier for
-what other roles did: who waits in one may need those who would have to come.
+what other roles did: who waits in one may need those who would have to come. The threads of a role
+may have another one later, or again in the next iteration of a loop around it: they continue with
+what they did before.
 
 The same holds for tensors that threads of a kernel read and write, by plain accesses.
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -44,7 +47,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AllocOp, AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
-from tilewright.dialects.tile.warps import WsOp
+from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
@@ -53,6 +56,8 @@ from tilewright.passes.gpu.shared_sizes import bytes_of
 
 _FIRST_ID = 3
 _IDS = 16
+_Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Threads of a role."""
 
 
 @dataclass(frozen=True)
@@ -226,9 +231,13 @@ class _Walk:
         self.role: tuple[int, int] | None = None
         """The barrier of the role that is being walked: its number, and its threads."""
         self.next_id = _FIRST_ID
+        self.ids: dict[_Ranges, int] = {}
+        """The last named barrier of a role with these threads."""
         self.tensors = tensors_in_use(function)
         self.by_roles = Pending()
         """What roles did since all threads last met. Among themselves they have mbarriers."""
+        self.pending_of: dict[_Ranges, Pending] = {}
+        """What the threads of a role did since they last met; they may have several roles."""
         self.for_engines = {
             each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
         }
@@ -268,7 +277,7 @@ class _Walk:
                 op.erase()
             pending.met()
             if self.role is None:
-                self.by_roles.met()
+                self._all_met()
         elif isinstance(op, FenceProxyAsyncOp):
             pending.unfenced.clear()
         elif isinstance(op, CpAsyncWaitOp):
@@ -314,47 +323,78 @@ class _Walk:
         if pending.conflicts(touches) or by_roles.conflicts(touches):
             self._meet(op)
             pending.met()
-            self.by_roles.met()
+            if self.role is None or self.role[1] == self.threads:
+                self._all_met()
 
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
         # What was done before the loop is met before it, once, not in each of its turns.
         self._prepare(op, self._touches(op), pending)
-        before = pending.copy()
+        before, roles = pending.copy(), self._of_roles()
         self._block(body, pending)
         # What the end of a turn leaves behind meets the beginning of the next.
         self._block(body, pending)
         if not _has_a_turn(op):
             pending.join(before)  # nobody met in a loop that was passed by
+            self._join_roles(roles)
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
         self._prepare(op, self._touches(op), pending)
         test, body = (region.block for region in op.regions)
         self._block(test, pending)
-        passed_by = pending.copy()
+        passed_by, roles = pending.copy(), self._of_roles()
         for _ in range(2):  # the end of a turn meets the beginning of the next
             self._block(body, pending)
             self._block(test, pending)
         pending.join(passed_by)
+        self._join_roles(roles)
 
     def _choice(self, op: IfOp, pending: Pending) -> None:
-        other = pending.copy()
+        other, before = pending.copy(), self._of_roles()
         self._block(op.then_region.block, pending)
+        after = self._of_roles()
+        self.by_roles, self.pending_of = before
         if op.else_region.blocks:
             self._block(op.else_region.block, other)
         pending.join(other)
+        self._join_roles(after)
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
-        if pending.writes:
+        if pending.writes or pending.conflicts(self._touches(op)):
             _before(op, BarrierOp())
             pending.met()
+            self._all_met()
         for role, region in zip(op.roles, op.bodies, strict=True):
-            self.role = (self.next_id, role.num_threads)
-            self.next_id += 1
-            self._block(region.block, Pending(unfenced=set(pending.unfenced)))
+            self.role = (self._barrier_id(role), role.num_threads)
+            own = self.pending_of.setdefault(role.ranges, Pending())
+            own.unfenced |= pending.unfenced
+            self._block(region.block, own)
             self.role = None
         self.by_roles.add(self._touches(op))
         pending.unfenced |= self.by_roles.unfenced
+
+    # -- roles ---------------------------------------------------------------------------------
+
+    def _all_met(self) -> None:
+        """All threads of the block have met."""
+        for each in (self.by_roles, *self.pending_of.values()):
+            each.met()
+
+    def _of_roles(self) -> tuple[Pending, dict[_Ranges, Pending]]:
+        """A copy of what is known of roles."""
+        return self.by_roles.copy(), {key: each.copy() for key, each in self.pending_of.items()}
+
+    def _join_roles(self, other: tuple[Pending, dict[_Ranges, Pending]]) -> None:
+        self.by_roles.join(other[0])
+        for key, each in other[1].items():
+            self.pending_of.setdefault(key, Pending()).join(each)
+
+    def _barrier_id(self, role: Role) -> int:
+        """A named barrier for a role; the same threads share one where none is left."""
+        if self.next_id < _IDS:
+            self.ids[role.ranges] = self.next_id
+            self.next_id += 1
+        return self.ids.get(role.ranges, _IDS - 1)
 
     def _meet(self, op: Operation) -> None:
         if self.role is None or self.role[1] == self.threads:
