@@ -51,6 +51,16 @@ def test_descriptors_small_floats_and_compile_errors():
     assert (run.stdout, run.stderr, run.returncode) == ("all good\n", "", 0)
 
 
+def test_memory_reinterpreted_as_unsigned_has_no_sign():
+    run = compat(str(SCRIPTS / "unsigned.py"))
+    assert (run.stdout, run.stderr, run.returncode) == ("all good\n", "", 0)
+
+
+def test_ctas_per_cga_makes_clusters():
+    run = compat(str(SCRIPTS / "clusters.py"))
+    assert (run.stdout, run.stderr, run.returncode) == ("all good\n", "", 0)
+
+
 def test_reports_need_no_pandas(tmp_path):
     run = compat(str(SCRIPTS / "reports.py"), str(tmp_path / "out"))
     assert run.returncode == 0, run.stderr

@@ -54,15 +54,23 @@ def reinterpret(tensor: Any, dtype: TlDtype) -> NumpyArray:
     """The memory of `tensor` as elements of `dtype`, which must have the same size."""
     with host_memory():
         array = host_array(tensor).array
+    element = _numpy_dtype(dtype)
+    if element.itemsize != array.itemsize:
+        raise ValueError(
+            f"elements of {array.dtype} are {array.itemsize} bytes and those of {dtype} "
+            f"{element.itemsize}: reinterpret only between types of one size"
+        )
+    return array.view(element)
+
+
+def _numpy_dtype(dtype: TlDtype) -> np.dtype[Any]:
+    """The dtype of arrays that kernels take for memory of `dtype`."""
     element = scalar_type(dtype.to_ir())
     if element is None:
         raise TypeError(f"there are no arrays of {dtype}")
-    if element.dtype.itemsize != array.itemsize:
-        raise ValueError(
-            f"elements of {array.dtype} are {array.itemsize} bytes and those of {dtype} "
-            f"{element.dtype.itemsize}: reinterpret only between types of one size"
-        )
-    return array.view(element.dtype)
+    if dtype.is_int_unsigned() and not dtype.is_bool():
+        return np.dtype(f"uint{dtype.primitive_bitwidth}")  # the IR has integers without a sign
+    return element.dtype
 
 
 class MockTensor:
@@ -85,10 +93,7 @@ class MockTensor:
         """Memory of this type, aligned as allocators align theirs, with nothing in it."""
         if _is_torch_dtype(self.dtype):
             return importlib.import_module("torch").empty(16, dtype=self.dtype)
-        element = scalar_type(cast("TlDtype", self.dtype).to_ir())
-        if element is None:
-            raise TypeError(f"there are no arrays of {self.dtype}")
-        return np.empty(16, element.dtype)
+        return np.empty(16, _numpy_dtype(cast("TlDtype", self.dtype)))
 
 
 def _is_torch_dtype(value: object) -> bool:

@@ -30,7 +30,8 @@ from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
 from tilewright.runtime.launch import Grid, reachable
 from tilewright.runtime.launchable import Launchable
 
-# Options of Triton's GPU backends that change how code is made, never what it computes.
+# Options of Triton's GPU backends that change how code is made, never what it computes. Not among
+# them: ``ctas_per_cga``, by which programs of the grid become clusters that share memory.
 _BACKEND_OPTIONS = frozenset(
     {
         "allow_flush_denorm",
@@ -38,7 +39,6 @@ _BACKEND_OPTIONS = frozenset(
         "backend_name",
         "clc",
         "cluster_dims",
-        "ctas_per_cga",
         "device",
         "device_type",
         "extern_libs",

@@ -39,7 +39,7 @@ from tilewright.runtime.mistakes import (
 )
 from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
-from tilewright.runtime.specialise import Key, check_place, device_of, key_of
+from tilewright.runtime.specialise import Key, check_place, device_of, key_of, plain
 
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
@@ -242,7 +242,7 @@ class JITFunction(KernelFunction, Launchable):
                     raise TypeError(two_values(self, name))
                 bound[name] = value
             elif name in options:
-                options[name] = value
+                options[name] = plain(value)  # a list is no part of a key
             else:
                 raise TypeError(unknown_keyword(self, name, options))
         if len(bound) != len(self._arg_names):
