@@ -259,3 +259,43 @@ def test_a_table_of_a_factory_counts_with_all_its_numbers():
 def test_numbers_of_other_types_make_other_kernels():
     assert made(8, factor=1) is not made(8, factor=True)
     assert made(8, factor=1) is made(8, factor=1)
+
+
+def too_much(n=8):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            part = T.alloc_shared((1 << 20,), "float32")
+            T.copy(A, part[:n])
+            T.copy(part[:n], A)
+
+    return main
+
+
+@tw.jit
+def too_much_eager(A):
+    A: T.Tensor((8,), "float32")
+    with T.Kernel(1, threads=32):
+        part = T.alloc_shared((1 << 20,), "float32")
+        T.copy(A, part[:8])
+        T.copy(part[:8], A)
+
+
+@pytest.mark.parametrize(
+    "compile",
+    [
+        lambda: tw.jit(too_much, target="cuda:sm_90a").compile(),
+        lambda: tw.jit(too_much_eager.function, target="cuda:sm_90a").compile(),
+        lambda: tw.compile(too_much(), target="cuda:sm_90a"),
+        lambda: tw.jit(too_much, target="cuda:sm_90a").par_compile([{"n": 8}]),
+    ],
+    ids=["factory", "eager", "traced", "several"],
+)
+def test_compile_compiles_before_it_returns(compile):
+    with pytest.raises(tw.CompileError, match="shared memory"):
+        compile()
+
+
+def test_compile_makes_the_program_for_this_machine():
+    kernel = doubled.compile(M=5, N=6)
+    assert "program" in vars(kernel)

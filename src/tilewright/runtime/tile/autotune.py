@@ -26,7 +26,7 @@ from tilewright.language.T.keys import key_of
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.tile.choose import AutotuneResult, choose, inputs_for_tuning
-from tilewright.runtime.tile.jit import TileJIT, compile_tile
+from tilewright.runtime.tile.jit import TileJIT, compile_tile, traced_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs
 
@@ -93,7 +93,7 @@ class AutoTuner:
         options = dict(self._compile_args)
         if config.get(_PASSES):
             options[_PASSES] = {**(options.get(_PASSES) or {}), **config[_PASSES]}
-        return made if isinstance(made, CompiledTileKernel) else compile_tile(made, **options)
+        return made if isinstance(made, CompiledTileKernel) else traced_tile(made, **options)
 
 
 class TunedTileJIT:
@@ -130,10 +130,12 @@ class TunedTileJIT:
 
     def compile(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
         """The tuned kernel, not run."""
-        return self.tune(*args, **kwargs).kernel
+        kernel = self.tune(*args, **kwargs).kernel
+        kernel.build()
+        return kernel
 
     def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
-        return self.compile(*args, **kwargs).prim_func
+        return self.tune(*args, **kwargs).kernel.prim_func
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         return self.compile(*args, **kwargs).get_kernel_source()
@@ -154,7 +156,7 @@ class TunedTileJIT:
         found = self.cache.get(key)
         if found is None:
             if any(each in given for each in configs[0]):
-                found = AutotuneResult(self.inner.compile(*args, **kwargs))
+                found = AutotuneResult(self.inner.traced(*args, **kwargs))
             else:
                 found = choose(
                     name,
@@ -209,7 +211,7 @@ class TunedTileJIT:
                 pass_configs={**inner.pass_configs, **config[_PASSES]},
                 compile_flags=inner.compile_flags,
             )
-        return inner.compile(*args, **{**kwargs, **_without_passes(config)})
+        return inner.traced(*args, **{**kwargs, **_without_passes(config)})
 
     def __repr__(self) -> str:
         return f"TunedTileJIT({self.inner!r})"

@@ -124,7 +124,7 @@ class TileJIT:
                 return kernel(*[args[place] for place in places])
         eager = self._eager
         if eager is None:
-            return self.compile(*args, **kwargs)
+            return self.traced(*args, **kwargs)
         arguments = eager.bind(args, kwargs)
         kernel = self._specialised(eager, arguments)
         wanted = [param.name for param in kernel.inputs]
@@ -142,6 +142,12 @@ class TileJIT:
         Instead of tensors, an eager kernel may be told sizes: ``add.compile(M=1024, block=128)``
         for what it calls ``T.const("M")``.
         """
+        kernel = self.traced(*args, **kwargs)
+        kernel.build()
+        return kernel
+
+    def traced(self, *args: Any, **kwargs: Any) -> CompiledTileKernel:
+        """As `compile`, but the program is made when it is first wanted."""
         self.forget_outdated()
         eager = self._eager
         if eager is not None:
@@ -271,7 +277,7 @@ class TileJIT:
 
     def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
         """The traced function for these arguments."""
-        return self.compile(*args, **kwargs).prim_func
+        return self.traced(*args, **kwargs).prim_func
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         return self.compile(*args, **kwargs).get_kernel_source()
@@ -284,9 +290,9 @@ class TileJIT:
 
         return compile_together(
             [
-                functools.partial(self.compile, **cast("Mapping[str, Any]", config))
+                functools.partial(self.traced, **cast("Mapping[str, Any]", config))
                 if isinstance(config, Mapping)
-                else functools.partial(self.compile, *config)
+                else functools.partial(self.traced, *config)
                 for config in configs
             ],
             num_workers,
@@ -338,6 +344,20 @@ def compile_tile(
     compile_flags: object = None,
 ) -> CompiledTileKernel:
     """Compile one traced function."""
+    kernel = traced_tile(func, out_idx, target, pass_configs, compile_flags)
+    kernel.build()
+    return kernel
+
+
+def traced_tile(
+    func: PrimFunc,
+    out_idx: int | Sequence[int] | None = None,
+    target: object = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: object = None,
+    **_: object,
+) -> CompiledTileKernel:
+    """As `compile_tile`, but the program is made when it is first wanted."""
     if not isinstance(func, PrimFunc):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"compile takes a function decorated with @T.prim_func, not {func!r}")
     return CompiledTileKernel(

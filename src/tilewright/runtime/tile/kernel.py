@@ -115,6 +115,10 @@ class CompiledTileKernel:
         _place_aliases(module)
         return compile_tile_module(module)
 
+    def build(self) -> None:
+        """Make the program that runs: what is wrong with the kernel is told here at the latest."""
+        assert self.program if self.gpu is None else self.gpu.program
+
     # -- times of a tuner --------------------------------------------------------------------
 
     def measure_with(self, measure: Callable[[], None]) -> None:

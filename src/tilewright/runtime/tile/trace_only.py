@@ -23,6 +23,7 @@ def tracing_only(tell: Tell) -> Generator[None]:
     # The two places where a call leaves for a device; a tool may stand in for both.
     launch = CompiledTileKernel.launch
     given = GpuKernel.given
+    build = CompiledTileKernel.build
 
     def told(self: CompiledTileKernel, values: Sequence[Any]) -> None:
         tell(self)
@@ -30,10 +31,15 @@ def tracing_only(tell: Tell) -> Generator[None]:
     def never(self: GpuKernel, arguments: Sequence[Any]) -> list[Any] | None:
         return None
 
+    def nothing(self: CompiledTileKernel) -> None:
+        """What the program is made for is not asked for."""
+
     CompiledTileKernel.launch = told
+    CompiledTileKernel.build = nothing
     GpuKernel.given = never
     try:
         yield
     finally:
         CompiledTileKernel.launch = launch
+        CompiledTileKernel.build = build
         GpuKernel.given = given
