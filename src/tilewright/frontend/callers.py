@@ -26,6 +26,8 @@ from tilewright.ir.diagnostics import (
 )
 
 PACKAGE = "tilewright"
+_BETWEEN = frozenset({"contextlib", "functools"})
+"""Modules of Python whose frames stand between a call of ours and what it decorates."""
 
 Note = tuple[SourcePosition | None, str]
 
@@ -65,7 +67,8 @@ def call_site() -> SourcePosition | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == PACKAGE
+    name = str(frame.f_globals.get("__name__", ""))
+    return name in _BETWEEN or name.partition(".")[0] == PACKAGE
 
 
 def _position(frame: FrameType) -> SourcePosition | None:

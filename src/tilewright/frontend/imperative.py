@@ -4,8 +4,9 @@ What `rewriter` refuses for a language of values is allowed here, and most of it
 
     x = e                   x = $control.assign("x", e, x)      # a cell is written, not rebound
     a, b = e                ($t1, $t2) = $control.parts(2, e), then each for itself
-    x[i] = e                the same, and x decides
-    x[i] += e               the same, and x decides
+    x[i] = e                $control.changed("x", x)[i] = e, and x decides
+    x[i] += e               the same
+    x.append(e)             $control.changed("x", x).append(e), and other methods that change
     x: T                    x = $control.annotate("x", T, x)
     x: T = e                x = $control.declare_as("x", T, e, x)
     with m as t: A          $with1 = $control.with_(m, names, (x, y))
@@ -111,9 +112,19 @@ class ImperativeStatements(Statements):
         return result
 
     def _place(self, target: ast.Subscript) -> ast.Subscript:
-        target.value = self.expr(target.value)
+        target.value = self._changed(target.value)
         target.slice = self.expr(target.slice)
         return target
+
+    def _changed(self, owner: ast.expr) -> ast.expr:
+        """What a statement changes: the language is told by which name it is reached."""
+        name = owner
+        while isinstance(name, (ast.Subscript, ast.Attribute)):
+            name = name.value
+        found = self.expr(owner)
+        if not isinstance(name, ast.Name):
+            return found
+        return control(owner, "changed", constant(owner, name.id), found)
 
     def _augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
         if isinstance(node.target, ast.Subscript):
@@ -143,6 +154,23 @@ class ImperativeStatements(Statements):
 
     # -- control flow ------------------------------------------------------------------------
 
+    def _if(self, node: ast.If) -> list[ast.stmt]:
+        names = assigned_names([*node.body, *node.orelse])
+        return self._region(super()._if(node), names)
+
+    def _for(self, node: ast.For) -> list[ast.stmt]:
+        names = assigned_names(node.body)
+        return self._region(super()._for(node), names)
+
+    def _while(self, node: ast.While) -> list[ast.stmt]:
+        names = assigned_names(node.body)
+        return self._region(super()._while(node), names)
+
+    def _region(self, statements: list[ast.stmt], names: Sequence[str]) -> list[ast.stmt]:
+        """What a region assigns may have no value behind it, even if it had one before."""
+        self.definite.difference_update(names)
+        return statements
+
     def _loop_body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         self.definite.difference_update(assigned_names(statements))
         return super()._loop_body(statements)
@@ -168,6 +196,7 @@ class ImperativeStatements(Statements):
         body = self._block(node.body)
         self._around = around
         self.definite.intersection_update(before)
+        self.definite.difference_update(names)
         loop = ast.For(
             target=store(node, entered),
             iter=load(node, name),
@@ -214,7 +243,14 @@ class ImperativeStatements(Statements):
         return self.refuse(node, "@ is not supported in a kernel: use T.gemm(A, B, C)")
 
     def _call(self, node: ast.Call) -> ast.expr:
-        return self.plain_call(node)
+        function = node.func
+        if not (isinstance(function, ast.Attribute) and function.attr in _CHANGING):
+            return self.plain_call(node)
+        function.value = self._changed(function.value)
+        node.args = [self.expr(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.expr(keyword.value)
+        return node
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
         node.elts = [self.expr(item) for item in node.elts]
@@ -224,6 +260,26 @@ class ImperativeStatements(Statements):
         node.keys = [None if key is None else self.expr(key) for key in node.keys]
         node.values = [self.expr(value) for value in node.values]
         return node
+
+
+_CHANGING = frozenset(
+    {
+        "add",
+        "append",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+    }
+)
+"""Methods of Python's containers that change them."""
 
 
 def _python(node: ast.expr) -> ast.expr:

@@ -75,7 +75,7 @@ class Undefined:
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _fail
     __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _fail
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _fail
-    __lt__ = __le__ = __gt__ = __ge__ = _fail
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _fail
     __neg__ = __pos__ = __invert__ = __bool__ = __index__ = __int__ = __float__ = _fail
     __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __contains__ = _fail
 

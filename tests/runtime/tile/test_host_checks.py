@@ -200,3 +200,115 @@ def test_outputs_come_in_the_order_of_parameters():
     b, c = np.zeros_like(a), np.zeros_like(a)
     assert tw.compile(both)(b, a, c) is None
     assert (b.tolist(), c.tolist()) == ([2, 3], [3, 4])
+
+
+def in_signature(A, k: T.int32):
+    A: T.Tensor((4,), "float32")
+    B = T.empty((4,), "float32")
+    with T.Kernel(1):
+        for i in T.Parallel(4):
+            B[i] = A[i] * k
+    return B
+
+
+def in_body(A, k):
+    A: T.Tensor((4,), "float32")
+    k: T.int32
+    B = T.empty((4,), "float32")
+    with T.Kernel(1):
+        for i in T.Parallel(4):
+            B[i] = A[i] * k
+    return B
+
+
+def as_text(A, k):
+    A: T.Tensor((4,), "float32")
+    k: "int32"  # noqa: F821, UP037 # the name of a dtype
+    B = T.empty((4,), "float32")
+    with T.Kernel(1):
+        for i in T.Parallel(4):
+            B[i] = A[i] * k
+    return B
+
+
+def as_text_in_signature(A, k: "int32"):  # noqa: F821 # the name of a dtype
+    A: T.Tensor((4,), "float32")
+    B = T.empty((4,), "float32")
+    with T.Kernel(1):
+        for i in T.Parallel(4):
+            B[i] = A[i] * k
+    return B
+
+
+@pytest.mark.parametrize("function", [in_signature, in_body, as_text, as_text_in_signature])
+def test_a_number_is_checked_wherever_its_type_is_declared(function):
+    kernel = tw.jit(function)
+    ones = np.ones(4, np.float32)
+    assert kernel(ones, 3).tolist() == [3] * 4
+    assert kernel(ones, np.int64(4)).tolist() == [4] * 4
+    for wrong in (3.7, np.float32(3.7), 1 << 40, float("inf")):
+        with pytest.raises(ValueError, match=rf"{function.__name__}\.k: .* does not fit int32"):
+            kernel(ones, wrong)
+    with pytest.raises(TypeError, match=r"k is a number of int32, but None was given"):
+        kernel(ones, None)
+    assert [param.kind for param in kernel.compile(k=3).params] == ["tensor", "scalar", "tensor"]
+
+
+def test_a_number_that_is_declared_inside_of_the_kernel_is_declared_too_late():
+    @tw.jit
+    def late(A, k):
+        A: T.Tensor((4,), "float32")
+        with T.Kernel(1):
+            k: T.int32
+            A[0] = k
+
+    with pytest.raises(tw.CompileError, match=r"k: T\.int32 is declared too late"):
+        late(np.ones(4, np.float32), 3)
+
+
+def test_a_variable_of_a_macro_is_no_parameter_of_the_kernel():
+    @T.macro
+    def half(k):
+        k: T.int32
+        return k * 0.5
+
+    @tw.jit
+    def kernel(A, k):
+        A: T.Tensor((4,), "float32")
+        B = T.empty((4,), "float32")
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                B[i] = A[i] * half(k)
+        return B
+
+    assert kernel(np.ones(4, np.float32), 3.0).tolist() == [1.5] * 4
+
+
+@tw.jit
+def by_float(A, k: T.float32):
+    A: T.Tensor((4,), "float32")
+    B = T.empty((4,), "float32")
+    with T.Kernel(1):
+        for i in T.Parallel(4):
+            B[i] = A[i] * k
+    return B
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [np.float64(1e300), 1e300, -1e39, 1 << 200])
+def test_a_number_beyond_a_float_is_refused_without_a_warning(number):
+    with pytest.raises(ValueError, match=r"by_float\.k: .* does not fit float32"):
+        by_float(np.ones(4, np.float32), number)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [np.float64("inf"), 3.4028235e38, 1e-60, np.float64(0.1), 7])
+def test_a_number_of_a_float_is_rounded(number):
+    found = by_float(np.ones(4, np.float32), number)
+    assert found.tolist() == [np.float32(number)] * 4
+
+
+@pytest.mark.parametrize("number", ["3.5", None, 1j, b"1"])
+def test_text_and_nothing_are_no_floats(number):
+    with pytest.raises(TypeError, match=r"by_float\.k is a number of float32, but .* was given"):
+        by_float(np.ones(4, np.float32), number)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import numpy as np
+
 from tilewright.dialects.tile import PtrType, ViewOp, buffer_type
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
@@ -17,7 +19,7 @@ from tilewright.language.T.allocate import TensorStub, shape_of, strided_layout,
 from tilewright.language.T.buffers import Buffer, BufferData, shape_text, static_shape
 from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
-from tilewright.language.T.expressions import as_index, describe
+from tilewright.language.T.expressions import Expr, as_index, constant, describe
 from tilewright.language.T.extern import Pointer
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
 from tilewright.language.T.session import is_tracing_tile, trace
@@ -116,6 +118,47 @@ class PointerAnnotation:
         from tilewright.language.T.buffers import SCOPES
 
         return PtrType(self.dtype.type, SCOPES[self.scope])
+
+    def declare(self, name: str, now: object) -> object:
+        """``name: T.ptr(...)`` in the body of an eager kernel."""
+        running = trace()
+        if name in running.parameters and running.is_survey:
+            running.declared[name] = self
+        return now
+
+
+def declare_number(name: str, annotation: object, now: object) -> object:
+    """``name: T.int32`` in the body of a kernel: the parameter is a number of that type.
+
+    Types of Python (``name: int``) are for the reader, as they are in a signature.
+    """
+    running = trace()
+    dtype = named_dtype(annotation)
+    if dtype is None or not running.is_eager or name not in running.parameters:
+        return now
+    if running.is_survey:
+        running.declared[name] = dtype
+        # Its value is not known where a kernel is compiled without one.
+        return now if isinstance(now, (int, float, np.generic)) else constant(1, dtype)
+    if not isinstance(now, Expr):
+        raise FrontendError(
+            f"{name}: {dtype!r} is declared too late: declare parameters before `with T.Kernel`, "
+            "and before they get another value",
+            code=NOT_EAGER,
+        )
+    return now
+
+
+def named_dtype(annotation: object) -> Dtype | None:
+    """The dtype that an annotation of a number is; None for annotations of any other kind."""
+    if isinstance(annotation, Dtype):
+        return annotation
+    if isinstance(annotation, type) or annotation is None:
+        return None
+    try:
+        return Dtype(annotation)
+    except TypeError:
+        return None
 
 
 def ptr(dtype: object = None, scope: str = "global") -> PointerAnnotation:

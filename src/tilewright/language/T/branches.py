@@ -78,7 +78,7 @@ class TileIf(RegionIf):
         """What a variable holds behind the ``if`` that has a value on both sides."""
         first, second = (end.state[name] for end in self._ends)
         if is_scalar(first) and is_scalar(second):
-            if is_number(first) and is_number(second) and first == second:
+            if is_number(first) and is_number(second) and _is_same_number(first, second):
                 return first
             self._unify(name, first, second)
             results.append(name)
@@ -100,6 +100,11 @@ class TileIf(RegionIf):
         for end, value in zip(self._ends, (first, second), strict=True):
             with current().at(end.block):
                 end.state[name] = Expr(as_type(value, dtype), dtype)
+
+
+def _is_same_number(first: object, second: object) -> bool:
+    """Whether two numbers are one: 1 and 1.0 are of different types, 0.0 and -0.0 differ."""
+    return type(first) is type(second) and repr(first) == repr(second)
 
 
 def _drop_empty_else(block: Block) -> None:

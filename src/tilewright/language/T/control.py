@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
@@ -25,18 +26,28 @@ from tilewright.frontend.values import Value, handles
 from tilewright.frontend.vocabulary import StaticLoop
 from tilewright.ir.text.locations import name_location
 from tilewright.language.T.advice import warn
+from tilewright.language.T.annotations import declare_number
 from tilewright.language.T.branches import TileChoice, TileIf, is_scalar
 from tilewright.language.T.buffers import Buffer, Cell, Element
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.exits import Exits, Guard, is_clear, new_flag
 from tilewright.language.T.expressions import Expr, convert, describe
-from tilewright.language.T.loop_forms import LoopForm, range_loop
+from tilewright.language.T.loop_forms import LoopForm, as_sequence, range_loop
 from tilewright.language.T.regions import TileFor, TileWhile, With
-from tilewright.language.T.session import trace
+from tilewright.language.T.session import Stub, trace
 from tilewright.language.T.symbols import Symbolic
 
 BAD_LOOP = "TW1024"
 BAD_EXIT = "TW1025"
+PYTHON_CHANGES = "TW1034"
+"""A container of Python that changes where a kernel repeats or decides."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scope:
+    """A region that is being traced."""
+
+    is_once: bool
 
 
 class TileControl(Control):
@@ -46,8 +57,9 @@ class TileControl(Control):
         super().__init__(*arguments)
         self.exits: list[Exits] = []
         self._guards: list[Guard] = []
-        self._scopes: list[object] = [object()]
-        self._bound_in: dict[str, object] = {}
+        self._scopes: list[_Scope] = [_Scope(is_once=True)]
+        self._bound_in: dict[str, _Scope] = {}
+        self._assigned_in: dict[str, _Scope] = {}
 
     @property
     def host(self) -> bool:
@@ -59,6 +71,7 @@ class TileControl(Control):
     def assign(self, name: str, value: object, now: object) -> object:
         """``name = value``: writes a cell, or gives a value a name."""
         is_new = isinstance(value, Cell) and value.is_fresh
+        self._assigned_in[name] = self._scopes[-1]
         if isinstance(now, Cell) and is_scalar(value) and not is_new:
             now.write(value)
             self._define(name)
@@ -125,10 +138,10 @@ class TileControl(Control):
     def annotate(self, name: str, annotation: Any, now: object) -> object:
         """``name: annotation``: declares a parameter."""
         declare = getattr(annotation, "declare", None)
-        if declare is None:
-            return now
+        if declare is None and self.rewritten is not trace().rewritten:
+            return now  # a variable of a macro
         self._define(name)
-        return declare(name, now)
+        return declare_number(name, annotation, now) if declare is None else declare(name, now)
 
     def declare_as(self, name: str, annotation: Any, value: object, now: object) -> object:
         """``name: annotation = value``: the value as that type."""
@@ -136,12 +149,35 @@ class TileControl(Control):
             value = convert(value, Dtype(annotation))
         return self.assign(name, value, now)
 
+    def changed(self, name: str, value: object) -> object:
+        """`value`, which `name` leads to and a statement is about to change.
+
+        Containers of Python change when the statement is traced, which is once: where it runs
+        several times, or not at all, they have to be of the region itself.
+        """
+        if type(value) not in (list, dict, set):
+            return value
+        made_in = self._assigned_in.get(name, self._scopes[0])
+        depth = self._scopes.index(made_in) + 1 if made_in in self._scopes else 1
+        if all(scope.is_once for scope in self._scopes[depth:]):
+            return value
+        kind = type(value).__name__
+        raise FrontendError(
+            f"{name} is a {kind} of Python, made outside of this loop or branch: it changes once, "
+            "while the kernel is traced, and not whenever the statement runs. Use memory of the "
+            f"kernel (T.alloc_var, T.alloc_local), or make the {kind} inside",
+            code=PYTHON_CHANGES,
+        )
+
     # -- scopes ------------------------------------------------------------------------------
 
     @contextmanager
-    def scope(self) -> Generator[None]:
-        """A region of the IR: what is bound inside is not seen outside."""
-        self._scopes.append(object())
+    def scope(self, *, is_once: bool = False) -> Generator[None]:
+        """A region of the IR: what is bound inside is not seen outside.
+
+        `is_once` is for those that run exactly once.
+        """
+        self._scopes.append(_Scope(is_once))
         depth = len(self._guards)
         try:
             yield
@@ -246,8 +282,24 @@ class TileControl(Control):
                 "T.macro outside of its loops and branches",
                 code=BAD_RETURN,
             )
+        if self.rewritten is trace().rewritten and trace().is_eager:
+            self._check_returned(value)
         self.done = True
         self.result = value
+
+    def _check_returned(self, value: object) -> None:
+        """An eager kernel returns tensors: outputs, or parameters that it has written."""
+        for each in () if value is None else as_sequence(value):
+            if isinstance(each, (Buffer, Stub)):
+                continue
+            hint = ""
+            if isinstance(each, (Expr, Element)):
+                hint = "; elements of an output C are written with C[i] = ..., not with C = ..."
+            raise FrontendError(
+                f"the kernel returns {describe(each)}, which is no tensor: return outputs declared "
+                f"with T.empty{hint}",
+                code=BAD_RETURN,
+            )
 
     # -- expressions -------------------------------------------------------------------------
 

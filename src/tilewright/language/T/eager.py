@@ -29,9 +29,14 @@ from xdsl.ir import Block
 from tilewright.frontend.callers import call_site
 from tilewright.frontend.errors import BAD_RETURN, FrontendError, compile_error
 from tilewright.ir.collector import collector_paused
-from tilewright.language.T.annotations import NOT_EAGER, OutputAnnotation, TensorAnnotation
+from tilewright.language.T.annotations import (
+    NOT_EAGER,
+    OutputAnnotation,
+    PointerAnnotation,
+    TensorAnnotation,
+    named_dtype,
+)
 from tilewright.language.T.buffers import Buffer, shape_text
-from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.function import TileFunction
 from tilewright.language.T.keys import key_of
 from tilewright.language.T.loop_forms import as_sequence
@@ -49,6 +54,9 @@ from tilewright.language.T.symbols import Size, Symbol, Symbolic, evaluate, solv
 UNSOLVED = "TW1031"
 """A size that the shapes of the arguments do not tell."""
 WRONG_SHAPE = "TW1032"
+
+
+_ANNOTATIONS = (TensorAnnotation, PointerAnnotation)
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,12 @@ class Eager:
     def _survey(self, arguments: Mapping[str, Any]) -> Survey:
         state = Trace(Block(), is_survey=True, is_eager=True)
         signature = {
-            name: annotation
+            name: annotation if isinstance(annotation, _ANNOTATIONS) else named_dtype(annotation)
             for name, annotation in annotations_of(self.function.fn).items()
-            if isinstance(annotation, (TensorAnnotation, Dtype))
         }
         traced = trace_into_module(self.function, (), _constants(arguments), state)
-        declared = {**signature, **state.declared}
+        given = {name: found for name, found in signature.items() if found is not None}
+        declared = {**given, **state.declared}
         params = tuple(
             param_of(each.name, declared[each.name])
             for each in self.function.params

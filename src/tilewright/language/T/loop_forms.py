@@ -55,6 +55,11 @@ class LoopForm(ABC):
     def close(self, block: Block) -> Operation:
         """The loop around its traced body."""
 
+    @property
+    def has_iterations(self) -> bool:
+        """Whether it is known to have at least one."""
+        return False
+
     def __iter__(self) -> Any:
         raise TypeError(
             f"T.{self.word} is a loop of the kernel: use it as `for ... in T.{self.word}(...)`"
@@ -126,6 +131,11 @@ class Serial(LoopForm):
         self.step = int(self.step)
         self._attributes = dict(attributes or {})
 
+    @property
+    def has_iterations(self) -> bool:
+        bounds = (self.start, self.stop)
+        return all(map(is_number, bounds)) and len(range(*bounds, self.step)) > 0
+
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, 1)
         block = _block(1, targets)
@@ -166,6 +176,10 @@ class Parallel(LoopForm):
         self._extents = [check_integer(self.word, "an extent", extent) for extent in extents]
         self._options = dict(options)
 
+    @property
+    def has_iterations(self) -> bool:
+        return all(is_number(extent) and extent > 0 for extent in self._extents)
+
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, len(self._extents))
         block = _block(len(self._extents), targets)
@@ -188,6 +202,11 @@ class Pipelined(LoopForm):
         self._start = check_integer(self.word, "start", start)
         self._stop = check_integer(self.word, "stop", stop)
         self._options = dict(options)
+
+    @property
+    def has_iterations(self) -> bool:
+        bounds = (self._start, self._stop)
+        return all(map(is_number, bounds)) and len(range(*bounds)) > 0
 
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, 1)

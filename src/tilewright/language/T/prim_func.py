@@ -270,6 +270,7 @@ def _traced(
     running.buffers = buffers
     running.output_buffers = [values[param.name] for param in outputs]
     running.parameters = tuple(each.name for each in function.params)
+    running.rewritten = rewritten
     arguments = {
         each.name: values[each.name] if each.name in values else constants[each.name]
         for each in function.params

@@ -70,9 +70,22 @@ class Turn:
         return tuple([self._after(name, before, left, line) for name, before, left in pairs])
 
     def _after(self, name: str, before: object, left: object, line: int) -> object:
-        if before is left or isinstance(left, Undefined) or self._survives(left):
+        if before is left or isinstance(left, Undefined):
             return left
-        return Undefined(name, self._why(name, line))
+        if not self._survives(left):
+            return Undefined(name, self._why(name, line))
+        if isinstance(before, Undefined) or self._is_certain():
+            return left
+        return Undefined(
+            name,
+            f"the loop in line {line} assigns it, if it has an iteration that gets there, and "
+            "otherwise it is what it was before. Use a mutable variable: "
+            f"{name} = T.alloc_var(dtype, init=...) before the loop",
+        )
+
+    def _is_certain(self) -> bool:
+        """Whether the body runs for sure, up to its end."""
+        return True
 
     def _why(self, name: str, line: int) -> str:
         return (
@@ -111,12 +124,16 @@ class TileFor(Turn):
         super().__init__(control, names, state)
         self._form = form
         self._targets = targets
+        self._exits = Exits(form.word, form.can_exit)
+
+    def _is_certain(self) -> bool:
+        return self._form.has_iterations and not self._exits.count
 
     def __iter__(self) -> Iterator[object]:
         control, builder, form = self._control, current(), self._form
         outer, location = builder.block, builder.location()
         block, value = form.enter(self._targets)
-        exits = Exits(form.word, form.can_exit)
+        exits = self._exits
         builder.block = block
         self.state = self._stale()
         trace().writes += 1
@@ -147,6 +164,9 @@ class TileWhile(Turn):
         super().__init__(control, names, state)
         self._test_block, self._body = Block(), Block()
         self._condition: SSAValue | None = None
+
+    def _is_certain(self) -> bool:
+        return False
 
     def __iter__(self) -> Iterator[None]:
         control, builder = self._control, current()
@@ -227,7 +247,7 @@ class With(Turn):
         if getattr(manager, "is_skipped", None) is not None and manager.is_skipped():
             return
         if getattr(manager, "is_region", False):
-            with self._control.scope():
+            with self._control.scope(is_once=True):
                 entered = manager.__enter__()
                 self.state = self._before
                 yield entered

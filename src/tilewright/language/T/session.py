@@ -28,6 +28,7 @@ from tilewright.language.T.stock import DimOp
 from tilewright.language.T.symbols import Computed, Size, Symbol, Symbolic
 
 if TYPE_CHECKING:
+    from tilewright.frontend.rewriter import Rewritten
     from tilewright.language.T.buffers import Buffer
 
 _Op = TypeVar("_Op", bound=Operation)
@@ -71,6 +72,8 @@ class Trace:
     """Whether the body of the function declares its parameters."""
     parameters: tuple[str, ...] = ()
     """Names of the function's parameters."""
+    rewritten: Rewritten | None = None
+    """The text of the function, without that of macros."""
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     """Values of ``T.const``."""
     buffers: list[Buffer] = field(default_factory=list["Buffer"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -20,6 +21,7 @@ from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.tile.tensors import device_of
 
 if TYPE_CHECKING:
+    from tilewright.language.T.dtypes import dtype as Dtype
     from tilewright.language.T.prim_func import Param
 
 BAD_ARGUMENT = "TW6030"
@@ -159,14 +161,24 @@ def _number(where: str, param: Param, argument: Any) -> Any:
         _fail(TypeError(f"{where} is a number of {param.dtype}, but a tensor was given"))
     wanted = param.dtype.as_numpy()
     try:
-        number = wanted.type(argument)
+        if isinstance(argument, (str, bytes, complex, np.complexfloating, type(None))):
+            raise TypeError  # NumPy reads text, and takes None for nan
+        with np.errstate(all="ignore"):
+            number = wanted.type(argument)
     except (TypeError, ValueError):
         _fail(TypeError(f"{where} is a number of {param.dtype}, but {argument!r} was given"))
     except OverflowError:
         number = None
-    if number is None or (wanted.kind in "iu" and argument != int(number)):
+    if number is None or _is_changed(param.dtype, number, argument):
         _fail(ValueError(f"{where}: {argument!r} does not fit {param.dtype}"))
     return number
+
+
+def _is_changed(wanted: Dtype, number: Any, argument: Any) -> bool:
+    """Whether a number has become another one; those of floats may be rounded, not infinite."""
+    if wanted.is_float:
+        return not isfinite(float(number)) and isfinite(float(argument))
+    return wanted != "bool" and bool(argument != int(number))
 
 
 def _check_device(call: _Call, where: str, argument: Any) -> None:
