@@ -138,3 +138,9 @@ def test_what_is_printed_and_what_is_wrong_come_apart(tmp_path, monkeypatch, cap
     assert caught.value.stage == "stage parse"
     (error,) = caught.value.said.diagnostics
     assert error.message == "custom op 'tt.splatter' is unknown"
+
+
+def test_a_refusal_in_the_process_itself_escaped_as_another_exception(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_COMPILE", "inline")
+    with pytest.raises(processes.Failed, match="stage parse"):
+        build(tmp_path, "this is no IR")

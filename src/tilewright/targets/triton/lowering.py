@@ -1,8 +1,10 @@
 """From a module of ours to TTGIR that the installed Triton finishes.
 
-plain `tl`       tt, arith, scf, no layouts        nothing to do: Triton's whole pipeline follows
+plain `tl`       tt, arith, scf, no layouts        Triton's whole pipeline follows
 `tlx`            memory and tasks by the author    our layout passes
 finished TTGIR   every tensor has its layout       storage aliasing
+
+Before that, ops that the release lacks or gets wrong are written in another way (`plain_ops`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from tilewright.passes import PASSES
 from tilewright.passes.tlx.fixup import TARGET
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.ttg.stock.keep_buffers import keep_buffers
+from tilewright.passes.ttg.stock.plain_ops import write_for_release
 from tilewright.passes.ttg.stock.whole_views import make_views_whole
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import BuildOptions
@@ -94,7 +97,8 @@ def _encoding(type: Attribute) -> Attribute | None:
 
 
 def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: DiagnosticEngine) -> None:
-    """Bring `module` to TTGIR that Triton understands, in place; raises on errors."""
+    """Bring `module` to IR that the installed Triton finishes, in place; raises on errors."""
+    write_for_release(module, installation.release()[0].version)
     if kind == "plain":
         return
     _check_target(module, options.capability, engine)

@@ -138,8 +138,9 @@ def build(
     """As `adapter.build`, and what Triton said. Failures carry it as ``said``."""
     request = (text, way, options, place)
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
-        return _outcome(answer(request)), Said()
-    told, said = _asked(request)
+        told, said = answer(request), Said()  # what Triton says stands on standard error
+    else:
+        told, said = _asked(request)
     if said.other:
         sys.stderr.write(said.other + "\n")
     try:
