@@ -16,6 +16,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+pytest.importorskip("triton", reason="the dumps are made and judged by Triton")
+
 from triton import JITFunction
 from triton._C.libtriton import ir
 from triton.backends.compiler import Language

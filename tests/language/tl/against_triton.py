@@ -26,6 +26,11 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+# Raised through the import, this skips the module of tests that wants to compare.
+pytest.importorskip("triton", reason="compares with Triton's front end, which is not installed")
+
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -33,20 +38,18 @@ from triton.compiler.compiler import make_backend
 from triton.runtime import driver
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from tests.language.tl.ours import argument
 from tilewright.dialects import make_context
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.folding.constants import single_number
 from tilewright.dialects.tt import BroadcastOp, CallOp, FuncOp, SplatOp
-from tilewright.frontend.trace import Argument, trace
+from tilewright.frontend.trace import trace
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.text import parse_source, print_module
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
-from tilewright.language.tl.descriptors import tensor_descriptor_type
-from tilewright.language.tl.dtypes import block_type, named_dtype, pointer_type
 from tilewright.language.tl.options import Options, Target, using
-from tilewright.language.tl.tensor import tensor
 from tilewright.passes.dce import eliminate_dead_code
 
 _HEADS = {
@@ -124,19 +127,6 @@ def settled_module(module: ModuleOp) -> str:
     engine = DiagnosticEngine()
     assert verify(module, engine), [str(each) for each in engine.diagnostics]
     return _normalised(_parsed(print_module(module)))
-
-
-def argument(spelled: str) -> Argument:
-    """An argument of a type as Triton's signatures spell it."""
-    if spelled.startswith("tensordesc"):
-        element, _, block = spelled.removeprefix("tensordesc<").removesuffix("]>").partition("[")
-        shape = [int(extent) for extent in block.split(",")]
-        descriptor = tensor_descriptor_type(block_type(named_dtype(element), shape))
-        return Argument(descriptor.flattened(), descriptor.make)
-    type = named_dtype(spelled.removeprefix("*").removeprefix("k"))
-    if spelled.startswith("*"):
-        type = pointer_type(type, const=spelled.startswith("*k"))
-    return Argument([type.to_ir()], lambda handles: tensor(next(handles), type))
 
 
 # Triton's.

@@ -18,7 +18,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.language.tl.against_triton import argument
+from tests.language.tl.ours import argument
 from tilewright.frontend.trace import trace
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module

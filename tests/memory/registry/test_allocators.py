@@ -7,6 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+
+pytest.importorskip(
+    "numba", reason="allocators run in the simulator of numba-cuda, which is not installed"
+)
+
 from numba import cuda
 
 from tests.memory.registry.support import Owner, group_of

@@ -4,6 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip(
+    "numba", reason="allocators run in the simulator of numba-cuda, which is not installed"
+)
+
 from numba import cuda
 
 from tests.memory.registry.support import Owner

@@ -10,6 +10,10 @@ import pytest
 
 from tilewright.buffers import BufferRegistry
 
+pytest.importorskip(
+    "numba", reason="the example runs in the simulator of numba-cuda, which is not installed"
+)
+
 FILE = Path(__file__).parents[3] / "examples" / "buffers" / "ode_step.py"
 SHARED = {f"{name}_location": "shared" for name in ("k1", "k2", "k3", "error", "stage", "flux")}
 LOCAL = dict.fromkeys(SHARED, "local")

@@ -50,6 +50,7 @@ def checkout(folder, tests):
 
 
 def test_stand_ins(tmp_path):
+    pytest.importorskip("numba", reason="allocators are made by numba-cuda, which is not installed")
     done = run("--stand-ins", checkout(tmp_path, TESTS), "-q")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout

@@ -8,6 +8,11 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
+
+pytest.importorskip(
+    "numba", reason="allocators run in the simulator of numba-cuda, which is not installed"
+)
+
 from numba import cuda
 
 from tests.memory.registry.support import Owner
