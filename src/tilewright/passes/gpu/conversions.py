@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    Float32Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -46,6 +47,10 @@ def converted(
         return value
     if type == IntegerType(1):
         return _is_not_zero(code, value)
+    are_floats = isinstance(source, AnyFloat) and isinstance(type, AnyFloat)
+    if are_floats and bit_width(source) == bit_width(type):  # neither widens nor narrows the other
+        value = code.add(ExtfOp(value, Float32Type())).results[0]
+        source = value.type
     return code.add(_conversion(value, source, type, is_unsigned)).results[0]
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from tests.fuzz.tile.generator import Case
 from tests.fuzz.tile.wide.atomics import Atomics
 from tests.fuzz.tile.wide.author import Author, Tensor
+from tests.fuzz.tile.wide.chains import Chains
 from tests.fuzz.tile.wide.gathers import Gathers
 from tests.fuzz.tile.wide.gemm import Gemm
 from tests.fuzz.tile.wide.moves import Moves
 from tests.fuzz.tile.wide.roles import Clusters, Roles
 from tests.fuzz.tile.wide.rows import Rows
+from tests.fuzz.tile.wide.run_time import RunTime
 
-SCHEMES = (*(Gemm,) * 4, *(Moves,) * 4, *(Rows,) * 2, *(Gathers,) * 2, *(Atomics,) * 2, Roles,
-           Clusters)  # fmt: skip
+SCHEMES = (
+    *(Gemm,) * 5, *(Moves,) * 4, *(Rows,) * 2, *(Gathers,) * 2, *(Atomics,) * 2, *(RunTime,) * 3,
+    Roles, Clusters,
+)  # fmt: skip
+LATER = (*SCHEMES, *(Chains,) * 10)
+"""For the kernels behind the first one."""
 
 
 def _sizes(tensors: list[Tensor]) -> dict[str, None]:
@@ -49,8 +55,8 @@ def _reference(author: Author) -> str:
 def generate(seed: int) -> Case:
     """The kernel of a seed: the same one every time."""
     author = Author(seed)
-    for _ in range(author.rng.choice((1, 1, 1, 1, 2, 2, 3))):
-        author.rng.choice(SCHEMES)(author).write()
+    for number in range(author.rng.choice((1, 1, 1, 1, 2, 2, 3))):
+        author.rng.choice(LATER if number else SCHEMES)(author).write()
     return Case(
         seed, author.form, _source(author), _reference(author), tuple(author.tensors),
         family="wide", only_hopper=author.only_hopper, only_threads=author.only_threads,
