@@ -24,6 +24,71 @@ def packages(monkeypatch: pytest.MonkeyPatch, root: Path, *files: str) -> None:
     monkeypatch.setitem(sys.modules, "nvidia", module)
 
 
+@pytest.fixture(autouse=True)
+def no_toolkit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder where toolkits are looked for."""
+    folder = tmp_path / "local"
+    monkeypatch.setattr("tilewright.targets.cuda.nvrtc._INSTALLED", folder)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    return folder
+
+
+_TRAITS = "cuda/std/type_traits"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["cu13/include/cuda_fp16.h", f"cu13/include/cccl/{_TRAITS}"],
+         ["cu13/include", "cu13/include/cccl"]),
+        (["cuda_runtime/include/cuda_fp16.h", f"cuda_cccl/include/{_TRAITS}"],
+         ["cuda_runtime/include", "cuda_cccl/include"]),
+        (["cu13/include/cuda_fp16.h", f"local/cuda/include/cccl/{_TRAITS}"],
+         ["cu13/include", "local/cuda/include/cccl"]),
+        (["local/cuda/include/cuda_fp16.h", f"local/cuda/include/cccl/{_TRAITS}"],
+         ["local/cuda/include", "local/cuda/include/cccl"]),
+        (["local/cuda-12.4/include/cuda_fp16.h", f"local/cuda-12.4/include/{_TRAITS}",
+          "local/cuda-9.0/include/cuda_fp16.h"],
+         ["local/cuda-12.4/include"]),
+        (["local/cuda/targets/x86_64-linux/include/cuda_fp16.h",
+          f"local/cuda/targets/x86_64-linux/include/cccl/{_TRAITS}"],
+         ["local/cuda/targets/x86_64-linux/include",
+          "local/cuda/targets/x86_64-linux/include/cccl"]),
+        (["cu13/include/cuda_fp16.h"], ["cu13/include"]),
+        ([], []),
+    ],
+    ids=["package", "two packages", "package and toolkit", "toolkit 13", "toolkit 12",
+         "toolkit by targets", "nothing of it", "nothing"],
+)  # fmt: skip
+def test_the_headers_of_the_core_libraries_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: list[str], expected: list[str]
+) -> None:
+    packages(monkeypatch, tmp_path, *files)
+    assert include_folders.__wrapped__() == tuple(str(tmp_path / each) for each in expected)
+
+
+def test_the_toolkit_of_the_environment_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    packages(
+        monkeypatch, tmp_path, "local/cuda/include/cuda_fp16.h", "mine/include/cuda_fp16.h"
+    )  # fmt: skip
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "mine"))
+    assert include_folders.__wrapped__() == (str(tmp_path / "mine/include"),)
+
+
+def test_a_kernel_that_waits_for_the_grid_finds_its_headers() -> None:
+    """``cooperative_groups.h`` includes ``cuda/std/type_traits``."""
+    source = "\n".join(
+        [
+            "#include <cooperative_groups.h>",
+            'extern "C" __global__ void wait() { cooperative_groups::this_grid().sync(); }',
+        ]
+    )
+    assert compile_source(source, "sm_90a").cubin
+
+
 def test_of_two_releases_the_newer_with_its_own_headers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

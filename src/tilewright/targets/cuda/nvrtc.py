@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +15,9 @@ from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
 
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 """What brings the compiler: of CUDA 13 and later, and of 12."""
+
+_INSTALLED = Path("/usr/local")
+"""Where toolkits are installed."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +71,51 @@ def version() -> str:
 
 @cache
 def include_folders() -> tuple[str, ...]:
-    """Where CUDA's own headers lie; of two releases of CUDA, those of the compiler come first."""
-    try:
-        nvidia = import_module("nvidia")
-    except ImportError:
-        return ()
+    """Where CUDA's own headers lie; of two releases of CUDA, those of the compiler come first.
+
+    Those of the C++ core libraries (``cuda/std``), which ``cooperative_groups.h`` includes, lie
+    beside them or in a folder ``cccl`` among them, and may come in a package of their own.
+    """
     library = packaged()
     own = None if library is None else library.parents[1] / "include"
-    found = [
+    packages = sorted(_of_packages(), key=lambda folder: (folder != own, folder))
+    found = [folder for folder in packages if _has_basics(folder)]
+    toolkits = [folder for root in _toolkits() for folder in _inside(root)]
+    found = found or [folder for folder in toolkits if _has_basics(folder)][:1]
+    core = [core for folder in (*found, *packages, *toolkits) for core in _core_libraries(folder)]
+    return tuple(dict.fromkeys(map(str, [*found, *core[:1]])))
+
+
+def _of_packages() -> list[Path]:
+    try:
+        roots = list(import_module("nvidia").__path__)
+    except ImportError:
+        return []
+    return [
         folder
-        for root in list(nvidia.__path__)
-        for folder in (*Path(root).glob("*/include"), *Path(root).glob("include"))
-        if (folder / "cuda_fp16.h").exists()
+        for root in map(Path, roots)
+        for folder in (*root.glob("*/include"), *root.glob("include"))
     ]
-    found.sort(key=lambda folder: (folder != own, folder))
-    return tuple(map(str, found)) or _toolkit()
 
 
-def _toolkit() -> tuple[str, ...]:
-    """The headers of an installed toolkit, where no package brought them."""
-    candidates = [Path("/usr/local/cuda/include")]
-    return tuple(str(each) for each in candidates if (each / "cuda_fp16.h").exists())
+def _has_basics(folder: Path) -> bool:
+    return (folder / "cuda_fp16.h").exists()
+
+
+def _core_libraries(folder: Path) -> list[Path]:
+    return [each for each in (folder / "cccl", folder) if (each / "cuda/std/type_traits").exists()]
+
+
+def _toolkits() -> list[Path]:
+    """Installed toolkits, that of the environment first, then the newest."""
+    named = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    others = sorted(_INSTALLED.glob("cuda-*"), key=_release, reverse=True)
+    return [*named, _INSTALLED / "cuda", *others]
+
+
+def _release(folder: Path) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", folder.name)))
+
+
+def _inside(toolkit: Path) -> list[Path]:
+    return [toolkit / "include", *sorted(toolkit.glob("targets/*/include"))]
