@@ -23,7 +23,17 @@ from tilewright.runtime.cuda.errors import CudaError, CudaUnavailable, driver_er
 _LIBRARY = "libcuda.so.1"
 
 # The driver keeps earlier versions of these calls under their plain names.
-_VERSIONED = {name: f"{name}_v2" for name in ("cuMemAlloc", "cuMemFree", "cuEventDestroy")}
+_VERSIONED = {
+    name: f"{name}_v2"
+    for name in (
+        "cuEventDestroy",
+        "cuMemAlloc",
+        "cuMemFree",
+        "cuMemcpyDtoD",
+        "cuMemcpyDtoH",
+        "cuMemcpyHtoD",
+    )
+}
 
 
 class Driver:

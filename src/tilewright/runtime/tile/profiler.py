@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.runtime.arrays import host_array, is_array
 from tilewright.runtime.cuda.driver import is_available
+from tilewright.runtime.cuda.memory import DeviceMemory
 from tilewright.runtime.tile.bench import do_bench
 from tilewright.runtime.tile.closeness import assert_close
 from tilewright.runtime.tile.settings import changed
@@ -60,7 +61,7 @@ class Profiler:
 
     def run_once(self, func: Program | None = None) -> Any:
         """What the kernel, or `func`, returns for made-up inputs."""
-        return (func or self.kernel)(*self.inputs())
+        return (func or self.kernel)(*_for_program(func, self.inputs()))
 
     # -- comparing ---------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Profiler:
         self, reference_program: Program, input_tensors: Sequence[Any] | None
     ) -> tuple[list[Any], list[Any]]:
         inputs = self.inputs() if input_tensors is None else list(input_tensors)
-        wanted = _as_list(reference_program(*inputs))
+        wanted = _as_list(reference_program(*_for_program(reference_program, inputs)))
         return _as_list(self.kernel(*inputs)), wanted
 
     def assert_consistent(self, repeat: int = 10) -> None:
@@ -163,7 +164,7 @@ class Profiler:
             else list(input_tensors)
         )
         return do_bench(
-            partial(func or self.kernel, *inputs),
+            partial(func or self.kernel, *_for_program(func, inputs)),
             warmup,
             rep,
             n_warmup,
@@ -174,6 +175,13 @@ class Profiler:
             device=device,
             early_stop_baseline=early_stop_baseline,
         )
+
+
+def _for_program(program: Program | None, inputs: Sequence[Any]) -> list[Any]:
+    """`inputs` as a program takes them: one of NumPy's where the author has not loaded torch."""
+    if program is None or hasattr(program, "prim_func"):
+        return list(inputs)
+    return [on_host(value) if isinstance(value, DeviceMemory) else value for value in inputs]
 
 
 def _as_list(results: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from tilewright.language.T.symbols import evaluate, text
@@ -45,7 +46,7 @@ def get_tensor_supply(
 ) -> Supply:
     """A function that makes a tensor for a parameter; `sizes` are its open sizes.
 
-    `device` is where tensors of torch are made, if not where the author's program has them.
+    `device` is where tensors are made, if not where the author's program has them.
     """
     if not isinstance(supply_type, TensorSupplyType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a tensor supply is a TensorSupplyType, not {supply_type!r}")
@@ -78,7 +79,8 @@ def _shape(param: Param, sizes: Mapping[str, int]) -> Shape:
 def _converted(values: NumpyArray, dtype: Dtype) -> NumpyArray:
     wanted = dtype.as_numpy()
     # Integers of 8 bits go through float32: ml_dtypes converts to the smallest floats from there.
-    plain = values.astype(np.float32) if wanted.kind == "V" else values
+    is_foreign = wanted.type.__module__ == ml_dtypes.__name__
+    plain = values.astype(np.float32) if is_foreign else values
     return np.ascontiguousarray(plain.astype(wanted))
 
 

@@ -1,7 +1,8 @@
 """Tensors that authors pass and get: NumPy arrays, torch tensors, whatever speaks DLPack.
 
 Results are made in the likeness of the arguments: a call with torch tensors gives torch tensors.
-Where there are no arguments to look at, torch is taken if the author's program has loaded it.
+Where there are no arguments to look at, torch is taken if the author's program has loaded it; on a
+GPU without torch, arrays are `DeviceMemory`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from tilewright.runtime.arrays import NumpyArray, host_array, is_array, torch_memory
+from tilewright.runtime.cuda.memory import DeviceMemory
 
 if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
@@ -42,6 +45,8 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
         return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=like.device)
     if type(like).__module__.partition(".")[0] == "cupy":
         return import_module("cupy").empty(tuple(shape), dtype.as_numpy())
+    if isinstance(like, DeviceMemory):
+        return DeviceMemory(tuple(shape), dtype.as_numpy())
     array = np.empty(tuple(shape), dtype.as_numpy())
     array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
     return array
@@ -49,22 +54,30 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
 
 def copied(tensor: Any) -> Any:
     """The same values in other memory."""
+    if isinstance(tensor, DeviceMemory):
+        return tensor.copy()
     return tensor.clone() if is_torch(tensor) else np.array(host_array(tensor).array)
 
 
 def on_host(tensor: Any) -> Any:
     """The same values in memory of this machine."""
+    if isinstance(tensor, DeviceMemory):
+        return tensor.get()
     return tensor.cpu() if is_torch(tensor) and torch_memory.device == "cpu" else tensor
 
 
 def in_framework(array: NumpyArray, dtype: Dtype, device: str | None = None) -> Any:
-    """`array` as the author's program has its tensors: of torch if it uses torch."""
-    if "torch" not in sys.modules:
-        return array
-    plain = array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array
-    bits = _torch().from_numpy(plain)
-    tensor = bits if plain is array else bits.view(dtype.as_torch())
-    return tensor.to(device or torch_memory.device)
+    """`array` as the author's program has its tensors: of torch if it uses torch.
+
+    `device` is where they are to be; in host memory if it is not told.
+    """
+    if torch_if_loaded() is None:
+        return array if device is None else DeviceMemory.of(array)
+    # NumPy's own types are torch's; of others, torch takes the bits.
+    is_foreign = array.dtype.type.__module__ == ml_dtypes.__name__
+    plain = array.view(f"i{array.itemsize}") if is_foreign else array
+    bits = _torch().from_numpy(plain).to(device or torch_memory.device)
+    return bits.view(dtype.as_torch()) if is_foreign else bits
 
 
 def torch_if_loaded() -> Any | None:
