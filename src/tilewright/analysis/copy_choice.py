@@ -5,11 +5,12 @@ always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "T
 
 * the innermost dimension is contiguous, the others lie at multiples of 16 bytes;
 * the box is at most 256 elements wide in every dimension, and a multiple of 16 bytes innermost;
-* the box starts at a multiple of 16 bytes innermost, before, inside or past the tensor;
+* the box starts at a multiple of 16 bytes innermost, inside or past the tensor; that of a load
+  before it, too;
 * at most five dimensions; elements as they are, nothing but zero where the box leaves the tensor.
 
-A start that is not such a multiple ends the kernel with an illegal instruction (measured on an
-H200: loads, stores and reductions, every swizzle). So it is proved, or TMA is not used.
+Any other start ends the kernel with an illegal instruction (measured on an H200: loads, stores and
+reductions, every swizzle, one to three dimensions). So it is proved, or TMA is not used.
 """
 
 from __future__ import annotations
@@ -56,6 +57,18 @@ class Starts:
         remainder = self._known.context(at).congruence(self._known.poly(start)).modulo(unit)
         return remainder is not None and remainder != 0
 
+    def is_nonneg(self, start: Mixed, at: Operation) -> bool:
+        """Whether `start` is proved not to be negative where `at` runs."""
+        if isinstance(start, int):
+            return start >= 0
+        return self._known.context(at).is_nonneg(self._known.poly(start))
+
+    def is_negative(self, start: Mixed, at: Operation) -> bool:
+        """Whether `start` is proved to be negative where `at` runs."""
+        if isinstance(start, int):
+            return start < 0
+        return self._known.context(at).is_positive(-self._known.poly(start))
+
     @property
     def _known(self) -> IndexRanges:
         if self._ranges is None:
@@ -72,9 +85,13 @@ class BulkCopy:
     """The global tensor."""
     box: tuple[int, ...]
     """Extents of the part that is copied."""
-    start: Mixed
-    """The innermost index at which it starts."""
+    corner: tuple[Mixed, ...]
+    """The indices at which it starts, outermost first."""
     starts: Starts
+
+    @property
+    def start(self) -> Mixed:
+        return self.corner[-1]
 
     @property
     def element_bits(self) -> int:
@@ -170,6 +187,17 @@ def _starts_at_granule(copy: BulkCopy) -> str | None:
     )
 
 
+def _starts_inside(copy: BulkCopy) -> str | None:
+    name = copy.tensor.name_hint or "the tensor"
+    for dimension, start in enumerate(copy.corner):
+        if not copy.starts.is_nonneg(start, copy.op):
+            known = f"is {start}" if isinstance(start, int) else "is not known to be at least 0"
+            return (
+                f"the start in dimension {dimension} of {name} {known}: a TMA store begins inside"
+            )
+    return None
+
+
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """Every dimension but the last lies at multiples of 16 bytes."""
     strides = _strides(copy.tensor)
@@ -237,10 +265,10 @@ BULK_CONDITIONS: tuple[Condition, ...] = (
 )
 
 
-def innermost_start(side: SSAValue) -> Mixed:
-    """The index in the last dimension at which a region starts."""
+def corner_of(side: SSAValue) -> tuple[Mixed, ...]:
+    """The indices at which a region, or a whole tensor, starts."""
     owner = side.owner
-    return owner.offsets[-1] if isinstance(owner, RegionOp) else 0
+    return owner.offsets if isinstance(owner, RegionOp) else (0,) * len(shape_of(side.type))
 
 
 def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
@@ -253,7 +281,7 @@ def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     if not is_part and not isinstance(op.src.type, MemRefType):
         return "the tensor is not an argument of the kernel"
     box = tuple(shape_of(op.src.type))
-    copy = BulkCopy(op, base_of(op.src), box, innermost_start(op.src), starts)
+    copy = BulkCopy(op, base_of(op.src), box, corner_of(op.src), starts)
     for condition in BULK_CONDITIONS:
         problem = condition(copy)
         if problem is not None:
@@ -269,8 +297,8 @@ def bulk_store(op: CopyOp, starts: Starts) -> BulkCopy | str:
     if isinstance(op.src.owner, RegionOp):
         return "it copies a part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
-    copy = BulkCopy(op, base_of(op.dst), box, innermost_start(op.dst), starts)
-    for condition in BULK_CONDITIONS:
+    copy = BulkCopy(op, base_of(op.dst), box, corner_of(op.dst), starts)
+    for condition in (*BULK_CONDITIONS, _starts_inside):
         problem = condition(copy)
         if problem is not None:
             return problem

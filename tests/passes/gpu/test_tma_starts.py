@@ -99,8 +99,10 @@ def test_odd_start_of_a_load_is_not_given_to_tma(
     np.testing.assert_array_equal(out, wanted)
 
 
-@pytest.mark.parametrize(("first", "uses_tma"), [(0, True), (8, True), (3, False), (-4, False)])
-def test_odd_start_of_a_store_is_not_given_to_tma(first: int, uses_tma: bool) -> None:
+@pytest.mark.parametrize(
+    ("first", "uses_tma"), [(0, True), (8, True), (3, False), (-4, False), (-8, False)]
+)
+def test_odd_or_negative_start_of_a_store_is_not_given_to_tma(first: int, uses_tma: bool) -> None:
     function = stores("float16", first)
     assert ("nv.tma_store" in print_module(lowered(function)[0])) == uses_tma
     given, out = numbers("float16", TILE, TILE), np.full((ROWS, COLUMNS), 99, "float16")
@@ -135,6 +137,36 @@ def by_author(column: int) -> Any:
             T.copy(tile, B)
 
     return kernel
+
+
+def test_the_executor_notices_a_store_that_starts_before_the_tensor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copy_choice, "_starts_inside", lambda copy: None)
+    given, out = numbers("float16", TILE, TILE), numbers("float16", ROWS, COLUMNS)
+    with pytest.raises(SimtFault, match="negative coordinates are for loads only"):
+        run(stores("float16", -8), given, out)
+
+
+def stored_by_author(row: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((TILE, TILE), "float16"), B: T.Tensor((ROWS, COLUMNS), "float16")):
+        with T.Kernel(1, threads=128) as bx:
+            tile = T.alloc_shared((TILE, TILE), "float16")
+            T.copy(A, tile)
+            T.tma_copy(tile, B[bx + row : bx + row + TILE, 0:TILE])
+            T.tma_store_arrive()
+            T.tma_store_wait()
+
+    return kernel
+
+
+def test_a_tma_store_of_the_author_before_the_tensor_is_an_error() -> None:
+    with pytest.raises(CompileError, match=r"TW3015.*TMA store to B starts at a negative"):
+        lowered(stored_by_author(-3))
+    given, out = numbers("float16", TILE, TILE), numbers("float16", ROWS, COLUMNS)
+    with pytest.raises(TileFault, match=r"TMA store to B.* starts before the tensor"):
+        tw.compile(stored_by_author(-3), target="numpy")(given, out)
 
 
 def test_a_tma_copy_of_the_author_at_an_odd_column_is_an_error() -> None:

@@ -3,20 +3,22 @@
     T.tma_copy(A[row, 1], A_shared, barrier=full)      error[TW3015]: ... starts at column 1
 
 The hardware ends any other copy with an illegal instruction, loads and stores alike, whatever the
-swizzle. What is proved to start elsewhere is an error; where nothing is known of the start, a
-warning says what to assume. Copies that the compiler gives to TMA itself are proved when they are
-chosen (`analysis.copy_choice`).
+swizzle; and a store with a negative start, where a load reads zero. What is proved to start
+elsewhere is an error; where nothing is known of the start, a warning says what to assume. Copies
+that the compiler gives to TMA itself are proved when they are chosen (`analysis.copy_choice`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.copy_choice import GRANULE_BYTES, Starts, granule, innermost_start
+from tilewright.analysis.copy_choice import GRANULE_BYTES, Starts, corner_of, granule
 from tilewright.dialects.tile import AsyncCopyOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -28,7 +30,7 @@ UNKNOWN = "TW3016"
 
 @dataclass(frozen=True)
 class CheckTmaStarts(Pass):
-    """Report TMA copies whose innermost start is not a multiple of 16 bytes."""
+    """Report TMA copies that start where the hardware ends them: odd columns, negative stores."""
 
     name = "check-tma-starts"
 
@@ -40,13 +42,21 @@ class CheckTmaStarts(Pass):
 
 
 def _check(op: AsyncCopyOp, starts: Starts, engine: DiagnosticEngine) -> None:
-    side = op.dst if space_of(op.dst.type) is Space.GLOBAL else op.src
+    is_store = space_of(op.dst.type) is Space.GLOBAL
+    side = op.dst if is_store else op.src
     if space_of(side.type) is not Space.GLOBAL:
         return  # between blocks of a cluster
-    start, bits = innermost_start(side), bit_width(element_type_of(side.type))
+    corner, bits = corner_of(side), bit_width(element_type_of(side.type))
     unit, name = granule(bits), base_of(side).name_hint or "the tensor"
-    if starts.is_multiple(start, unit, op):
-        return
+    if not starts.is_multiple(corner[-1], unit, op):
+        _report_column(op, corner[-1], unit, name, starts, engine)
+    if is_store and not all(starts.is_nonneg(each, op) for each in corner):
+        _report_negative(op, corner, name, starts, engine)
+
+
+def _report_column(
+    op: AsyncCopyOp, start: Mixed, unit: int, name: str, starts: Starts, engine: DiagnosticEngine
+) -> None:
     if starts.is_never_multiple(start, unit, op):
         column = f"column {start} of {name}" if isinstance(start, int) else f"a column of {name}"
         diagnostic = engine.error(
@@ -69,3 +79,25 @@ def _check(op: AsyncCopyOp, starts: Starts, engine: DiagnosticEngine) -> None:
     diagnostic.note(
         None, f"help: T.assume(column % {unit} == 0) states it; a run on the CPU checks every start"
     )
+
+
+def _report_negative(
+    op: AsyncCopyOp, corner: Sequence[Mixed], name: str, starts: Starts, engine: DiagnosticEngine
+) -> None:
+    negative = [axis for axis, each in enumerate(corner) if starts.is_negative(each, op)]
+    if negative:
+        diagnostic = engine.error(
+            op,
+            f"TMA store to {name} starts at a negative index in dimension {negative[0]}: only "
+            "loads start before a tensor",
+            MISALIGNED,
+        )
+        diagnostic.note(None, "help: start at 0, or use T.copy, which takes TMA where it can")
+        return
+    diagnostic = engine.warning(
+        op,
+        f"start of a TMA store to {name} is not known to be at least 0: a negative one ends the "
+        "kernel on a GPU",
+        UNKNOWN,
+    )
+    diagnostic.note(None, "help: T.assume(start >= 0) states it; a run on the CPU checks it")

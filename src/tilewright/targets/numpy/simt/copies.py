@@ -305,11 +305,12 @@ def _tma_store(compiler: Compiler, op: Operation) -> Act:
         corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
         index = int(frame.wide(frame.env[at])[leader])
         tile = _Tile(frame, frame.env[map], frame.env[source], index, corner)
-        if combine is not None and min(corner) < 0:
-            # Loads and stores leave out what is outside of the tensor; a reduction faults.
+        if min(corner) < 0:
+            # Loads may start before a tensor; a store or reduction is an illegal instruction then.
             raise frame.problem(
                 "out of bounds",
-                f"a reduction into '{tile.map.name}' starts at {corner}, before its first element",
+                f"a TMA store to '{tile.map.name}' starts at {corner}: negative coordinates are "
+                "for loads only",
             )
         granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
         _start_store(frame, op, leader, granules, lambda: tile.store(combine))

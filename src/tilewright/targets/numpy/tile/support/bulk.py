@@ -7,8 +7,14 @@ from tilewright.targets.numpy.tile.support.problems import Problem
 from tilewright.targets.numpy.tile.support.regions import Region
 
 
-def check_tma_start(part: Region) -> None:
-    """Raise unless a part of a tensor starts, innermost, at a multiple of 16 bytes."""
+def check_tma_start(part: Region, *, is_store: bool) -> None:
+    """Raise unless a part of a tensor starts at a multiple of 16 bytes, a store inside of it."""
+    if is_store and min(part.offsets) < 0:
+        raise Problem(
+            "out of bounds",
+            f"TMA store to {part.text()} starts before the tensor: only loads may",
+            ["a GPU ends the kernel with 'an illegal instruction was encountered'"],
+        )
     size = part.buffer.data.dtype.itemsize
     column = part.offsets[-1]
     if column * size % GRANULE_BYTES == 0:

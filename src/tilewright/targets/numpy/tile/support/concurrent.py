@@ -188,7 +188,8 @@ class ConcurrentRuntime(Runtime):
         barrier = None if barriers is None else barriers.at(index)
         what = f"the copy {one.text()} -> {other.text()}"
         if barrier is not None or other.buffer.is_global:
-            check_tma_start(other if other.buffer.is_global else one)
+            is_store = other.buffer.is_global
+            check_tma_start(other if is_store else one, is_store=is_store)
 
         def finish() -> None:
             if barrier is not None:
