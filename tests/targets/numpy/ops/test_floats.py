@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, inf, nan
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.targets.numpy.kernels import DTYPES, elementwise
+from tilewright.targets.numpy.support.floats import cast_signed, cast_unsigned
 
 NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 ARITHMETIC = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide}
@@ -248,6 +250,56 @@ def test_floats_become_integers_as_hardware_makes_them() -> None:
         "%r = arith.fptosi %a : <A> to <R>", "i8", np.array([5, -5, 300], np.float16)
     )
     assert found.tolist() == [5, -5, 44]
+
+
+OUT_OF_RANGE = [0, 1.9, -1.9, 127, 128, -129, 300, -300, 32767, 32768, -32769, 65536, 132038688]
+OUT_OF_RANGE += [2147483520, 2.0**31, -(2.0**32), 1e9, -1e9, 2.0**63, -(2.0**63), 1e20, -1e20]
+OUT_OF_RANGE += [inf, -inf, nan]
+
+
+def converted(value: float, width: int, through: int, *, signed: bool, double: bool) -> int:
+    """What `cvt.rzi` to `through` bits makes of `value`, and its low `width` bits, signed."""
+    low, high = (-(1 << (through - 1)), (1 << (through - 1)) - 1)
+    if not signed:
+        low, high = 0, (1 << through) - 1
+    if value != value:
+        whole = 1 << (through - 1) if double or through == 64 else 0
+    else:
+        whole = low if value <= low else high if value >= high else int(value)
+    bits = whole % (1 << width)
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+@pytest.mark.parametrize("source", [np.float16, np.float32, np.float64])
+def test_floats_out_of_range_become_what_triton_makes_of_them(
+    source: Any, width: int, signed: bool
+) -> None:
+    """PTX by Triton for sm_90: cvt.rzi.s16 for int8, whose low byte is stored."""
+    with np.errstate(over="ignore"):
+        a = np.array(OUT_OF_RANGE).astype(source)
+    op = "fptosi" if signed else "fptoui"
+    found = elementwise(f"%r = arith.{op} %a : <A> to <R>", f"i{width}", a)
+    double = source is np.float64
+    wanted = [converted(float(x), width, max(width, 16), signed=signed, double=double) for x in a]
+    assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+@pytest.mark.parametrize("source", [np.float16, np.float32, np.float64])
+def test_floats_out_of_range_become_what_cxx_makes_of_them(
+    source: Any, width: int, signed: bool
+) -> None:
+    """PTX by NVRTC: cvt.rzi.s32 for int8 and int16, whose low bits are stored."""
+    with np.errstate(over="ignore"):
+        a = np.array(OUT_OF_RANGE).astype(source)
+    with np.errstate(invalid="ignore"):
+        found = (cast_signed if signed else cast_unsigned)(a, np.dtype(f"i{width // 8}").type)
+    double = source is np.float64
+    wanted = [converted(float(x), width, max(width, 32), signed=signed, double=double) for x in a]
+    assert found.tolist() == wanted
 
 
 def test_bits_as_another_type() -> None:

@@ -59,6 +59,21 @@ def _cast_unsigned(emitter: Emitter, op: Operation) -> None:
     emitter.pure(result, Text(f"{bracketed(emitter.scalar(result.type).name)}({inner})"))
 
 
+def _to_signed(emitter: Emitter, op: Operation) -> None:
+    """A float to a number with a sign.
+
+    C++ converts `float` and `double` to 32 bits and keeps the low ones for a narrower type. The
+    casts of smaller floats are functions of CUDA's headers that saturate: these go through `float`.
+    """
+    source, result = op.operands[0], op.results[0]
+    type = emitter.scalar(result.type)
+    if max(type.bits, emitter.scalar(source.type).bits) < FLOAT.bits:
+        text = f"{bracketed(type.name)}(float({emitter.operand(source)}))"
+        emitter.pure(result, Text(text))
+        return
+    _cast(emitter, op)
+
+
 def _to_unsigned(emitter: Emitter, op: Operation) -> None:
     """A float to a number without a sign; small floats, which are exact in `float`, through it."""
     source, result = op.operands[0], op.results[0]
@@ -105,7 +120,7 @@ RULES: Mapping[str, Rule] = {
     "arith.truncf": _cast,
     "arith.sitofp": _cast,
     "arith.uitofp": _cast_unsigned,
-    "arith.fptosi": _cast,
+    "arith.fptosi": _to_signed,
     "arith.fptoui": _to_unsigned,
     "arith.extsi": _sign_extend,
     "arith.extui": _cast_unsigned,

@@ -24,12 +24,13 @@ from tilewright.dialects.arith import ConstantOp
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.ops import arith, math
+from tilewright.targets.numpy.ops.arith.casts import CXX_RULES
 from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.values import PROGRAM, Piece, Tensor
 
 Function: TypeAlias = Callable[..., Any]
 
-_RULES = {**arith.RULES, **math.RULES}
+_RULES = {**arith.RULES, **CXX_RULES, **math.RULES}
 _NAMES: dict[str, Any] = {
     "np": np,
     **{name: getattr(import_module(module), name) for name, module in HELPERS.items()},

@@ -14,7 +14,10 @@ _PACKAGE = "tilewright.targets.numpy.support"
 _BY_MODULE = {
     "control": "Control",
     "extrema": "clampf clampf_nan maximumf maxnumf minimumf minnumf",
-    "floats": "fma fptosi fptoui int_to_float narrow narrow_rtz round_away to_single",
+    "floats": (
+        "cast_signed cast_unsigned fma fptosi fptoui int_to_float narrow narrow_rtz round_away "
+        "to_single"
+    ),
     "integers": (
         "arange ceildivsi ceildivui ctlz ctpop cttz divsi divui floordivsi ipowi less_unsigned "
         "maxui minui mulhisi mulhiui remsi remui shrui"

@@ -10,8 +10,13 @@ Half precision is converted by integer arithmetic on whole arrays, some times fa
 element-wise loop behind `astype`; the results are the same bits.
 
 Too large a number becomes the greatest finite one in the 8-bit formats (`cvt.satfinite`), and an
-infinity elsewhere. Cutting off makes nothing infinite, and keeps what is. Floats out of range
-become the nearest integer, as `cvt` makes them; see `_nan_as` for NaN.
+infinity elsewhere. Cutting off makes nothing infinite, and keeps what is.
+
+Floats become integers as PTX `cvt.rzi` makes them: out of range, the nearest integer of the type
+that `cvt` converts to; see `_nan_as` for NaN. That type is not always the result's. Triton converts
+to 16 bits for a result of 8 (`fptosi`, `fptoui`), C++ for CUDA to 32 bits for 8 and 16
+(`cast_signed`, `cast_unsigned`), and both keep the low bits: 300.0 is 44 as int8, 1e9 is -1 for
+Triton and 0 for C++.
 """
 
 from __future__ import annotations
@@ -35,7 +40,9 @@ _FINFO: Callable[[Any], Any] = ml_dtypes.finfo
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED: dict[int, Any] = {1: np.int16, 2: np.int16, 4: np.int32, 8: np.int64}
 _UNSIGNED: dict[int, Any] = {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-"""What floats become first on their way to integers of so many bytes."""
+"""What floats become first on their way to integers of so many bytes, in PTX made by Triton."""
+_CXX_BYTES = 4
+"""The least integer that C++ for CUDA converts to; narrower ones are its low bits."""
 
 _HALF_BITS = np.int32(-0x70002000)  # 0x8fffe000: sign and magnitude of a half in a single
 _HALF_SCALE = np.float32(2.0**112)
@@ -150,6 +157,18 @@ def fptosi(x: Any, scalar: Any) -> Any:
 def fptoui(x: Any, scalar: Any) -> Any:
     """Floats as unsigned integers, the fraction cut off; returned as the signed type `scalar`."""
     return _to_integer(to_single(x), _UNSIGNED[np.dtype(scalar).itemsize]).astype(scalar)
+
+
+def cast_signed(x: Any, scalar: Any) -> Any:
+    """Floats as signed integers, as C++ for CUDA casts them: 8 and 16 bits are the low of 32."""
+    size = max(np.dtype(scalar).itemsize, _CXX_BYTES)
+    return _to_integer(to_single(x), _SIGNED[size]).astype(scalar)
+
+
+def cast_unsigned(x: Any, scalar: Any) -> Any:
+    """As `cast_signed`, for unsigned integers; returned as the signed type `scalar`."""
+    size = max(np.dtype(scalar).itemsize, _CXX_BYTES)
+    return _to_integer(to_single(x), _UNSIGNED[size]).astype(scalar)
 
 
 def _to_integer(x: Any, scalar: Any) -> Any:

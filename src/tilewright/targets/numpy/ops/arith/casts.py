@@ -140,3 +140,9 @@ RULES: dict[str, Rule] = {
     "arith.fptoui": _float_to_int("fptoui"),
     "arith.bitcast": bitcast,
 }
+
+CXX_RULES: dict[str, Rule] = {
+    "arith.fptosi": _float_to_int("cast_signed"),
+    "arith.fptoui": _float_to_int("cast_unsigned"),
+}
+"""Conversions of kernels that become C++: it has another idea of floats out of range."""

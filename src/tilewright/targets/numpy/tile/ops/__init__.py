@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tilewright.targets.numpy.emitter import Rule
 from tilewright.targets.numpy.ops import arith, math
+from tilewright.targets.numpy.ops.arith.casts import CXX_RULES
 from tilewright.targets.numpy.tile.ops import (
     atomics,
     kernel,
@@ -18,6 +19,7 @@ from tilewright.targets.numpy.tile.ops import (
 
 RULES: Mapping[str, Rule] = {
     **arith.RULES,
+    **CXX_RULES,
     **math.RULES,
     **memory.RULES,
     **loops.RULES,

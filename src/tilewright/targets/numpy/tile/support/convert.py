@@ -1,7 +1,8 @@
 """Element types: from one to another as a copy or a fill converts them.
 
 Integers of the IR carry no sign; buffers know whether theirs are unsigned. Floats round to nearest
-even once, and saturate where the type has no infinity (see `support/floats.py`).
+even once, and saturate where the type has no infinity; floats become integers as in C++ for CUDA
+(see `support/floats.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.support.floats import fptosi, fptoui, int_to_float, narrow, to_single
+from tilewright.targets.numpy.support.floats import (
+    cast_signed,
+    cast_unsigned,
+    int_to_float,
+    narrow,
+    to_single,
+)
 from tilewright.targets.numpy.support.integers import unsigned
 
 _SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
@@ -31,7 +38,7 @@ def converted(values: Any, dtype: np.dtype[Any], *, from_unsigned: bool, to_unsi
         return values.astype(dtype)
     if _is_float(source):
         if not _is_float(dtype):
-            return (fptoui if to_unsigned else fptosi)(values, dtype.type)
+            return (cast_unsigned if to_unsigned else cast_signed)(values, dtype.type)
         return _float_to_float(values, source, dtype)
     if from_unsigned:
         values = unsigned(values)
