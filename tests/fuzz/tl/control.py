@@ -11,13 +11,13 @@ from tests.fuzz.tl.elementwise import compared
 from tests.fuzz.tl.memory import strides_of
 from tests.fuzz.tl.values import (
     BITS,
-    BOOL,
     EXACT,
     Value,
     arithmetic,
     cast,
     limits,
     literal,
+    natural,
     promoted,
     small,
 )
@@ -115,9 +115,7 @@ def while_loop(k: Builder, statements: Statements) -> bool:
     start = k.pick(lambda each: each.dtype == "int32" and each.shape == ())
     if start is None:
         return False
-    start = small(start, 7)
-    if start.low < 0:
-        return False
+    start = natural(start, 7)
     k.text.add(f"{counter} = {start.text}", f"{counter} = {start.numpy}")
     with k.inner(), k.text.block(f"while {counter} > 0:", f"while {counter} > 0:"):
         k.values += carried
@@ -287,8 +285,6 @@ def pointer_walk(k: Builder, statements: Statements) -> bool:
     reach = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
     array = k.array("x", dtype, reach + step * (count - 1), (-4, 4))
     total, pointer, i = k.fresh("c"), k.fresh("p"), k.fresh("i")
-    places = [":" if len(shape) == 1 else "" for _ in shape]
-    del places
     texts, numpys = [], []
     for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
         marks = ", ".join(":" if each == axis else "None" for each in range(len(shape)))
@@ -311,6 +307,3 @@ def pointer_walk(k: Builder, statements: Statements) -> bool:
         k.text.both(f"{pointer} += {step}")
     k.values.append(Value(total, total, shape, dtype, -4 * count, 4 * count))
     return True
-
-
-__all__ = ["BOOL", "condition", "for_loop", "helper", "matrix_loop", "pointer_walk", "while_loop"]

@@ -14,6 +14,9 @@ right is run once more with Triton's own front end, as a second opinion. Without
     internal   a TW9... error, or an exception that is no error message
     wrong      another value, or a guard that changed
     fault      an error of the GPU, or a worker that died or did not answer
+
+`wrong`, `fault` and `triton` become `theirs` where Triton's own front end ends in the same words: a
+kernel that is right has then met a fault of Triton, or the generator made one that is not.
 """
 
 from __future__ import annotations
@@ -38,7 +41,6 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.tl.generator import Case, generate
-from tests.fuzz.tl.reference import DTYPES
 from tests.fuzz.tl.running import OURS, TRITONS, described, differences, expected
 
 GUARD_BYTES = 512
@@ -152,15 +154,17 @@ def attempt(seed: int, front: str, folder: Path, *, only_compile: bool) -> Answe
         problems = compile_only(case, folder) if only_compile else launch(case, front, folder)
         status, detail = ("wrong", "; ".join(problems)) if problems else ("right", "")
     except Exception as error:  # what ends a seed must not end the others
-        status, detail = _classified(error)
+        status, detail = _classified(error, front)
     return Answer(seed, front, status, detail, round(time.perf_counter() - start, 3))
 
 
-def _classified(error: Exception) -> tuple[str, str]:
+def _classified(error: Exception, front: str) -> tuple[str, str]:
     kind, text = type(error).__name__, str(error)
     line = f"{kind}: {text}"[:1500]
     if "CudaError" in kind or "CUDA error" in text or "AcceleratorError" in kind:
         return "fault", line
+    if front == "triton":
+        return "triton", line
     codes = [each.code or "" for each in getattr(error, "diagnostics", ())]
     if any(each.startswith("TW9") for each in codes):
         return "internal", line
@@ -203,9 +207,21 @@ class Worker:
         if answer is None:
             code, tail = self._end()
             return Answer(seed, front, "fault", f"the worker ended ({code}): {tail}", SECONDS)
+        if answer.status in ("triton", "internal"):
+            answer.detail += self._said()
         if answer.status == "fault":
             self._end()
         return answer
+
+    def _said(self) -> str:
+        """The end of what the worker wrote to standard error, where MLIR's errors are."""
+        self.errors.seek(0, os.SEEK_END)
+        end = self.errors.tell()
+        self.errors.seek(max(0, end - 3000))
+        text = self.errors.read()
+        self.errors.seek(end)
+        lines = [line for line in text.splitlines() if "error:" in line]
+        return "\n" + "\n".join(lines[-2:])
 
     def _start(self) -> subprocess.Popen[str]:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed with the worker
@@ -284,12 +300,19 @@ def run_all(
     return sorted(answers, key=lambda each: each.seed)
 
 
+def _agree(ours: Answer, theirs: Answer) -> bool:
+    """Whether Triton's own front end fails in the same way."""
+    if ours.status in ("triton", "fault"):
+        return theirs.status == ours.status
+    return ours.status == "wrong" and ours.detail == theirs.detail
+
+
 def summary(answers: Sequence[Answer], opinions: dict[int, Answer]) -> str:
     """A table of how seeds ended, and a line for each that needs a look."""
     counts = Counter(each.status for each in answers)
     lines = ["  ".join(f"{status} {number}" for status, number in sorted(counts.items()))]
     for each in answers:
-        if each.status in BAD or each.status == "refused":
+        if each.status != "right":
             first = next(iter(each.detail.splitlines()), "")
             opinion = opinions.get(each.seed)
             beside = f"  [Triton's own front end: {opinion.status}]" if opinion else ""
@@ -326,6 +349,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if doubtful and not options.compile_only and options.front == "tilewright":
         more = run_all(doubtful, options.jobs, False, deadline + 60)
         opinions = {each.seed: each for each in more}
+    for each in answers:
+        other = opinions.get(each.seed)
+        if other is not None and _agree(each, other):
+            each.status = "theirs"
     print(summary(answers, opinions))
     print(f"{len(answers)} of {len(options.seeds)} seeds in {time.monotonic() - start:.0f} s")
     if options.json:
@@ -337,6 +364,3 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-__all__ = ["DTYPES", "main"]

@@ -21,6 +21,7 @@ from tests.fuzz.tl.values import (
     is_float,
     limits,
     literal,
+    natural,
     numpy_as,
     promoted,
     small,
@@ -113,7 +114,7 @@ def shift(k: Builder) -> bool:
     if right.dtype == "literal":
         amount = literal(abs(right.low) % width)
     else:
-        amount = small(right, width - 1)
+        amount = natural(right, width - 1)
     word = k.rng.choice(("<<", ">>"))
     shape = broadcast(left.shape, right.shape)
     assert shape is not None

@@ -17,7 +17,7 @@ import numpy as np
 from tests.fuzz.tl import control, elementwise, memory, shapes
 from tests.fuzz.tl.builder import SIZES, Argument, Builder
 from tests.fuzz.tl.reference import DTYPES
-from tests.fuzz.tl.values import BOOL, Value
+from tests.fuzz.tl.values import Value
 
 Statement = Callable[[Builder], bool]
 _PLAIN: tuple[tuple[Statement, int], ...] = (
@@ -187,6 +187,3 @@ class Generator:
 
 def generate(seed: int) -> Case:
     return Generator(seed).case()
-
-
-__all__ = ["BOOL", "Case", "generate"]

@@ -22,6 +22,7 @@ from tests.fuzz.tl.values import (
     fitting,
     is_float,
     limits,
+    natural,
     numpy_as,
     small,
 )
@@ -172,9 +173,7 @@ def load_by_index(k: Builder) -> bool:
     )
     if index is None:
         return False
-    index = small(index, k.rng.choice((15, 63)))
-    if index.low < 0:
-        return False
+    index = natural(index, k.rng.choice((15, 63)))
     loaded(k, _source(k), index)
     return True
 
@@ -298,9 +297,7 @@ def _common_atomic(k: Builder) -> bool:
     index = k.pick(lambda each: each.is_integer and each.shape == value.shape)
     span = (-4, 4) if is_float(dtype) else (max(0, limits(dtype)[0]), 9)
     if index is not None and value.shape:
-        index = small(index, k.rng.choice((1, 7, 31)))
-        if index.low < 0:
-            return False
+        index = natural(index, k.rng.choice((1, 7, 31)))
         place, numpy, size = index.text, index.numpy, index.high + 1
     elif value.shape:
         place, numpy = _flat(value.shape)
@@ -383,13 +380,19 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _corner(k: Builder, block: tuple[int, ...]) -> tuple[list[str], list[int]]:
-    """Where a block starts, and one past the largest start."""
+def _corner(k: Builder, block: tuple[int, ...], dtype: str) -> tuple[list[str], list[int]]:
+    """Where a block starts, and one past the largest start.
+
+    On the last axis it is a multiple of 16 bytes: TMA takes no other.
+    """
+    unit = max(1, 128 // BITS[dtype])
     texts: list[str] = []
     ends: list[int] = []
-    for extent in block:
+    for axis, extent in enumerate(block):
         index = k.rng.choice(k.indices) if k.indices and k.chance(0.7) else None
         extra = k.rng.choice((0, 0, 0, 0, 8, 16, -4, 3))
+        if axis == len(block) - 1:
+            extra = k.rng.choice((0, 0, 0, unit, -unit, 3 * unit))
         if index is None:
             texts.append(str(extra))
             ends.append(max(0, extra) + 1)
@@ -422,7 +425,7 @@ def descriptor_load(k: Builder) -> bool:
         return False
     dtype = k.rng.choice(_DESCRIBED)
     block = _block(k, dtype)
-    corner, ends = _corner(k, block)
+    corner, ends = _corner(k, block, dtype)
     shape, pitch = _extents(k, block, ends, dtype)
     array, name, whole = _described(k, "x", dtype, block, shape, pitch, k.small_span(dtype))
     text = f"{name}.load({list_text(corner)})"
@@ -481,6 +484,7 @@ def descriptor_store(k: Builder) -> bool:
     corner[axis] = f"pid * {block[axis]}"
     shape = list(block)
     shape[axis] = max(1, k.programs * block[axis] - k.rng.choice((0, 0, 1, block[axis] // 2)))
+    shape[-1] = _pitch(shape[-1], value.dtype)  # stores write whole units of 16 bytes
     pitch = _pitch(shape[-1], value.dtype)
     array, name, whole = _described(k, "o", value.dtype, block, tuple(shape), pitch, (_POISON, _POISON),
                                     is_written=True)  # fmt: skip
@@ -501,8 +505,7 @@ def block_pointer(k: Builder) -> bool:
         return False
     dtype = k.rng.choice(("float16", "float32", "int32", "int8", "bfloat16"))
     block = _block(k, dtype)
-    corner, ends = _corner(k, block)
-    corner = [each.replace(" + -4", " + 4") if each != "-4" else "4" for each in corner]
+    corner, ends = _corner(k, block, dtype)
     shape = tuple(
         max(1, end + 4 + extent - k.rng.choice((0, 1, extent // 2)))
         for end, extent in zip(ends, block, strict=True)

@@ -18,6 +18,7 @@ from tests.fuzz.tl.values import (
     cast,
     is_float,
     limits,
+    natural,
     small,
     wrapped,
 )
@@ -445,10 +446,7 @@ def gather(k: Builder) -> bool:
     index = k.pick(fits)
     if index is None:
         return False
-    if index.low < 0 or index.high >= extent:
-        index = small(index, extent - 1) if extent > 1 else None
-        if index is None or index.low < 0 or index.high >= extent:
-            return False
+    index = natural(index, extent - 1)
     text = f"tl.gather({value.text}, {index.text}, axis={axis})"
     numpy = f"np.take_along_axis({value.numpy}, {index.numpy}.astype(np.int64), {axis})"
     k.assign(replace(value, text=text, numpy=numpy, shape=index.shape))
@@ -462,9 +460,7 @@ def histogram(k: Builder) -> bool:
     if value is None:
         return False
     bins = k.rng.choice((2, 8, 16, 32, 64))
-    value = small(value, bins - 1)
-    if value.low < 0 or value.high >= bins:
-        return False
+    value = natural(value, bins - 1)
     mask = k.pick(lambda each: each.dtype == BOOL and each.shape == value.shape)
     given = (f", mask={mask.text}", f", {mask.numpy}") if mask and k.chance(0.5) else ("", "")
     text = f"tl.histogram({value.text}, {bins}{given[0]})"

@@ -126,6 +126,15 @@ def small(value: Value, bound: int) -> Value:
     return replace(value, text=text, numpy=numpy, low=low, high=high, has_plain_zeros=False)
 
 
+def natural(value: Value, bound: int) -> Value:
+    """An integer cut down to ``0 <= it <= bound``, one less than a power of two."""
+    if value.low >= 0 and value.high <= bound:
+        return value
+    mask = min(bound, limits(value.dtype)[1])
+    text, numpy = f"({value.text} & {mask})", f"bits('&', {value.numpy}, {mask})"
+    return replace(value, text=text, numpy=numpy, low=0, high=mask)
+
+
 def cast(value: Value, dtype: str) -> Value:
     """`value` of another type, by a conversion that has one right answer."""
     if value.dtype == dtype:

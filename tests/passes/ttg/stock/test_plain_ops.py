@@ -120,8 +120,8 @@ def test_triton_leaves_the_order_of_what_argmin_looks_at() -> None:
     assert "allow_reorder" not in compiled.asm["ttir.final"]
 
 
-@pytest.mark.parametrize("seed", [100021, 100034, 100079, 100480, 101916, 100116])
-def test_kernels_that_went_wrong_compute_the_same(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(7, 60, 6))
+def test_random_kernels_compute_the_same_as_an_old_release_wants_them(seed: int) -> None:
     case = generate(seed)
     arrays = case.arrays()
     given = described(case, arrays, tw.TensorDescriptor)
@@ -130,9 +130,6 @@ def test_kernels_that_went_wrong_compute_the_same(seed: int) -> None:
             *given, *case.scalars.values(), **case.constants, grid=case.grid
         )
     write_for_release(compiled.module, OLD)
-    compiled.launch(case.grid, compiled_values(case, given), None)
+    values = [*given, *case.scalars.values(), *case.constants.values()]
+    compiled.launch(case.grid, values, None)
     assert differences(arrays, expected(case)) == []
-
-
-def compiled_values(case: Any, given: list[Any]) -> list[Any]:
-    return [*given, *case.scalars.values(), *case.constants.values()]

@@ -35,6 +35,15 @@ _START = (
     "the loads: the hardware takes no other address"
 )
 
+_COLUMN = (
+    "the tensor memory accelerator ends the kernel there with an illegal instruction: start at a "
+    "multiple of {unit} elements, or load and store with pointers and a mask"
+)
+_END = (
+    "the tensor memory accelerator writes whole units of 16 bytes: let the last extent be a "
+    "multiple of {unit}, or store with pointers and a mask"
+)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -201,6 +210,44 @@ class Batch(Control):
             text = f"descriptor in program {where}: {what} is {excess} a multiple of {ALIGNMENT}"
             advice = _ROWS if number else _START
             self._raise(DescriptorFault, CODE, place, text, where, (), advice)
+
+    def box(
+        self, place: int, start: Any, extent: Any, width: int, itemsize: int, is_store: bool
+    ) -> None:
+        """Stop at an access through a descriptor that the hardware does not do.
+
+        `start` is where it begins on the last axis, and `width` how far it goes. A store writes
+        whole units of 16 bytes: where rows end within one, it writes behind their end.
+        """
+        if not self.options.check_bounds:
+            return
+        failed = self._first(start * itemsize % ALIGNMENT != 0)
+        if failed is not None:
+            where = self.coordinates(failed[0])
+            column = int(_of_program(start, failed[0]))
+            text = (
+                f"descriptor access in program {where} starts at {column} on the last axis, "
+                f"{column * itemsize} bytes, not a multiple of {ALIGNMENT}"
+            )
+            unit = max(1, ALIGNMENT // itemsize)
+            advice = _COLUMN.format(unit=unit)
+            self._raise(DescriptorFault, CODE, place, text, where, (), advice)
+        if not is_store:
+            return
+        passes_end = (start < extent) & (start + width > extent)
+        failed = self._first(passes_end & (extent * itemsize % ALIGNMENT != 0))
+        if failed is None:
+            return
+        where = self.coordinates(failed[0])
+        end = int(_of_program(extent, failed[0]))
+        unit = max(1, ALIGNMENT // itemsize)
+        last = min(-(-end // unit) * unit, int(_of_program(start, failed[0])) + width)
+        text = (
+            f"descriptor store in program {where} passes the end of a row of {end} elements, "
+            f"{end * itemsize} bytes, not a multiple of {ALIGNMENT}: it writes elements {end} to "
+            f"{last - 1} too"
+        )
+        self._raise(DescriptorFault, CODE, place, text, where, (), _END.format(unit=unit))
 
     def need(
         self, place: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms

@@ -80,13 +80,25 @@ def described(emitter: Emitter, desc: SSAValue) -> Block:
 
 
 def access_at(
-    emitter: Emitter, desc: SSAValue, indices: Sequence[SSAValue], itemsize: int
+    emitter: Emitter,
+    op: Operation,
+    desc: SSAValue,
+    indices: Sequence[SSAValue],
+    itemsize: int,
+    *,
+    is_store: bool = False,
+    is_checked: bool = True,
 ) -> Access:
-    """Where the block at `indices` lies."""
+    """Where the block at `indices` lies; if checked, the hardware must be able to access it."""
     block = described(emitter, desc)
     for index in indices:
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
     offsets = [emitter.piece(index) for index in indices]
+    if is_checked:
+        place = emitter.unit.place(op.location)
+        text = f"{{0}}.box({place}, {{1}}, {{2}}, {block.extents[-1]}, {itemsize}, {is_store})"
+        start = in_64_bits(emitter, offsets[-1])
+        emitter.effect(text, emitter.runtime, start, in_64_bits(emitter, block.shape[-1]))
     return block_access(emitter, block, offsets, range(len(block.extents)), itemsize)
 
 
@@ -94,7 +106,7 @@ def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorLoadOp)
     type = emitter.scalar_type(op.result)
     block = described(emitter, op.desc)
-    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    access = access_at(emitter, op, op.desc, op.indices, type.dtype.itemsize)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, block.extents, root, masked=True)
     piece = write_load(emitter, site, access, block.fill, len(block.extents))
@@ -118,7 +130,8 @@ def _store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorStoreOp)
     type = emitter.scalar_type(op.src)
     block = described(emitter, op.desc)
-    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    size = type.dtype.itemsize
+    access = access_at(emitter, op, op.desc, op.indices, size, is_store=True)
     value = _in_block_shape(emitter, op.src, block)
     require_defined(emitter, value, "a stored value", access.mask)
     root = access.pointer.root
@@ -135,7 +148,7 @@ def _reduce(emitter: Emitter, op: Operation) -> None:
     block = described(emitter, op.desc)
     if shape_of(op.src.type) != block.extents:
         raise emitter.unsupported("a descriptor reduction must have the rank of its block")
-    access = access_at(emitter, op.desc, op.indices, type.dtype.itemsize)
+    access = access_at(emitter, op, op.desc, op.indices, type.dtype.itemsize)
     assert isinstance(op.desc.type, TensorDescType)
     kind = rmw_kind(word, op.desc.type.element_type)
     write_rmw(emitter, op, access, op.src, kind, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tt.enums import DESCRIPTOR_REDUCE_KIND
 from tilewright.dialects.tt.types import TensorDescType
 from tilewright.dialects.ttg.copies import (
@@ -126,12 +128,18 @@ def _terms(access: Access, start: int) -> tuple[str, str, list[Piece]]:
     return tuple_text(start, count), masks, [*access.terms, *access.mask]
 
 
+def _is_true(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, ConstantOp) and owner.value == IntegerAttr.from_bool(True)
+
+
 def _tma_load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncTMACopyGlobalToLocalOp)
     if op.offsets:
         raise emitter.unsupported("TMA copies in im2col mode are not run on a CPU")
     type = emitter.scalar_type(op.result)
-    access = access_at(emitter, op.desc, op.coord, type.dtype.itemsize)
+    is_issued = _is_true(op.pred)
+    access = access_at(emitter, op, op.desc, op.coord, type.dtype.itemsize, is_checked=is_issued)
     _issue_load(emitter, op, access, op.multicast_targets)
 
 
@@ -224,7 +232,9 @@ def _tma_store(emitter: Emitter, op: Operation) -> None:
         access = row_access(emitter, op.desc, op.x_offsets, op.y_offset, size)
         shape = shape_of(op.src.type)
     else:
-        access = access_at(emitter, op.desc, op.coord, size)
+        access = access_at(
+            emitter, op, op.desc, op.coord, size, is_store=not isinstance(op, AsyncTMAReduceOp)
+        )
         shape = block.extents
         token(emitter, op.token)
     root, kind = access.pointer.root, None
