@@ -32,7 +32,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.mixed import integers
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
-from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -136,7 +136,7 @@ def product_of(op: GemmOp) -> Product:
 def _clean_up(kernel: KernelOp) -> None:
     """Views and tile-level buffers that nothing uses any more."""
     for op in reversed(list(walk(kernel))):
-        is_old = isinstance(op, (RegionOp, SlotOp, ReducerAllocOp)) or (
+        is_old = isinstance(op, (RegionOp, SlotOp, ViewOp, ReducerAllocOp)) or (
             isinstance(op, AllocOp) and (op.space is Space.FRAGMENT or op.layout is not None)
         )
         is_dead = is_old or (isinstance(op, AllocOp) and op.space.is_shared)
