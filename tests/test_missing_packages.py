@@ -1,12 +1,13 @@
 """Without an optional package, tests skip with the reason and commands end in one line.
 
-A package is hidden from a process by `hidden_packages`: a folder with a ``sitecustomize`` on the path of
-modules, so that processes which that one starts do not find it either.
+A package is hidden from a process by a ``sitecustomize`` on the path of modules, so that processes
+which that one starts do not find it either.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -126,3 +127,174 @@ def test_all_tests_are_collected_without_optional_packages(tmp_path):
     assert "ERROR" not in done.stdout
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     assert "compares with Triton's front end, which is not installed" in done.stdout
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+INSTALL = "pip install 'tilewright[triton]' (Linux, Triton 3.6 or later)"
+NEEDS_TRITON = f"target 'triton' makes machine code with Triton, which is not installed: {INSTALL}"
+IMPORTS = "import os\nimport {}\n"
+LAUNCHES = """\
+import numpy as np
+import tilewright as tw
+from tilewright import tl
+
+@tw.jit
+def copy(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at))
+
+x = np.zeros(16, np.float32)
+copy.warmup(x, x, BLOCK=16, target="triton:sm_90")
+"""
+
+
+SCRIPTS = {
+    "launches.py": LAUNCHES,
+    "imports_triton.py": IMPORTS.format("triton.language"),
+    "imports_tilelang.py": IMPORTS.format("tilelang"),
+    "helper.py": "import triton\n",
+    "imports_helper.py": "import helper\n",
+}
+MANY = """\
+import contextlib, io, json, sys
+from tilewright.cli.main import run
+
+done = []
+for arguments in json.load(sys.stdin):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = run(arguments)
+        except SystemExit as stop:
+            code = stop.code
+        except BaseException as error:
+            code = repr(error)
+    done.append((code, out.getvalue(), err.getvalue()))
+json.dump(done, sys.stdout)
+"""
+TL = str(ROOT / "examples" / "tl" / "vector_add.py")
+RING = str(ROOT / "examples" / "storage_alias" / "hopper_gemm_ring.mlir")
+TTIR = str(ROOT / "tests" / "corpus" / "ttir" / "vector_add.ttir")
+TILE = str(ROOT / "examples" / "tile" / "gemm.py")
+COMPILES = (
+    ("compile", TL, "--target", "triton:sm_90"),
+    ("compile", str(ROOT / "examples" / "tlx" / "hopper_gemm_ws.py"), "--target", "triton:sm_90"),
+    ("compile", TL, "--target", "triton:sm_90", "--stage", "sass"),
+    ("compile", RING),
+    ("compile", TTIR, "--target", "triton:sm_90"),
+)
+RUNS = (("run", 1), ("check", 1), ("analyze", 2))
+FOR_KERNELS = (
+    ("compile", "--target", "triton:sm_90"),
+    ("compile", "--target", "cuda"),
+    ("layout",),
+)
+SASS = ("compile", TILE, "--target", "cuda:sm_90a", "--stage", "sass")
+FINE = (("check", TL), ("analyze", TL), ("memory", RING), ("cache", "show"))
+
+
+def all_commands() -> Iterator[tuple[str, ...]]:
+    yield from (*COMPILES, SASS, *FINE)
+    for command, _ in RUNS:
+        for script in ("launches.py", "imports_triton.py", "imports_tilelang.py"):
+            yield command, script
+    for arguments in FOR_KERNELS:
+        yield *arguments, "imports_helper.py"
+    yield "run", "--traceback", "imports_triton.py"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("scripts")
+    for name, text in SCRIPTS.items():
+        (made / name).write_text(text)
+    return made
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder: Path) -> dict[tuple[str, ...], tuple[int | str, str, str]]:
+    """Exit code, output and errors of all commands, without Triton and TileLang.
+
+    One process runs them all: most of the time goes into starting it.
+    """
+    commands = list(all_commands())
+    done = subprocess.run(
+        [sys.executable, "-c", MANY],
+        env=without(folder, "tilelang", "triton"),
+        cwd=folder,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return {
+        command: (code, out, err)
+        for command, (code, out, err) in zip(commands, json.loads(done.stdout), strict=True)
+    }
+
+
+@pytest.mark.parametrize("command", COMPILES, ids=["tl", "tlx", "stage", "ttgir", "ttir"])
+def test_compile_without_triton_shows_no_traceback(outcomes, command):
+    assert outcomes[command] == (1, "", f"tilewright compile: {NEEDS_TRITON}\n")
+
+
+@pytest.mark.parametrize(("command", "code"), RUNS)
+def test_a_launch_for_triton_without_it_shows_no_traceback(outcomes, folder, command, code):
+    line = LAUNCHES.splitlines().index('copy.warmup(x, x, BLOCK=16, target="triton:sm_90")') + 1
+    where = f"{folder / 'launches.py'}:{line}"
+    expected = (code, "", f"tilewright {command}: {where}: {NEEDS_TRITON}\n")
+    assert outcomes[command, "launches.py"] == expected
+
+
+@pytest.mark.parametrize(("command", "code"), RUNS)
+@pytest.mark.parametrize(
+    ("package", "install"), [("triton", INSTALL), ("tilelang", "pip install tilelang")]
+)
+def test_an_import_of_triton_without_it_shows_no_traceback(
+    outcomes, folder, command, code, package, install
+):
+    script = f"imports_{package}.py"
+    assert outcomes[command, script] == (
+        code,
+        "",
+        f"tilewright {command}: {folder / script}:2: this script imports {package}: --compat "
+        f"runs its kernels on Tilewright; {package} itself is not installed: {install}\n",
+    )
+
+
+@pytest.mark.parametrize("arguments", FOR_KERNELS)
+def test_an_import_of_triton_in_a_script_for_its_kernels_shows_no_traceback(
+    outcomes, folder, arguments
+):
+    assert outcomes[*arguments, "imports_helper.py"] == (
+        1,
+        "",
+        f"tilewright {arguments[0]}: {folder / 'helper.py'}:1: this script imports triton, which is "
+        f"not installed: {INSTALL}\n",
+    )
+
+
+def test_a_traceback_is_shown_if_asked_for(outcomes):
+    code, _, err = outcomes["run", "--traceback", "imports_triton.py"]
+    assert code == 1
+    assert err.startswith("Traceback (most recent call last):")
+    assert "--compat runs its kernels on Tilewright" in err
+
+
+def test_instructions_of_a_tile_kernel_without_triton(outcomes):
+    assert outcomes[SASS] == (
+        1,
+        "",
+        "tilewright compile: --stage sass: the disassembler comes with Triton, which is not "
+        f"installed: {INSTALL}\n",
+    )
+
+
+@pytest.mark.parametrize("command", FINE, ids=lambda each: each[0])
+def test_commands_that_need_no_triton_do_without(outcomes, command):
+    code, out, err = outcomes[command]
+    assert code == 0, err
+    assert out

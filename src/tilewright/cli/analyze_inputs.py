@@ -21,7 +21,12 @@ from tilewright.analysis.pid_address import (
 )
 from tilewright.cli.analyze_options import Options
 from tilewright.cli.command_line import UsageError, text_of
-from tilewright.cli.script_errors import speaks_for_itself, tell
+from tilewright.cli.script_errors import (
+    missing_package,
+    script_line,
+    speaks_for_itself,
+    tell,
+)
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file
 from tilewright.dialects import make_context
@@ -191,8 +196,11 @@ def run_script(options: Options) -> ScriptRun:
     if "compat" in options.switches:
         install()
     launches = _Launches()
+    missing: list[str] = []
     with _listening(launches), redirect_stdout(sys.stderr):
-        code = exit_code(lambda: _guarded(options))
+        code = exit_code(lambda: _guarded(options, missing))
+    if missing:
+        raise UsageError(missing[0])
     inputs = [each for each in launches.found if options.function in (None, each.function)]
     if options.function is not None and launches.found and not inputs:
         known = ", ".join(dict.fromkeys(str(each.function) for each in launches.found))
@@ -200,14 +208,23 @@ def run_script(options: Options) -> ScriptRun:
     return ScriptRun(tuple(_with_options(inputs, options)), code, tuple(_left_out(launches)))
 
 
-def _guarded(options: Options) -> None:
-    """A fault is told by its own text; any other exception is Python's affair."""
+def _guarded(options: Options, missing: list[str]) -> None:
+    """A fault is told by its own text, a package that is not installed is added to `missing`.
+
+    Any other exception is Python's affair.
+    """
     try:
         run_file(options.file, options.script_arguments)
     except Exception as error:
-        if "traceback" in options.switches or not speaks_for_itself(error):
+        if "traceback" in options.switches:
             raise
-        tell(error)
+        text = missing_package(error, has_compat="compat" not in options.switches)
+        if text is not None:
+            missing.append(f"{script_line(error)}: {text}")
+        elif speaks_for_itself(error):
+            tell(error)
+        else:
+            raise
         raise SystemExit(1) from None
 
 

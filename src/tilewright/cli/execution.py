@@ -22,7 +22,13 @@ from tilewright.cli.command_line import (
     wants_colour,
 )
 from tilewright.cli.launches import LaunchLog, counted, logged
-from tilewright.cli.script_errors import speaks_for_itself, tell
+from tilewright.cli.script_errors import (
+    FOREIGN,
+    missing_package,
+    script_line,
+    speaks_for_itself,
+    tell,
+)
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
@@ -48,7 +54,6 @@ _BEHIND = ("allow-unread", "schedules", "timeline")
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
 """How many orders of events `check` tries in a kernel of `T` that leaves them open."""
-_FOREIGN = ("triton", "tilelang", "tvm")
 
 
 @dataclass
@@ -233,24 +238,34 @@ def _run_script(line: _CommandLine) -> int:
         raise UsageError(f"cannot read '{line.file}': no such file")
     if "compat" in line.switches:
         install()
-    return exit_code(lambda: _guarded_script(line))
+    missing: list[str] = []
+    code = exit_code(lambda: _guarded_script(line, missing))
+    if missing:
+        raise UsageError(missing[0])
+    return code
 
 
-def _guarded_script(line: _CommandLine) -> None:
-    loaded = [name for name in _FOREIGN if name in sys.modules]
+def _guarded_script(line: _CommandLine, missing: list[str]) -> None:
+    """Run the script; a package that it lacks is added to `missing`."""
+    loaded = [name for name in FOREIGN if name in sys.modules]
+    has_compat = "compat" not in line.switches
     try:
         run_file(line.file, line.script_arguments)
     except Exception as error:
+        text = missing_package(error, has_compat=has_compat)
+        if text is not None and "traceback" not in line.switches:
+            missing.append(f"{script_line(error)}: {text}")
+            raise SystemExit(1) from None
         if speaks_for_itself(error) and "traceback" not in line.switches:
             tell(error)
             raise SystemExit(1) from None
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
         imported = [
             name
-            for name in _FOREIGN
-            if (name in sys.modules and name not in loaded) or name == missing
+            for name in FOREIGN
+            if (name in sys.modules and name not in loaded) or name == absent
         ]
-        if "compat" not in line.switches and imported:
+        if has_compat and imported:
             error.add_note(
                 f"this script imports {imported[0]}: --compat runs its kernels on Tilewright"
             )

@@ -8,9 +8,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 
-from tilewright.cli.script_errors import speaks_for_itself, tell
+from tilewright.cli.command_line import UsageError
+from tilewright.cli.script_errors import missing_package, script_line, speaks_for_itself, tell
 from tilewright.compat.script import run_file, show
 from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.triton.installation import TritonMissing
 
 
 def run_quietly(
@@ -20,7 +22,8 @@ def run_quietly(
 
     Results hold nothing in particular, so that the script may well fail: that is said, and is no
     error once kernels were `found`. `done` tells what happened to them instead of a run. Before
-    that its traceback is shown as the interpreter shows it, and the program ends.
+    that its traceback is shown as the interpreter shows it, and the program ends; a package that
+    is not installed is a `UsageError`.
     """
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         # Results that were not computed give NumPy much to warn about.
@@ -32,6 +35,11 @@ def run_quietly(
         except SystemExit:
             pass
         except Exception as error:
+            missing = missing_package(error)
+            if missing is not None and not found():
+                # The target is that of the command line; an import has a line of its own.
+                where = "" if isinstance(error, TritonMissing) else f"{script_line(error)}: "
+                raise UsageError(f"{where}{missing}") from None
             is_told = speaks_for_itself(error)
             if is_told:
                 tell(error)

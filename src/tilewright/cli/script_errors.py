@@ -1,16 +1,24 @@
 """Errors of a script that need no traceback: their text names the author's line and what is wrong.
 
-Those are errors of a kernel, faults of its run, and calls with arguments that it does not take. Any
-other exception is Python's affair, and shown as Python shows it.
+Those are errors of a kernel, faults of its run, calls with arguments that it does not take, and
+packages that are not installed. Any other exception is Python's affair, and shown as Python shows
+it.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 
-from tilewright.frontend.callers import is_located
+from tilewright.frontend.callers import PACKAGE, is_located
 from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.numpy.api import NumpyFault
+from tilewright.targets.triton.installation import INSTALL, TritonMissing
+
+FOREIGN = ("triton", "tilelang", "tvm")
+"""What `--compat` stands in for."""
+_INSTALLS = {"triton": INSTALL, "tilelang": "pip install tilelang"}
 
 
 def speaks_for_itself(error: BaseException) -> bool:
@@ -24,3 +32,32 @@ def tell(error: BaseException) -> None:
     sys.stderr.write(f"{error}\n")
     notes: list[str] = getattr(error, "__notes__", [])
     sys.stderr.writelines(f"{note}\n" for note in notes)
+
+
+def missing_package(error: BaseException, *, has_compat: bool = False) -> str | None:
+    """What to install, in one line, if a script ended for want of a package.
+
+    `has_compat` tells that the command has a flag `--compat`, which was not given.
+    """
+    if isinstance(error, TritonMissing | NvrtcMissing):
+        return str(error)
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    if name not in FOREIGN:
+        return None
+    install = f": {_INSTALLS[name]}" if name in _INSTALLS else ""
+    if has_compat:
+        return (
+            f"this script imports {name}: --compat runs its kernels on Tilewright; {name} itself "
+            f"is not installed{install}"
+        )
+    return f"this script imports {name}, which is not installed{install}"
+
+
+def script_line(error: BaseException) -> str:
+    """``file:line``, the innermost line outside of Tilewright and of Python's import."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, "importlib")
+    ]
+    return "{}:{}".format(*frames[-1]) if frames else "the script"

@@ -17,6 +17,9 @@ from tilewright.targets.triton.releases import Release, release_for
 _VERSION = re.compile(r"""^__version__ = ['"](\d+\.\d+[^'"]*)['"]""", re.MULTILINE)
 
 
+INSTALL = "pip install 'tilewright[triton]' (Linux, Triton 3.6 or later)"
+
+
 class TritonMissing(ImportError):
     """Triton is not installed."""
 
@@ -28,8 +31,7 @@ def folder() -> Path:
     spec = PathFinder.find_spec("triton")
     if spec is None or spec.origin is None:
         raise TritonMissing(
-            "target 'triton' makes machine code with Triton, which is not installed: "
-            "pip install 'tilewright[triton]' (Linux, Triton 3.6 or later)"
+            f"target 'triton' makes machine code with Triton, which is not installed: {INSTALL}"
         )
     return Path(spec.origin).parent
 

@@ -15,11 +15,17 @@ class NoDisassembler(Exception):
 
 def disassembled(cubin: bytes) -> str:
     """The text of the instructions, with the lines of the source they come from."""
-    tool = installation.folder() / "backends" / "nvidia" / "bin" / "nvdisasm"
+    try:
+        folder = installation.folder()
+    except installation.TritonMissing:
+        raise NoDisassembler(
+            f"the disassembler comes with Triton, which is not installed: {installation.INSTALL}"
+        ) from None
+    tool = folder / "backends" / "nvidia" / "bin" / "nvdisasm"
     if not tool.exists():
         raise NoDisassembler(f"this Triton comes without a disassembler ({tool})")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cubin")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "kernel.cubin")
         path.write_bytes(cubin)
         command = [str(tool), "--print-code", "--print-line-info", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
