@@ -15,6 +15,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.copy_choice import BulkCopy, Starts, bulk_copy
 from tilewright.analysis.pipelining import Dependences
+from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import CopyOp, KernelOp, PersistentOp, PipelineOp, Space, WsOp
@@ -182,8 +183,8 @@ def _can_compute(value: SSAValue, kernel: KernelOp) -> bool:
             changes = any(r.base is base for inner in children(kernel) for r in writes(inner))
             if space_of(base.type) is not Space.GLOBAL or changes:
                 return False
-        elif op.regions or not always_removable(type(op)):
-            return False
+        elif op.regions or not always_removable(type(op)) or isinstance(op, ThreadIdOp):
+            return False  # the index of a thread means that of a consumer
         pending.extend(op.operands)
     return True
 

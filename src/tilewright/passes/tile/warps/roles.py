@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import IndexType, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.arith import AddiOp, ConstantOp, IndexCastOp, XoriOp
+from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     MBARRIER,
@@ -354,8 +355,8 @@ def stays_outside(op: Operation, outside: set[Operation]) -> bool:
         return True
     if isinstance(op, AllocOp):
         return all(value.owner in outside or value.owner is not op.parent for value in op.operands)
-    if op.regions or not always_removable(type(op)):
-        return False
+    if op.regions or not always_removable(type(op)) or isinstance(op, ThreadIdOp):
+        return False  # threads are counted anew in each role
     owners = [value.owner for value in op.operands]
     return all(
         isinstance(owner, Block) or owner in outside or owner.parent is not op.parent
