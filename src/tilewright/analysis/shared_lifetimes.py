@@ -13,7 +13,7 @@ the last op of the innermost block around all accesses, once in every turn::
 
 Where the compiler made the roles, the consumers' ops count instead of the roles as a whole, and
 what another role touches is needed from the beginning, as that one runs ahead. MMAs and TMA stores
-read until they are waited for.
+read until they are waited for, and cp.async writes until then, also where nothing reads the copy.
 
 Roles of the kernel's author (`T.ws`, or branches of some threads that wait at mbarriers) run
 concurrently, whatever their order in the program: what one accesses is live from the first of them
@@ -36,7 +36,9 @@ from tilewright.analysis.uniformity import comes_together, differs
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
 from tilewright.dialects.nv import (
+    AsyncMoveOp,
     BulkStoreOp,
+    CpAsyncWaitOp,
     MatrixOp,
     MBarrierWaitOp,
     TmaReduceOp,
@@ -53,12 +55,13 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.traversal import walk
 
 _WAITS: Mapping[type[Operation], type[WaitOp]] = {
+    AsyncMoveOp: CpAsyncWaitOp,
     WgmmaOp: WgmmaWaitOp,
     TmaStoreOp: TmaStoreWaitOp,
     TmaReduceOp: TmaStoreWaitOp,
     BulkStoreOp: TmaStoreWaitOp,
 }
-"""What goes on reading shared memory after it was issued, and what waits for its end."""
+"""What goes on accessing shared memory after it was issued, and what waits for its end."""
 
 
 def lifetimes(function: FuncOp, *, in_turns: bool = False) -> dict[SSAValue, tuple[int, int]]:
@@ -171,17 +174,19 @@ def _blocks(op: Operation) -> list[Block]:
 
 
 def _accesses(function: FuncOp) -> tuple[dict[SSAValue, list[Operation]], set[SSAValue]]:
-    """The ops that need each shared buffer, and what is still being read at the end."""
+    """The ops that need each shared buffer, and what is still accessed at the end."""
     found: dict[SSAValue, list[Operation]] = defaultdict(list)
     in_flight: dict[type[Operation], set[SSAValue]] = {kind: set() for kind in _WAITS.values()}
     for op in walk(function):
-        for buffer in {*_touched(op), *_read_until(op, in_flight)}:
+        for buffer in {*_touched(op), *_in_flight_until(op, in_flight)}:
             found[buffer].append(op)
     return found, set[SSAValue]().union(*in_flight.values())
 
 
-def _read_until(op: Operation, in_flight: dict[type[Operation], set[SSAValue]]) -> set[SSAValue]:
-    """Buffers that something issued before has been reading until `op`, if it waits for that."""
+def _in_flight_until(
+    op: Operation, in_flight: dict[type[Operation], set[SSAValue]]
+) -> set[SSAValue]:
+    """Buffers that something issued before has accessed until `op`, if it waits for that."""
     wait = _WAITS.get(type(op))
     if wait is not None:
         in_flight[wait].update(_touched(op))
