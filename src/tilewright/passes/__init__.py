@@ -63,6 +63,7 @@ PASSES: PassRegistry = {
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
+    "expand-gemms": _lazy("gpu.expand_gemms", "ExpandGemms"),
     "lower-persistent": _lazy("gpu.lower_persistent", "LowerPersistent"),
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),

@@ -25,6 +25,7 @@ from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
 from tilewright.passes.gpu.drop_unused_arguments import DropUnusedArguments
 from tilewright.passes.gpu.expand_copies import ExpandCopies
+from tilewright.passes.gpu.expand_gemms import ExpandGemms
 from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
@@ -129,6 +130,7 @@ class GpuPipeline(Pass):
             OrderTensorWrites(),
             ExpandCopies(),
             WidenOperands(),
+            ExpandGemms(wgmma=self.wgmma),
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
             AnnounceCopies(),

@@ -1,0 +1,134 @@
+"""`expand-gemms`: GEMMs that no tensor-core instruction does become loops over their elements.
+
+    tile.gemm %A, %B -> %C          tile.parallel (%i, %j) in (M, N) {
+                              ->      %sum = scf.for %k = 0 to K iter_args(%C[%i, %j]) {
+                                        yield %sum + %A[%i, %k] * %B[%k, %j] }
+                                      memref.store %sum, %C[%i, %j] }
+
+Tensor cores want multiples of 16 rows, 8 columns and 4 to 32 elements of K, whole warps, and some
+element types (`analysis.layout_inference.feasible`). What does not fit is correct on CUDA cores as
+well, and many times slower: a warning says why, and what the smallest change to the kernel is
+(TW3008). Sums are taken in the accumulator's type, those of small floats in float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import AnyFloat, Float32Type, ModuleOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from tilewright.analysis.layout_inference.feasible import Infeasible
+from tilewright.analysis.layout_inference.products import choose
+from tilewright.analysis.layout_inference.scopes import kernels, threads_of
+from tilewright.dialects.arith import AddfOp, AddiOp, ConstantOp, MulfOp, MuliOp, SelectOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.scf import ForOp, YieldOp
+from tilewright.dialects.tile import GemmOp, ParallelOp, Space, space_of
+from tilewright.dialects.tile.mixed import INDEX
+from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.conversions import converted, is_unsigned
+from tilewright.passes.gpu.parts import Part, part_of
+from tilewright.passes.tile.code import Code
+
+NO_TENSOR_CORES = "TW3008"
+_SINGLE = 32
+
+
+@dataclass(frozen=True)
+class ExpandGemms(Pass):
+    """Write GEMMs that tensor cores cannot do as loops."""
+
+    name = "expand-gemms"
+
+    wgmma: bool = True
+    """Whether GEMMs may use warp-group instructions."""
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            arch = arch_of(kernel)
+            for op in list(walk(kernel)):
+                if isinstance(op, GemmOp) and space_of(op.c.type) is Space.FRAGMENT:
+                    self._expand(op, arch, engine)
+
+    def _expand(self, op: GemmOp, arch: int, engine: DiagnosticEngine) -> None:
+        try:
+            choose(op, threads_of(op), arch, wgmma=self.wgmma)
+        except Infeasible as error:
+            diagnostic = engine.warning(
+                op, f"this GEMM does not use tensor cores: {error}", NO_TENSOR_CORES
+            )
+            if error.help is not None:
+                diagnostic.note(None, f"help: {error.help}")
+            _write(op)
+
+
+def _write(op: GemmOp) -> None:
+    m, n, k = op.mnk
+    code = Code(op)
+    loop = ParallelOp([m, n])
+    code.add(loop)
+    i, j = loop.body.block.args
+    body = code.inside(loop.body.block)
+    c = part_of(op.c)
+    place = _element(body, c, i, j)
+    target = element_type_of(op.c.type)
+    type = _sum_type(target)
+    first = _first(op, body, LoadOp(c.buffer, place), type)
+    inner = Block(arg_types=[INDEX, type])
+    bounds = [body.index(each) for each in (0, k, 1)]
+    sums = ForOp(*bounds, [first], Region(inner))
+    body.add(sums)
+    inner.add_op(end := YieldOp([inner.args[1]]))
+    inside = code.inside(inner)
+    step = inner.args[0]
+    a = _factor(inside, op.a, (i, step), type, turned=op.transpose_a is not None)
+    b = _factor(inside, op.b, (step, j), type, turned=op.transpose_b is not None)
+    is_float = isinstance(type, AnyFloat)
+    product = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
+    total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], product)).results[0]
+    end.operands[0] = total
+    body.add(StoreOp(converted(body, sums.results[0], target), c.buffer, place))
+    code.rewriter.erase(op)
+
+
+def _sum_type(target: Attribute) -> Attribute:
+    """Floats that are narrower than float32 are added up as float32."""
+    is_small = isinstance(target, AnyFloat) and bit_width(target) < _SINGLE
+    return Float32Type() if is_small else target
+
+
+def _first(op: GemmOp, code: Code, load: LoadOp, type: Attribute) -> SSAValue:
+    """What the sums begin with: nothing, or what was there."""
+    if op.clear is not None:
+        return code.add(ConstantOp.of(0, type)).results[0]
+    held = converted(code, code.add(load).results[0], type)
+    if op.clear_if is None:
+        return held
+    zero = code.add(ConstantOp.of(0, type)).results[0]
+    return code.add(SelectOp(op.clear_if, zero, held)).results[0]
+
+
+def _factor(
+    code: Code, operand: SSAValue, at: tuple[SSAValue, SSAValue], type: Attribute, *, turned: bool
+) -> SSAValue:
+    part = part_of(operand)
+    row, column = at[::-1] if turned else at
+    loaded = code.add(LoadOp(part.buffer, _element(code, part, row, column))).results[0]
+    return converted(code, loaded, type, is_unsigned=is_unsigned(part.buffer))
+
+
+def _element(code: Code, part: Part, row: SSAValue, column: SSAValue) -> list[SSAValue]:
+    return part.element(code, (row, column), _axes(part))
+
+
+def _axes(part: Part) -> list[int]:
+    """The two dimensions of a matrix, as `GemmOp.mnk` finds them: extents of 1 are left out."""
+    axes = list(range(len(part.extents)))
+    while len(axes) > 2 and part.extents[axes[0]] == 1:
+        del axes[0]
+    return axes if len(axes) == 2 else part.axes
