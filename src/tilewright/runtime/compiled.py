@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
+from tilewright.frontend.reads import Reads
 from tilewright.frontend.trace import Traced, trace
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -32,6 +33,7 @@ from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.fresh import is_fresh, touch
+from tilewright.runtime.host_reads import host_reads
 from tilewright.runtime.launch import reachable_arrays
 from tilewright.runtime.options import run_options
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
@@ -61,6 +63,8 @@ class CompiledKernel:
     """The GPU whose memory the array arguments are in; None if they are in host memory."""
     captured: tuple[Capture, ...] = field(default=(), init=False)
     """Names around the kernel that were used, and what they stood for."""
+    reads: Reads | None = field(default=None, init=False)
+    """What functions read that ran while the kernel was compiled."""
     artefact: Artefact | None = field(default=None, init=False)
     """Machine code, where the target is a GPU."""
     launcher: Launcher | None = field(default=None, init=False)
@@ -169,8 +173,10 @@ class CompiledKernel:
         return {stage: self.text(stage) for stage in STAGES}
 
     def is_current(self) -> bool:
-        """Whether the globals that were compiled in still have their values."""
-        return all(capture.is_current() for capture in self.captured)
+        """Whether what was compiled in of the kernel's surroundings still has its values."""
+        return all(capture.is_current() for capture in self.captured) and (
+            self.reads is None or self.reads.is_current()
+        )
 
     def launch(
         self, grid: tuple[int, int, int], values: Sequence[object], stream: object = None
@@ -265,11 +271,13 @@ def compile_kernel(
 ) -> CompiledKernel:
     """`kernel` for arguments of these `keys`, checked, and for a GPU down to machine code."""
     compiled = CompiledKernel(kernel, tuple(keys), dict(metadata), settings, choice, device)
-    if not choice.is_gpu:
-        compiled.captured = compiled.traced.captured
-        return compiled
-    # Kernels on the host need nothing of this.
-    from tilewright.runtime.gpu import build
+    if choice.is_gpu:
+        # Kernels on the host need nothing of this.
+        from tilewright.runtime.gpu import build
 
-    compiled.artefact, compiled.captured = build(compiled)
+        compiled.artefact, compiled.captured = build(compiled)
+    else:
+        compiled.captured = compiled.traced.captured
+    # Noted after the trace, which may have put something into a table.
+    compiled.reads = host_reads(kernel, keys, compiled.captured)
     return compiled

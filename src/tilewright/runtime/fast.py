@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tilewright.frontend.captures import Capture
+from tilewright.frontend.reads import Reads
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch
@@ -83,7 +84,7 @@ class FastPath:
         """From now on, launches with this `key` are of `compiled`."""
         launch = bound_launch(launcher, compiled.keys)
         if launch is not None:
-            current = current_check(compiled.captured)
+            current = current_check(compiled.captured, compiled.reads)
             self.entries[key] = (launch, compiled, spec_in_force(), debug_in_force(), current)
 
     def _other(self, index: int, value: Any, device: int) -> tuple[Any, object]:
@@ -110,8 +111,8 @@ def _address(array: DeviceArray | None, device: int) -> int:
     return array.address
 
 
-def current_check(captured: Sequence[Capture]) -> Callable[[], bool]:
-    """A function that tells whether all that was `captured` still stands for the same.
+def current_check(captured: Sequence[Capture], reads: Reads | None = None) -> Callable[[], bool]:
+    """A function that tells whether all that was `captured`, and read, still stands for the same.
 
     Most of it are names of modules: one look each. It may say no where `Capture.is_current` says
     yes; the ordinary way asks again.
@@ -126,6 +127,9 @@ def current_check(captured: Sequence[Capture]) -> Callable[[], bool]:
             scope[f"look{number}"] = capture.module.get
             scope[f"value{number}"] = capture.value
             terms.append(f"look{number}({capture.name!r}) is value{number}")
+    if reads is not None:
+        scope["are_reads_current"] = reads.is_current
+        terms.append("are_reads_current()")
     exec(f"def check():\n    return {' and '.join(terms) or 'True'}", scope)
     return scope["check"]
 

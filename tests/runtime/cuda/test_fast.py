@@ -31,6 +31,7 @@ class Compiled:
 
     keys: tuple
     captured: tuple = ()
+    reads: object = None
     launcher: Launcher | None = None
     ordinary: int = 0
     current: bool = True
