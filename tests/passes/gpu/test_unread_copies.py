@@ -24,6 +24,9 @@ def kernel(
         for k in T.Pipelined(STEPS, num_stages=3):
             T.copy(A[k * ROWS, 0], read)
             T.copy(A[k * ROWS, 0:COLUMNS], unread)
+            for _ in T.serial(STEPS, k):  # no iteration, which only unrolling shows
+                for i in T.Parallel(COLUMNS):
+                    B[0, i] = unread[i]
             T.copy(read, result)
         T.copy(result, B)
 
