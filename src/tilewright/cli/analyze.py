@@ -41,7 +41,7 @@ run, and every kernel it launches is analysed with its real grid, arguments and 
                          script's arrays are looked at)
   --may-alias A,B        these arguments may point into the same memory
   --strict-overflow      call unknown what might leave its integer type
-  --timeout SECONDS      for every question to a solver
+  --timeout SECONDS      for all questions to the solver; without it only steps are limited
 
 for IR text
   --grid X[,Y[,Z]]       programs along each axis; '?' for an unknown number

@@ -20,7 +20,7 @@ from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.contents import Contents
 from tilewright.analysis.pid_address.checks.questions import opaque_reason
 from tilewright.analysis.pid_address.checks.regions import Executions, conjuncts, is_opaque
-from tilewright.analysis.pid_address.checks.settings import Settings
+from tilewright.analysis.pid_address.checks.settings import Effort, Settings
 
 CHUNK = 1 << 18
 """Points evaluated at once."""
@@ -28,6 +28,11 @@ CHUNK = 1 << 18
 
 class NotEnumerable(Exception):
     """Why the points of an access cannot be listed."""
+
+    def __init__(self, reason: str, *, is_limit: bool = False) -> None:
+        """`is_limit`: there is nothing missing, they are too many."""
+        super().__init__(reason)
+        self.is_limit = is_limit
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,11 @@ class Enumeration:
         contents: Contents,
         every_program: bool = False,
         may_sample: bool = False,
+        effort: Effort | None = None,
     ) -> None:
         """`every_program` keeps programs apart that the access does not distinguish; `may_sample`
-        takes rows at equal distances where all of them would be too many."""
+        takes rows at equal distances where all of them would be too many. Each visit of all points
+        is charged to `effort`."""
         if not region.complete:
             raise NotEnumerable("it is inside a loop of unknown length")
         self.region = region
@@ -82,8 +89,11 @@ class Enumeration:
         self.points = prod(self.extents) * prod(self.shape)
         self.step = max(1, -(-self.points // settings.budget))
         if self.step > 1 and not may_sample:
-            raise NotEnumerable(f"{self.points} points are more than {settings.budget}")
+            reason = f"{self.points} points are more than {settings.budget}"
+            raise NotEnumerable(reason, is_limit=True)
         self._plain = self._conditions_without_memory()
+        self._effort = effort
+        self._weight = max(1, len(space.atoms_within((region.where, region.value))))
 
     def _programs(self, grid: tuple[int | None, ...]) -> Iterator[int]:
         for axis in self.axes:
@@ -124,7 +134,16 @@ class Enumeration:
         size = max(1, CHUNK // max(prod(self.shape), 1)) * self.step
         for start in range(first * per_program, end, size):
             rows = np.arange(start, min(start + size, end), self.step)
+            if last is None:
+                self._charge(len(rows))
             yield self._chunk(rows, per_program)
+
+    def _charge(self, rows: int) -> None:
+        work = rows * prod(self.shape) * self._weight
+        if self._effort is not None and not self._effort.take(work):
+            limit = self._effort.settings.work
+            reason = f"to compare all programs takes more than {limit} steps"
+            raise NotEnumerable(reason, is_limit=True)
 
     def _chunk(self, rows: IntArray, per_program: int) -> Chunk:
         values: dict[str, int | IntArray | Callable[..., IntArray]] = {}

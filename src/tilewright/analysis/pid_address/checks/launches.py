@@ -82,6 +82,7 @@ class Launch:
                     self.settings,
                     self.contents,
                     every_program,
+                    effort=self.effort,
                 )
             except NotEnumerable as error:
                 self._enumerations[key] = error
@@ -93,7 +94,9 @@ class Launch:
     def sample(self, access: Access) -> Enumeration:
         """Some of the points, evenly spread: good for witnesses only."""
         region, settings = self.region(access).executions(), self.settings
-        return Enumeration(region, self.grid, settings, self.contents, may_sample=True)
+        return Enumeration(
+            region, self.grid, settings, self.contents, may_sample=True, effort=self.effort
+        )
 
     def not_given(self, access: Access) -> list[str]:
         """The flags that would fix the arguments and the grid that an access depends on."""

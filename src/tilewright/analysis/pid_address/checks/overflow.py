@@ -83,7 +83,12 @@ def enumerated(launch: Launch, assumption: Assumption, before: Answer) -> Answer
     low, high = assumption.lower, assumption.upper
     try:
         points = Enumeration(
-            executions, launch.grid, launch.settings, launch.contents, may_sample=True
+            executions,
+            launch.grid,
+            launch.settings,
+            launch.contents,
+            may_sample=True,
+            effort=launch.effort,
         )
         values = points.first_where(
             lambda chunk: (chunk.offset < low) | (chunk.offset > (inf if high is None else high))

@@ -98,14 +98,16 @@ class _Group:
         if answer.values is not None:
             return self._race(left, right, question, answer)
         counted = self._count(left, right)
-        if counted is not None:
+        if isinstance(counted, Finding):
             return counted
         if fails is not None:
             return _unknown(left, right, f"{fails}, and {answer.reason}", answer.method)
         if radix is not None:
             text = " and ".join(radix.conditions)
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)
-        return _unknown(left, right, answer.reason, answer.method)
+        # What is missing of the launch or of memory was said already; too much work was not.
+        reason = f"{answer.reason}, and {counted}" if counted.is_limit else answer.reason
+        return _unknown(left, right, reason, answer.method)
 
     def _is_one_base(self, left: Access, right: Access) -> bool:
         """Whether offsets of the two count from the same address."""
@@ -125,11 +127,11 @@ class _Group:
 
     # Enumeration.
 
-    def _count(self, left: Access, right: Access) -> Finding | None:
+    def _count(self, left: Access, right: Access) -> Finding | NotEnumerable:
         try:
             meeting = self._meeting(left, right)
-        except NotEnumerable:
-            return None
+        except NotEnumerable as error:
+            return error
         if meeting is None:
             return _disjoint(left, right, Method.ENUMERATION, "all programs were compared")
         points = (

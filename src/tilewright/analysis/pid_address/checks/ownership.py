@@ -94,7 +94,7 @@ class _Places:
 
     def _rank(self, accesses: Sequence[Enumeration]) -> IntArray:
         if sum(points.points for points in accesses) > MAX_SEPARATE:
-            raise NotEnumerable("its addresses lie too far apart to be listed")
+            raise NotEnumerable("its addresses lie too far apart to be listed", is_limit=True)
         parts = [
             np.unique(chunk.offset[chunk.active] + shift)
             for points in accesses

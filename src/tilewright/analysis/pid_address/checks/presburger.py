@@ -31,10 +31,10 @@ _T = TypeVar("_T")
 
 def decide(question: Question, effort: Effort) -> Answer:
     """Whether the formula has an integer solution, and its first one."""
-    return _bounded(lambda: _decide(question), effort)
+    return _bounded(lambda: _decide(question, effort), effort)
 
 
-def _decide(question: Question) -> Answer:
+def _decide(question: Question, effort: Effort) -> Answer:
     space = question.space
     symbols = question.symbols()
     dims = [space.of_atom(atom) for atom in symbols]
@@ -51,12 +51,26 @@ def _decide(question: Question) -> Answer:
     natural = conjunction(space, (compare(">=", dim, 0) for dim in free))
     preferred = described.set.intersect(to_set(natural, dims).set)
     chosen = described.set if preferred.is_empty() else preferred
-    point = chosen.lexmin().sample_point()
+    point = _first_point(chosen, effort)
     values = {
         atom.name: point.get_coordinate_val(islpy.dim_type.set, at).to_python()
         for at, atom in enumerate(symbols)
     }
     return found(question, Method.PRESBURGER, values)
+
+
+def _first_point(points: islpy.Set, effort: Effort) -> islpy.Point:
+    """The lexicographically least point, or else any: with many divisions, the search for the
+    least one takes isl far longer for an operation than to find out that there is one."""
+    context = islpy.DEFAULT_CONTEXT
+    context.reset_operations()
+    context.set_max_operations(effort.settings.first_point_operations)
+    try:
+        return points.lexmin().sample_point()
+    except islpy.Error:
+        context.reset_operations()
+        context.set_max_operations(effort.settings.operations)
+        return points.sample_point()
 
 
 def _relaxed(question: Question, dims: list[Poly], reason: str) -> Answer:

@@ -1,4 +1,4 @@
-"""P3: z3 for formulas with products of unknowns, under a time limit.
+"""P3: z3 for formulas with products of unknowns, under a limit of work.
 
 z3 is optional (extra ``solver``): without it the procedure has no opinion. A model is a witness
 only if nothing in the question is opaque; *unsatisfiable* is a proof in any case, because opaque
@@ -24,6 +24,8 @@ from tilewright.analysis.pid_address.checks.settings import Effort
 Solver = Any
 Term = Any
 
+_LEAST_SECONDS = 0.001
+
 
 def decide(question: Question, effort: Effort) -> Answer:
     """Whether z3 finds the formula unsatisfiable, or a solution, in time."""
@@ -42,7 +44,7 @@ def decide(question: Question, effort: Effort) -> Answer:
     if outcome == z3.unsat:
         return Answer(False, Method.SMT)
     if outcome != z3.sat:
-        return Answer(None, Method.SMT, reason="z3 found no answer in time")
+        return Answer(None, Method.SMT, reason="z3 gave up at the limit of steps")
     if not question.closed:
         return Answer(None, Method.SMT, reason=open_reason(question))
     # A launch that divides by zero shows nothing; of others the formula allows for all.
@@ -63,15 +65,22 @@ def decide(question: Question, effort: Effort) -> Answer:
 
 
 def _check(z3: Solver, solver: Solver, effort: Effort) -> Term:
-    """The solver's outcome within the share of time that is left."""
-    milliseconds = int(effort.share() * 1000)
-    if milliseconds < 1:
+    """The solver's outcome within the share of steps, and of time, that is left."""
+    steps, seconds = effort.share()
+    if steps < 1 or (seconds is not None and seconds < _LEAST_SECONDS):
         return z3.unknown
-    solver.set("timeout", milliseconds)
-    started = monotonic()
+    solver.set("rlimit", steps)
+    if seconds is not None:
+        solver.set("timeout", int(seconds / _LEAST_SECONDS))
+    started, before = monotonic(), _steps(solver)
     outcome = solver.check()
-    effort.spend(monotonic() - started)
+    effort.spend(_steps(solver) - before, monotonic() - started)
     return outcome
+
+
+def _steps(solver: Solver) -> int:
+    """What z3 has done so far, in its own units."""
+    return next((value for key, value in solver.statistics() if key == "rlimit count"), 0)
 
 
 class _NotExpressible(Exception):
