@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.nv import (
@@ -25,6 +26,7 @@ from tilewright.dialects.nv import (
 )
 from tilewright.dialects.tile import AssertOp, AssumeOp, PrintOp, SyncOp
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.interfaces import constant_value
 from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
 from tilewright.language.T.dtypes import int32
@@ -45,7 +47,26 @@ from tilewright.language.T.tile_ops import barrier_place
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:
     """All threads of the block, or those of a named barrier, wait for each other."""
     kernel("T.sync_threads")
-    effect(SyncOp("block", barrier_id=barrier_id, arrive_count=arrive_count))
+    known = {
+        name: None if value is None else _compile_time(name, value)
+        for name, value in (("barrier_id", barrier_id), ("arrive_count", arrive_count))
+    }
+    effect(SyncOp("block", **known))
+
+
+def _compile_time(name: str, value: Any) -> int:
+    """An integer of a named barrier: the instruction has it as a constant here."""
+    constant = constant_value(value.handle) if isinstance(value, Expr) else None
+    if isinstance(constant, IntegerAttr):
+        return constant.value.data
+    if is_number(value):
+        return int(value)
+    raise FrontendError(
+        f"T.sync_threads: {name} must be known at compile time, got a run-time value; write a "
+        "branch for each id, for example if wg == 0: T.sync_threads(1, 128) else: "
+        "T.sync_threads(2, 128)",
+        code=BAD_ARGUMENT,
+    )
 
 
 def sync_warp(mask: Any = None) -> None:

@@ -149,7 +149,8 @@ def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
     condition = missing(op, op.src, [*outer, last], ranges)
     if condition is None:
         return
-    whole, none = code.index(op.width), code.index(0)
+    whole = code.index(op.width) if op.valid is None else op.valid
+    none = code.index(0)
     valid = code.add(SelectOp(condition, whole, none)).results[0]
     # Nothing is read where nothing is valid, but the address has to be one.
     safe = [code.add(SelectOp(condition, each, none)).results[0] for each in (*outer, last)]

@@ -18,6 +18,7 @@ from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
 from tilewright.dialects.nv import names as nv_names
+from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -42,6 +43,7 @@ from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
 from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
 from tilewright.passes.gpu.lower.places import Places, is_registers
+from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
 from tilewright.passes.gpu.lower.wgmma import lower_wgmma
@@ -77,6 +79,9 @@ class LowerTileOps(Pass):
             for op in list(walk(kernel)):
                 if isinstance(op, (LoadOp, StoreOp, AtomicOp, PtrOfOp)):
                     lower_loose(op, places)
+            for op in list(walk(kernel)):
+                if isinstance(op, CpAsyncOp):
+                    lower_raw_copy(op)
             _refuse_left_over(kernel, engine)
             _clean_up(kernel)
 
