@@ -278,7 +278,8 @@ def unary(operator: str, value: Expr) -> Expr:
             return Expr(emit(arith.NegfOp(found.handle)), dtype)
         case "-":
             zero = constant(0, dtype, as_index=found.is_index)
-            return Expr(emit(arith.SubiOp(zero.handle, found.handle)), dtype)
+            linear = None if dtype.is_unsigned else value.linear.scaled(-1)
+            return Expr(emit(arith.SubiOp(zero.handle, found.handle)), dtype, linear=linear)
         case "~" if dtype.is_float:
             raise TypeError(f"~ is for integers, got {dtype}: look at the bits with T.reinterpret")
         case "~":

@@ -10,12 +10,14 @@ A region has an offset and an extent for every dimension; an index counts as a s
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
+from xdsl.traits import IsTerminator
 
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
@@ -36,7 +38,7 @@ from tilewright.language.T.expressions import (
 )
 from tilewright.language.T.linear import Linear, combined, of_number
 from tilewright.language.T.operators import Operators
-from tilewright.language.T.session import effect, trace
+from tilewright.language.T.session import effect, is_tracing_tile, trace
 from tilewright.language.T.symbols import Symbolic, text
 
 SCOPES = {
@@ -184,7 +186,7 @@ class Buffer(Value):
             raise TypeError(
                 f"index {axis} of {self.name} must be an integer or a slice, got {describe(index)}"
             )
-        return index
+        return self.shape[axis] + index if _is_negative(index) else index
 
     def _region(self, parts: Sequence[Any]) -> BufferRegion:
         offsets: list[Any] = []
@@ -268,6 +270,20 @@ def difference(stop: Any, start: Any) -> Any:
     return stop - start
 
 
+def _is_negative(index: Any) -> bool:
+    """Whether an index is below zero whatever its variables are: ``-1 - i``, counted from the end.
+
+    One that may have either sign is a place, and beyond the tensor where it is negative.
+    """
+    if not isinstance(index, Expr) or index.dtype.is_unsigned or index.is_natural:
+        return False
+    linear = index.linear
+    naturals = trace().naturals
+    return linear.constant < 0 and all(
+        factor < 0 and atom in naturals for atom, factor in linear.terms
+    )
+
+
 def linear_of(value: Any) -> Linear:
     return of_number(int(value)) if is_number(value) else index_or_same(value).linear
 
@@ -277,12 +293,33 @@ def index_or_same(value: Any) -> Expr:
 
 
 class Element(Expr):
-    """One element of a buffer: a place, and a number when it is used as one."""
+    """One element of a buffer: a place, and a number when it is used as one.
+
+    The number is what the element was when it was indexed, as in Python: in ``a[i], a[j] = a[j],
+    a[i]`` both are read before one is written. It is read when it is used, or else before memory
+    changes for the first time (`keep`).
+    """
 
     def __init__(self, buffer: Buffer, indices: Sequence[Any]) -> None:
         super().__init__(buffer.handle, buffer.dtype)
         self.buffer = buffer
         self.indices = tuple(indices)
+        self._kept: SSAValue | None = None
+        self._writes: int | None = None
+        self._block: Block | None = None
+        if is_tracing_tile() and not isinstance(self, Cell):
+            self._writes, self._block = trace().writes, current().block
+            trace().unread.append(weakref.ref(self))
+
+    def keep(self) -> None:
+        """Read the element where it was indexed: what follows may change it."""
+        block = self._block
+        if block is None or self._kept is not None or self.buffer.space.is_barrier:
+            return
+        if block.last_op is not None and block.last_op.has_trait(IsTerminator):
+            return  # it was indexed in a region that has ended
+        with current().at(block):
+            self._kept = emit(stock.LoadOp(self.buffer.handle, self.places()))
 
     def places(self) -> list[SSAValue]:
         """The indices, as the IR takes them."""
@@ -290,7 +327,9 @@ class Element(Expr):
 
     @property
     def handle(self) -> SSAValue:
-        """The element, read now."""
+        """The element as a number."""
+        if self._kept is not None:
+            return self._kept
         if self.buffer.space.is_barrier:
             raise TypeError(
                 f"{self.buffer.name} is a barrier: wait for it with T.barrier_wait, it has no value"
@@ -304,7 +343,8 @@ class Element(Expr):
     @property
     def linear(self) -> Linear:
         indices = tuple(linear_of(index) for index in self.indices)
-        return Linear.atom(("load", self.buffer.handle, indices, trace().writes))
+        writes = trace().writes if self._kept is None else self._writes
+        return Linear.atom(("load", self.buffer.handle, indices, writes))
 
     def handles(self) -> Sequence[SSAValue]:
         return ()
@@ -329,7 +369,7 @@ class Element(Expr):
         effect(stock.StoreOp(converted, self.buffer.handle, self.places()))
 
     def value(self) -> Expr:
-        """The element, read now, as a plain number."""
+        """The element as a plain number."""
         linear = self.linear
         return Expr(self.handle, self.dtype, is_natural=self.dtype.is_unsigned, linear=linear)
 

@@ -50,6 +50,12 @@ class _Scope:
     is_once: bool
 
 
+def _read(value: Any) -> Any:
+    """A part of a tuple on the right side: all are read before a target is written."""
+    is_new = isinstance(value, Cell) and value.is_fresh
+    return value.value() if isinstance(value, Element) and not is_new else value
+
+
 class TileControl(Control):
     """What a `T` function, while it executes, asks and tells."""
 
@@ -119,7 +125,7 @@ class TileControl(Control):
             if count == 1:
                 return (value,)  # with T.Kernel(8) as (bx,)
             raise TypeError(f"cannot unpack {describe(value)} into {count} names")
-        items: tuple[Any, ...] = tuple(value)
+        items: tuple[Any, ...] = tuple(map(_read, value))
         if len(items) > count:
             raise ValueError(f"too many values to unpack (expected {count}, got {len(items)})")
         if len(items) < count:

@@ -67,6 +67,7 @@ class KernelFrame:
         self._outer, builder.block = builder.block, body
         self._open = trace().kernel = OpenKernel(body, self._threads, tuple(self._blocks))
         indices = tuple(Expr(argument, int32, is_natural=True) for argument in body.args)
+        trace().naturals.update(body.args)
         return indices[0] if len(indices) == 1 else indices
 
     def __exit__(

@@ -33,6 +33,7 @@ from tilewright.language.T.expressions import (
     index_expr,
     is_number,
 )
+from tilewright.language.T.session import trace
 from tilewright.language.T.symbols import Symbolic
 
 BAD_ARGUMENT = "TW1026"
@@ -75,6 +76,13 @@ def _block(count: int, targets: Sequence[str]) -> Block:
         if SSAValue.is_valid_name(target):
             argument.name_hint = target
     return block
+
+
+def _variable(counter: SSAValue, *, is_natural: bool = True) -> Expr:
+    """The variable of a loop."""
+    if is_natural:
+        trace().naturals.add(counter)
+    return Expr(counter, int32, is_natural=is_natural)
 
 
 def _checked(word: str, targets: Sequence[str], count: int) -> None:
@@ -141,10 +149,10 @@ class Serial(LoopForm):
         block = _block(1, targets)
         counter = block.args[0]
         if self.step > 0:
-            return block, Expr(counter, int32, is_natural=_is_natural(self.start))
+            return block, _variable(counter, is_natural=_is_natural(self.start))
         # scf.for counts upwards: turn t of a loop that counts down is start + t * step.
         with current().at(block):
-            turn = Expr(counter, int32, is_natural=True)
+            turn = _variable(counter)
             return block, turn * self.step + index_expr(self.start)
 
     def close(self, block: Block) -> Operation:
@@ -183,7 +191,7 @@ class Parallel(LoopForm):
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, len(self._extents))
         block = _block(len(self._extents), targets)
-        indices = tuple(Expr(argument, int32, is_natural=True) for argument in block.args)
+        indices = tuple(map(_variable, block.args))
         return block, indices[0] if len(indices) == 1 else indices
 
     def close(self, block: Block) -> Operation:
@@ -211,7 +219,7 @@ class Pipelined(LoopForm):
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, 1)
         block = _block(1, targets)
-        return block, Expr(block.args[0], int32, is_natural=_is_natural(self._start))
+        return block, _variable(block.args[0], is_natural=_is_natural(self._start))
 
     def close(self, block: Block) -> Operation:
         bounds = as_index(self._start), as_index(self._stop)
@@ -231,7 +239,7 @@ class Persistent(LoopForm):
     def enter(self, targets: Sequence[str]) -> tuple[Block, object]:
         _checked(self.word, targets, len(self._domain))
         block = _block(len(self._domain), targets)
-        indices = tuple(Expr(argument, int32, is_natural=True) for argument in block.args)
+        indices = tuple(map(_variable, block.args))
         return block, indices[0] if len(indices) == 1 else indices
 
     def close(self, block: Block) -> Operation:

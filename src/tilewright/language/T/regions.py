@@ -132,6 +132,7 @@ class TileFor(Turn):
     def __iter__(self) -> Iterator[object]:
         control, builder, form = self._control, current(), self._form
         outer, location = builder.block, builder.location()
+        trace().read_elements()  # a later iteration would read what an earlier one has written
         block, value = form.enter(self._targets)
         exits = self._exits
         builder.block = block
@@ -172,6 +173,7 @@ class TileWhile(Turn):
         control, builder = self._control, current()
         outer, location = builder.block, builder.location()
         exits = Exits("while", can_exit=True)
+        trace().read_elements()
         builder.block = self._test_block
         self.state = self._stale()
         trace().writes += 1

@@ -12,6 +12,7 @@ of interest, and the bodies of kernels are left out (`is_survey`).
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from tilewright.language.T.symbols import Computed, Size, Symbol, Symbolic
 
 if TYPE_CHECKING:
     from tilewright.frontend.rewriter import Rewritten
-    from tilewright.language.T.buffers import Buffer
+    from tilewright.language.T.buffers import Buffer, Element
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -81,6 +82,10 @@ class Trace:
     kernel: OpenKernel | None = None
     writes: int = 0
     """How often memory may have changed so far."""
+    unread: list[weakref.ref[Element]] = field(default_factory=list["weakref.ref[Element]"])
+    """Elements that were indexed since, and are not read yet."""
+    naturals: set[object] = field(default_factory=set[object])
+    """Variables of loops and blocks that are not negative."""
     bound: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that have a name: they are computed where they got it."""
     sources: list[str] = field(default_factory=list[str])
@@ -151,6 +156,14 @@ class Trace:
         if self.is_survey:
             return OutputStub(position, name, annotation)
         return self.output_buffers[position]
+
+    def read_elements(self) -> None:
+        """Read what is indexed and not read yet, because memory is about to change."""
+        unread, self.unread = self.unread, []
+        for reference in unread:
+            element = reference()
+            if element is not None:
+                element.keep()
 
     def at_the_top(self, op: Operation) -> None:
         """Put `op` behind its like at the beginning of the function."""
@@ -254,6 +267,7 @@ def kernel(what: str) -> OpenKernel:
 
 def effect(op: _Op) -> _Op:
     """Insert an op that writes memory or waits for something."""
+    trace().read_elements()
     trace().writes += 1
     return current().insert(op)
 
