@@ -11,7 +11,7 @@ all must give the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tilewright.ir.diagnostics import Diagnostic, SourceManager
@@ -58,6 +58,8 @@ class TileOptions:
     """Report uninitialised reads, indices out of bounds, races and bytes that have not arrived."""
     check_uninitialised: bool = True
     """Among these, report reads of elements nobody wrote; not for kernels that mask them later."""
+    check_races: bool = True
+    """Report two blocks that access one element of global memory, at least one of them writing."""
     schedules: int = 1
     """How many orders of events to try where there is more than one."""
     seed: int = 0
@@ -79,6 +81,8 @@ class TileReport:
     schedules: int = 0
     is_concurrent: bool = False
     """Whether the order of events was a matter of choice."""
+    not_analysed: list[str] = field(default_factory=list[str])
+    """What the checks could not follow, and why."""
     seconds: float = 0.0
 
 

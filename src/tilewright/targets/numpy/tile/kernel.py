@@ -47,6 +47,7 @@ from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
 from tilewright.targets.numpy.tile.patterns import base_of
 from tilewright.targets.numpy.tile.support import HELPERS
+from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen, Trace
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
 from tilewright.targets.numpy.values import Piece, Tensor
 
@@ -182,6 +183,9 @@ class TileKernel:
             progress=options.progress,
             arena_bytes=self.arena_bytes,
         )
+        log = None
+        if options.checked and options.check_races:
+            log = launch.runtime.log = BlockLog(launch.runtime, self.filename)
         tracks = options.checked and options.check_uninitialised
         launch.runtime.check_uninitialised = tracks
         values = [
@@ -196,6 +200,8 @@ class TileKernel:
             raise fault_of(error, self, launch, options.sources or self.sources, seed) from error
         finally:
             report.programs += launch.blocks
+            if log is not None:
+                report.not_analysed.extend(log.not_analysed)
 
     def _value(self, parameter: TileParameter, argument: Argument, tracks: bool) -> Any:
         if parameter.is_buffer:
@@ -230,7 +236,7 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
     shadow = None
     if tracks and not argument.initialised:
         shadow = Filled(np.zeros(array.shape, np.bool_))
-    return TileBuffer(
+    made = TileBuffer(
         argument.name,
         array,
         "global",
@@ -239,6 +245,8 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         is_unsigned=parameter.is_unsigned,
         safe=dtype.type(parameter.safe),
     )
+    made.seen = Seen(Trace(argument.name, array.size), array.shape)
+    return made
 
 
 def _scalar(value: Any, parameter: TileParameter) -> Any:

@@ -18,6 +18,8 @@ from tilewright.targets.numpy.source import GeneratedSource
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
 from tilewright.targets.numpy.tile.support.block import Runtime
+from tilewright.targets.numpy.tile.support.block_races import BlockLog
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.concurrent import ConcurrentRuntime
 from tilewright.targets.numpy.tile.support.problems import Note, Problem
 
@@ -63,8 +65,12 @@ class Launch:
         raster: tuple[str, int] | None = None,
         cluster: tuple[int, ...] = (),
         together: bool = False,
+        written: Sequence[TileBuffer] = (),
     ) -> None:
-        """Run every block of a grid, x fastest; all `together` if they wait for each other."""
+        """Run every block of a grid, x fastest; all `together` if they wait for each other.
+
+        `written` are the global tensors that the kernel writes.
+        """
         runtime = self.runtime
         extents = tuple(int(extent) for extent in grid)
         if min(extents, default=0) < 0:
@@ -76,6 +82,10 @@ class Launch:
         runtime.threads = threads
         order = _order(extents, raster)
         self.is_running = True
+        log = runtime.log
+        if log is not None:
+            log.begin_kernel()
+        _follow(written, log if prod(extents) > 1 else None)
         if isinstance(runtime, ConcurrentRuntime) and together:
             blocks = [(_padded(place), kernel(*_ids(place))) for place in order]
             self.blocks += len(blocks)
@@ -83,6 +93,7 @@ class Launch:
         else:
             self._one_by_one(kernel, order, prod(extents), prod(threads))
         self.is_running = False
+        _follow(written, None)
 
     def _one_by_one(
         self,
@@ -101,6 +112,12 @@ class Launch:
                 kernel(*_ids(place))
             if self.progress is not None:
                 self.progress(count + 1, total)
+
+
+def _follow(written: Sequence[TileBuffer], log: BlockLog | None) -> None:
+    for buffer in written:
+        if buffer.seen is not None:
+            buffer.seen.trace.log = log
 
 
 def _padded(place: tuple[int, ...]) -> tuple[int, ...]:
@@ -175,6 +192,8 @@ def _location(trace: TracebackType | None, kernel: Compiled) -> Attribute | None
 
 def _note(note: Note, kernel: Compiled) -> Diagnostic:
     location = None if note.place is None else kernel.places[note.place].location
+    if note.line is not None:
+        location = kernel.generated.locations.get(note.line)
     return Diagnostic(Severity.NOTE, note.text, location)
 
 

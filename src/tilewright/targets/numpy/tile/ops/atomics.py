@@ -58,6 +58,8 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     listed = "".join(f", {piece.text}" for piece in index)
     returns = op.previous is not None
     options = ", returns=True" if returns else ""
+    if op.memory_order is not None and op.memory_order.data != "relaxed":
+        options += f", order={op.memory_order.data!r}"
     text = f"atomic({{0}}, {op.kind.data!r}, {{1}}, {{2}}{listed}{options})"
     operands = (mine, emitter.buffer(op.dst), new, *index)
     if emitter.lanes is None:

@@ -16,7 +16,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from tilewright.dialects.gpu import DimensionOp
+from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.hints import SyncOp
+from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.kernel import KernelOp
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.tile.warps import Role, WsOp
@@ -56,8 +58,19 @@ def _kernel(base: Emitter, op: Operation) -> None:
         options += f", cluster={op.cluster_extents}"
     if any(_meets_others(each) for each in walk(op)):
         options += ", together=True"
+    written = [emitter.buffer(base) for base in _written(op) if base in emitter.memory]
+    if written:
+        options += f", written={emitter.listed(written)}"
     text = f"rt.launch({spell(function)}, {emitter.listed(grid)}, {threads}{options})"
-    emitter.effect(text, *grid)
+    emitter.effect(text, *grid, *written)
+
+
+def _written(op: KernelOp) -> list[SSAValue]:
+    """Tensors from outside of a kernel that it writes."""
+    found = dict.fromkeys(
+        region.base for region in writes(op) if region.space is Space.GLOBAL
+    )
+    return [base for base in found if not op.is_ancestor(base.owner)]
 
 
 def _meets_others(op: Operation) -> bool:

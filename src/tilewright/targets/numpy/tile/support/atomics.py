@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
 from tilewright.targets.numpy.support.floats import narrow, to_single
+from tilewright.targets.numpy.tile.support.block_races import ACQUIRES, RELEASES
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.convert import converted
 from tilewright.targets.numpy.tile.support.elements import get, outside, put
@@ -79,8 +80,26 @@ def atomic(
     value: Any,
     *index: Any,
     returns: bool = False,
+    order: str = "relaxed",
 ) -> Any:
     """Update an element in each iteration; the old values if they are asked for."""
+    reads, writes = kind != "store", kind != "load"
+    if buffer.seen is not None and order in ACQUIRES:
+        buffer.seen.synchronise(order, reads=reads, writes=False)
+    old = _atomic(lanes, kind, buffer, value, index, returns)
+    if buffer.seen is not None and order in RELEASES:
+        buffer.seen.synchronise(order, reads=False, writes=writes)
+    return old
+
+
+def _atomic(
+    lanes: Lanes | None,
+    kind: str,
+    buffer: TileBuffer,
+    value: Any,
+    index: tuple[Any, ...],
+    returns: bool,
+) -> Any:
     value = np.asarray(buffer.safe if value is None else value)
     value = converted(
         value, buffer.data.dtype, from_unsigned=buffer.is_unsigned, to_unsigned=buffer.is_unsigned
@@ -97,6 +116,8 @@ def atomic(
     where, mask = _where(lanes, buffer, index)
     values = lanes.spread(value)[mask]
     _check_readable(buffer, where)
+    if buffer.seen is not None:
+        buffer.seen.update(buffer.name, where)
     ufunc.at(buffer.data, where, values)
     return None
 
@@ -129,11 +150,11 @@ def _where(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]) -> tuple[An
 
 def _one(kind: str, buffer: TileBuffer, value: Any, index: list[Any]) -> Any:
     if kind == "store":
-        put(buffer, value, *index)
+        put(buffer, value, *index, atomic=True)
         return value
-    old = get(buffer, *index)
+    old = get(buffer, *index, atomic="load" if kind == "load" else "update")
     if kind != "load":
-        put(buffer, _combined(kind, old, value, buffer.is_unsigned), *index)
+        put(buffer, _combined(kind, old, value, buffer.is_unsigned), *index, atomic=True)
     return old
 
 
@@ -166,8 +187,8 @@ def atomic_region(kind: str, source: Place | Any, target: Place) -> None:
         values, dtype, from_unsigned=from_unsigned, to_unsigned=other.buffer.is_unsigned
     )
     if kind == "store":
-        other.write(values)
+        other.write(values, atomic=True)
         return
-    old, _ = other.read()
+    old, _ = other.read(atomic=True)
     values = np.broadcast_to(values, old.shape)
-    other.write(_combined(kind, old, values, other.buffer.is_unsigned))
+    other.write(_combined(kind, old, values, other.buffer.is_unsigned), atomic=True)

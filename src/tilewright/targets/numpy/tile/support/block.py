@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tilewright.targets.numpy.support.control import Control
+from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen, Trace
 from tilewright.targets.numpy.tile.support.buffers import Arena, Filled, TileBuffer, in_arena
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import Note, Problem
@@ -35,6 +37,11 @@ class BlockState:
     arenas: dict[str, Arena] = field(default_factory=dict[str, Arena])
     turns: dict[int, int] = field(default_factory=dict[int, int])
     """How often `while` loops have turned, by their place."""
+    events: Events = field(init=False)
+    """What it did to global memory, in terms of order."""
+
+    def __post_init__(self) -> None:
+        self.events = Events(self.block)
 
 
 class Runtime(Control):
@@ -53,6 +60,8 @@ class Runtime(Control):
         self.threads: tuple[int, ...] = (1, 1, 1)
         self._arena_bytes = arena_bytes
         self._workspaces: dict[int, TileBuffer] = {}
+        self.log: BlockLog | None = None
+        """Follows what blocks do to global memory, if that is checked."""
         self.launcher: Callable[..., None] | None = None
         """Runs the blocks of a kernel."""
 
@@ -111,6 +120,8 @@ class Runtime(Control):
         found = self._workspaces.get(place)
         if found is None:
             found = self.alloc(name, shape, scalar, space, place, **options)
+            found.seen = Seen(Trace(name, found.data.size), found.data.shape)
+            found.seen.trace.log = self.log if prod(self.grid) > 1 else None
             self._workspaces[place] = found
         return found
 

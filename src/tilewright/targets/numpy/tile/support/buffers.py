@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tilewright.targets.numpy.tile.support.block_races import Seen
 from tilewright.targets.numpy.tile.support.pending import PendingSet
 from tilewright.targets.numpy.tile.support.problems import Note, Problem
 
@@ -132,6 +133,7 @@ class TileBuffer:
         "pending",
         "place",
         "safe",
+        "seen",
         "shadow",
         "slots",
         "space",
@@ -163,6 +165,8 @@ class TileBuffer:
         self.writable = bool(data.flags.writeable)
         self.home: Arena | None = None
         """The arena it lies in, if it shares its bytes."""
+        self.seen: Seen | None = None
+        """Which blocks accessed its elements, in global memory."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -221,6 +225,8 @@ class TileBuffer:
         )
         made.pending = self.pending
         made.home = self.home
+        if self.seen is not None:
+            made.seen = self.seen.viewed(extents, dtype.itemsize == self.data.dtype.itemsize)
         if self.shadow is not None:
             made.shadow = self._viewed(extents, dtype)
         return made

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from typing_extensions import override
@@ -29,6 +30,7 @@ from tilewright.targets.numpy.machine import (
 )
 from tilewright.targets.numpy.machine.tasks import Steps
 from tilewright.targets.numpy.tile.support.block import BlockState, Runtime
+from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.bulk import check_tma_start
 from tilewright.targets.numpy.tile.support.compute import multiply
@@ -190,11 +192,12 @@ class ConcurrentRuntime(Runtime):
         if barrier is not None or other.buffer.is_global:
             is_store = other.buffer.is_global
             check_tma_start(other if is_store else one, is_store=is_store)
+        issue = _Issue(place, self.log)
 
         def finish() -> None:
             if barrier is not None:
                 self._release(operation)
-            with _Issue(place):
+            with issue:
                 move(one, other, COPIES if barrier is None else "")
             if barrier is not None:
                 barrier.complete_tx(other.bytes)
@@ -220,9 +223,10 @@ class ConcurrentRuntime(Runtime):
         """Issue copies of a few bytes by each thread that takes part."""
         copies = ThreadCopy.of(threads, target, source, size_bytes, predicate)
         one, other = source.buffer, target.buffer
+        issue = _Issue(place, self.log)
 
         def finish() -> None:
-            with _Issue(place):
+            with issue:
                 copies.finish()
 
         operation = Operation(f"the copy {one.name} -> {other.name}", finish, place)
@@ -286,9 +290,10 @@ class ConcurrentRuntime(Runtime):
         """Issue a product, a group of its own."""
         left, right, result = as_region(a), as_region(b), as_region(c)
         clears = bool(clear)
+        issue = _Issue(place, self.log)
 
         def finish() -> None:
-            with _Issue(place):
+            with issue:
                 multiply(left, right, result, transpose_a, transpose_b, clears, PRODUCTS)
 
         what = f"the product {left.text()} @ {right.text()} -> {result.text()}"
@@ -395,7 +400,14 @@ class ConcurrentRuntime(Runtime):
     ) -> Generator[Wait | None, None, None]:
         barrier = self._gate(key, name)
         generation = _come(barrier, 1, count)
+        meeting = key, generation
+        if self.log is not None:
+            self.log.comes(meeting)
         yield _opened(barrier, generation, f"{count_text(count, 'block')} at {name}", place)
+        if self.log is not None and count == prod(self.grid):
+            self.log.met_all(meeting)
+        elif self.log is not None:
+            self.log.met(meeting)
 
     def _gate(self, key: object, name: str) -> NamedBarrier:
         return self._gates.setdefault(key, NamedBarrier(name))
@@ -424,15 +436,20 @@ def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
 
 
 class _Issue:
-    """Lets a problem of an engine be reported where its operation was issued."""
+    """An engine at work: for the block that issued its operation, and reported where it did."""
 
-    def __init__(self, place: int) -> None:
+    def __init__(self, place: int, log: BlockLog | None) -> None:
         self._place = place
+        self._log = log
+        self._issuer = None if log is None else log.place_of_issue(place)
 
     def __enter__(self) -> None:
-        return None
+        if self._log is not None:
+            self._log.acting = self._issuer
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._log is not None:
+            self._log.acting = None
         if isinstance(error, Problem) and error.place is None:
             error.place = self._place
 

@@ -27,8 +27,8 @@ MESH = 1024
 # One element.
 
 
-def get(buffer: TileBuffer, *index: Any) -> Any:
-    """One element."""
+def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
+    """One element; `atomic` says what an atomic access does: `load` or `update`."""
     place = tuple(int(i) for i in index)
     if not _is_inside(buffer, place):
         if buffer.is_global:
@@ -38,10 +38,12 @@ def get(buffer: TileBuffer, *index: Any) -> Any:
         _check_pending(buffer, place, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(place):
         raise uninitialised(buffer, place, 1, 1)
+    if buffer.seen is not None and atomic != "update":
+        (buffer.seen.read if atomic is None else buffer.seen.look)(buffer.name, place)
     return buffer.data[place]
 
 
-def put(buffer: TileBuffer, value: Any, *index: Any) -> None:
+def put(buffer: TileBuffer, value: Any, *index: Any, atomic: bool = False) -> None:
     """Write one element."""
     place = tuple(int(i) for i in index)
     if not _is_inside(buffer, place):
@@ -52,6 +54,8 @@ def put(buffer: TileBuffer, value: Any, *index: Any) -> None:
         raise read_only(buffer)
     if buffer.pending.parts:
         _check_pending(buffer, place, writes=True)
+    if buffer.seen is not None:
+        (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, place)
     buffer.data[place] = value
     if buffer.shadow is not None:
         buffer.shadow.mark(place)
@@ -139,6 +143,8 @@ def _load_any(
         _require_defined(lanes, buffer, index, takes_part)
     if lanes.races is not None and at is not None:
         lanes.races.read(buffer, *_touched(lanes, buffer, index, takes_part), at)
+    if buffer.seen is not None and buffer.seen.trace.log is not None:
+        buffer.seen.read(buffer.name, _where(lanes, index, takes_part))
     values = buffer.data[index]
     if inside is None:
         return values
@@ -196,6 +202,14 @@ def _touched(
         return elements, numbers
     mask = lanes.spread(takes_part).reshape(-1)
     return elements[mask], numbers[mask]
+
+
+def _where(lanes: Lanes, index: tuple[Any, ...], takes_part: Any) -> tuple[Any, ...]:
+    """The index of what is accessed, by those that take part."""
+    if takes_part is None:
+        return index
+    mask = lanes.spread(takes_part)
+    return tuple(lanes.spread(i)[mask] for i in index)
 
 
 def _check_lanes(
@@ -263,6 +277,8 @@ def _load_mesh(
         _require_defined(lanes, buffer, index, None)
     if lanes.races is not None and at is not None:
         lanes.races.read(buffer, *_touched(lanes, buffer, index, None), at)
+    if buffer.seen is not None:
+        buffer.seen.read(buffer.name, box)
     # A copy, in row-major order: what is computed from it must not depend on where it lay.
     return np.array(_arranged(buffer.data[box], mesh, lanes.rank), order="C")
 
@@ -303,6 +319,8 @@ def _store_mesh(
     values = np.broadcast_to(value, shape)
     rest = [axis for axis in range(lanes.rank) if axis not in axes]
     values = values.transpose([*axes, *rest]).reshape([length for _, length, _ in mesh])
+    if buffer.seen is not None:
+        buffer.seen.write(buffer.name, box)
     buffer.data[box] = values
     if buffer.shadow is not None:
         buffer.shadow.mark(box)
@@ -336,6 +354,8 @@ def _store_any(
     if lanes.races is not None and at is not None:
         elements, numbers = _touched(lanes, buffer, index, takes_part)
         lanes.races.write(buffer, elements, numbers, values.reshape(-1), at)
+    if buffer.seen is not None:
+        buffer.seen.write(buffer.name, where_to)
     buffer.data[where_to] = values
     if buffer.shadow is not None:
         buffer.shadow.mark(where_to)

@@ -90,12 +90,24 @@ class ThreadCopy:
             if bad.any():
                 first = [int(i[bad][0]) for i in self.source_index]
                 raise uninitialised(source, first, int(bad.sum()), bad.size)
+        if source.seen is not None:
+            takes = None if self.takes is None else np.broadcast_to(self.takes, _shape(self))
+            index = self.source_index
+            source.seen.read(
+                source.name, index if takes is None else tuple(i[takes] for i in index)
+            )
         values = source.data[self.source_index]
         if self.takes is not None:
             values = where(self.takes, values, values.dtype.type(0))
+        if target.seen is not None:
+            target.seen.write(target.name, self.target_index)
         target.data[self.target_index] = values
         if target.shadow is not None:
             target.shadow.mark(self.target_index)
+
+
+def _shape(copies: ThreadCopy) -> tuple[int, ...]:
+    return copies.source_index[0].shape
 
 
 def _flat(pointer: Pointer, lanes: Lanes | None, mask: Any) -> Any:

@@ -18,6 +18,8 @@ class Note:
 
     text: str
     place: int | None = None
+    line: int | None = None
+    """A line of generated code instead."""
 
 
 class Problem(Exception):

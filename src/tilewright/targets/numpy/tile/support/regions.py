@@ -95,7 +95,9 @@ class Region:
 
     # -- access ------------------------------------------------------------------------------
 
-    def read(self, *, partial: bool = False, engine: str = "") -> tuple[Any, Any]:
+    def read(
+        self, *, partial: bool = False, engine: str = "", atomic: bool = False
+    ) -> tuple[Any, Any]:
         """The elements, and which of them are defined (None: all).
 
         Without `partial` an undefined element is reported; with it only a region that has nothing
@@ -107,6 +109,8 @@ class Region:
             raise self._outside()
         if buffer.pending.parts:
             buffer.pending.check(buffer.name, buffer.data, outer, writes=False, engine=engine)
+        if buffer.seen is not None and not atomic:
+            buffer.seen.read(buffer.name, outer)
         values = buffer.data[outer]
         defined = None
         if buffer.shadow is not None:
@@ -125,7 +129,9 @@ class Region:
             defined = flags
         return grown, defined
 
-    def write(self, values: Any, defined: Any = None, *, engine: str = "") -> None:
+    def write(
+        self, values: Any, defined: Any = None, *, engine: str = "", atomic: bool = False
+    ) -> None:
         """Put elements there; dropped where the region leaves global memory."""
         buffer = self.buffer
         outer, inner, is_whole = self.clip()
@@ -138,6 +144,8 @@ class Region:
             raise read_only(buffer)
         if buffer.pending.parts:
             buffer.pending.check(buffer.name, buffer.data, outer, writes=True, engine=engine)
+        if buffer.seen is not None:
+            (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, outer)
         buffer.data[outer] = values
         if buffer.shadow is None:
             return

@@ -1,0 +1,343 @@
+"""Races between the blocks of a launch.
+
+Blocks run in any order, and at the same time. If two of them write one element of a global tensor,
+or one reads what another writes, nothing says who comes first; that the values happen to agree does
+not change it. Here they run one after another, so such a pair is found by remembering, for every
+tensor that the kernel writes, who accessed each element: a *stamp* for the last plain write, the
+last atomic update, and two blocks that read it.
+
+    stamp    one statement of one block, between two points that order blocks
+    floor    stamps up to it come before everything that follows: an earlier kernel of the function,
+             or what was done before T.sync_grid
+
+Atomic accesses do not race with one another. One that releases (`memory_order="release"` and
+stronger) hands what its block did, and knows of, to those that acquire from the same tensor. What a
+cluster did before its barrier is known to its blocks behind it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text, index_text
+
+ACQUIRES = ("acquire", "consume", "acq_rel", "seq_cst")
+RELEASES = ("release", "acq_rel", "seq_cst")
+
+
+@dataclass(eq=False)
+class Events:
+    """What one block did, in the order of segments, and what it knows of others."""
+
+    block: tuple[int, ...]
+    segment: int = 0
+    """The number of the current segment; 0 before the first access of it."""
+    own: list[int] = field(default_factory=list[int])
+    """Its segments so far."""
+    known: int = 0
+    """Segments of other blocks that come before what it does now, a bit for each."""
+
+
+class HasEvents(Protocol):
+    """A block that runs."""
+
+    events: Events
+
+
+class HasState(Protocol):
+    """What runs the blocks."""
+
+    @property
+    def state(self) -> HasEvents: ...
+
+
+class Trace:
+    """Who accessed the elements of one global tensor; views of it share it."""
+
+    __slots__ = ("clock", "flat", "log", "name", "size")
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.log: BlockLog | None = None
+        """None while there is nothing to find: one block, or a tensor that is only read."""
+        self.flat: dict[str, Any] = {}
+        self.clock = 0
+        """Segments that were released to those who acquire from the tensor."""
+
+
+class Seen:
+    """A trace in the shape of a buffer."""
+
+    __slots__ = ("shape", "trace")
+
+    def __init__(self, trace: Trace, shape: tuple[int, ...]) -> None:
+        self.trace = trace
+        self.shape = shape
+
+    def viewed(self, shape: tuple[int, ...], same_size: bool) -> Seen | None:
+        """The same for a view; None if its elements are not those of the tensor."""
+        if same_size:
+            return Seen(self.trace, shape)
+        if self.trace.log is not None:
+            self.trace.log.give_up(self.trace)
+        return None
+
+    def _array(self, which: str) -> Any:
+        found = self.trace.flat.get(which)
+        if found is None:
+            found = self.trace.flat[which] = np.zeros(self.trace.size, np.int32)
+        return found.reshape(self.shape)
+
+    def read(self, name: str, index: tuple[Any, ...]) -> None:
+        """The current block reads elements."""
+        log = self.trace.log
+        if log is None:
+            return
+        self._check(log, name, index, "reads", ("writer", "updater"))
+        stamp = log.stamp()
+        reader, other = self._array("reader"), self._array("other")
+        before = reader[index]
+        reader[index] = np.where(before <= log.floor, stamp, before)
+        foreign = log.is_foreign(before)
+        if foreign.any():
+            other[index] = np.where(foreign, stamp, other[index])
+
+    def write(self, name: str, index: tuple[Any, ...]) -> None:
+        """The current block writes elements."""
+        log = self.trace.log
+        if log is None:
+            return
+        self._check(log, name, index, "writes", ("writer", "updater", "reader", "other"))
+        self._array("writer")[index] = log.stamp()
+
+    def update(self, name: str, index: tuple[Any, ...]) -> None:
+        """The current block updates elements atomically."""
+        log = self.trace.log
+        if log is None:
+            return
+        self._check(log, name, index, "updates", ("writer", "reader", "other"))
+        self._array("updater")[index] = log.stamp()
+
+    def look(self, name: str, index: tuple[Any, ...]) -> None:
+        """The current block reads elements atomically."""
+        if self.trace.log is not None:
+            self._check(self.trace.log, name, index, "reads", ("writer",))
+
+    def synchronise(self, order: str, *, reads: bool, writes: bool) -> None:
+        """An atomic access of the tensor orders blocks."""
+        log = self.trace.log
+        if log is None:
+            return
+        events = log.events()
+        if reads and order in ACQUIRES:
+            events.known |= self.trace.clock
+        if writes and order in RELEASES:
+            self.trace.clock |= log.past(events)
+            events.segment = 0
+
+    def _check(
+        self, log: BlockLog, name: str, index: tuple[Any, ...], verb: str, others: Sequence[str]
+    ) -> None:
+        for which in others:
+            if which not in self.trace.flat:
+                continue
+            stamps = np.asarray(self._array(which)[index])
+            if not stamps.any():
+                continue
+            bad = log.is_foreign(stamps)
+            if bad.any():
+                bad &= ~np.isin(stamps, log.ordered(stamps[bad]))
+            if bad.any():
+                raise _problem(log, name, self.shape, index, verb, stamps, bad, _VERBS[which])
+
+
+_VERBS = {"writer": "writes", "updater": "updates", "reader": "reads", "other": "reads"}
+
+
+@dataclass(eq=False)
+class BlockLog:
+    """The accesses of one run of a function, by stamp."""
+
+    runtime: HasState
+    filename: str
+    """Of the generated code, whose lines say where an access was written."""
+    floor: int = 0
+    not_analysed: list[str] = field(default_factory=list[str])
+    acting: tuple[Events, int] | None = None
+    """On whose behalf, and where, an engine works at the moment."""
+    _stamps: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    _segments: list[Events | None] = field(default_factory=lambda: [None])
+    _of_stamp: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
+    """Segment and line."""
+    _numbers: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    _block_of: Any = field(default_factory=lambda: np.zeros(64, np.int32))
+    """The number of the block of a stamp."""
+    _met: set[object] = field(default_factory=set[object])
+    _clocks: dict[object, int] = field(default_factory=dict[object, int])
+
+    # -- who and where -----------------------------------------------------------------------
+
+    def events(self) -> Events:
+        """Of the block that acts."""
+        return self.runtime.state.events if self.acting is None else self.acting[0]
+
+    def place_of_issue(self, place: int) -> tuple[Events, int]:
+        """Who acts when an operation that is issued now is done, and where that was written."""
+        return self.events(), ~place
+
+    def stamp(self) -> int:
+        """For what the current statement of the current block does."""
+        events = self.events()
+        where = self._line() if self.acting is None else self.acting[1]
+        key = self._segment(events), where
+        found = self._stamps.get(key)
+        if found is None:
+            found = self._stamps[key] = len(self._of_stamp)
+            self._of_stamp.append(key)
+            if found >= len(self._block_of):
+                self._block_of = np.concatenate([self._block_of, np.zeros_like(self._block_of)])
+            self._block_of[found] = self._number(events)
+        return found
+
+    def _segment(self, events: Events) -> int:
+        if events.segment == 0:
+            events.segment = len(self._segments)
+            events.own.append(events.segment)
+            self._segments.append(events)
+        return events.segment
+
+    def _number(self, events: Events) -> int:
+        return self._numbers.setdefault(events.block, len(self._numbers) + 1)
+
+    def _line(self) -> int:
+        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] # what called the support
+        while frame is not None:
+            if frame.f_code.co_filename == self.filename:
+                return frame.f_lineno
+            frame = frame.f_back
+        return 0
+
+    # -- order -------------------------------------------------------------------------------
+
+    def is_foreign(self, stamps: Any) -> Any:
+        """Which stamps are of other blocks, since the last point that orders all."""
+        me = self._number(self.events())
+        return (stamps > self.floor) & (self._block_of[stamps] != me)
+
+    def ordered(self, stamps: Any) -> list[int]:
+        """Those of `stamps` that come before what the current block does."""
+        known = self.events().known
+        numbers: list[int] = np.unique(stamps).tolist()
+        return [each for each in numbers if known >> self._of_stamp[each][0] & 1]
+
+    def past(self, events: Events) -> int:
+        """Segments that come before what a block does next, its own among them."""
+        return sum(1 << segment for segment in events.own) | events.known
+
+    def begin_kernel(self) -> None:
+        """A kernel starts; those of a function run one after another."""
+        self._met.clear()
+        self._clocks.clear()
+        self._all_before()
+
+    def _all_before(self) -> None:
+        """Everything so far comes before what follows."""
+        self.floor = len(self._of_stamp) - 1
+
+    def met_all(self, meeting: object) -> None:
+        """A block goes on after all have come to a barrier; told once by each of them."""
+        if meeting not in self._met:
+            self._met.add(meeting)
+            self._all_before()
+        self.events().segment = 0
+
+    def comes(self, meeting: object) -> None:
+        """A block comes to a barrier of some."""
+        events = self.events()
+        self._clocks[meeting] = self._clocks.get(meeting, 0) | self.past(events)
+
+    def met(self, meeting: object) -> None:
+        """It goes on behind it."""
+        events = self.events()
+        events.known |= self._clocks[meeting]
+        events.segment = 0
+
+    def give_up(self, trace: Trace) -> None:
+        """Say that a tensor is not followed any more."""
+        trace.log = None
+        self.not_analysed.append(
+            f"blocks that access the same element of {trace.name}: it has views with elements of "
+            "another size"
+        )
+
+    # -- words -------------------------------------------------------------------------------
+
+    def side(self, stamp: int) -> tuple[tuple[int, ...], int]:
+        """The block and the line of a stamp."""
+        segment, where = self._of_stamp[stamp]
+        events = self._segments[segment]
+        assert events is not None
+        return events.block, where
+
+
+def _problem(
+    log: BlockLog,
+    name: str,
+    shape: tuple[int, ...],
+    index: tuple[Any, ...],
+    verb: str,
+    stamps: Any,
+    bad: Any,
+    other_verb: str,
+) -> Problem:
+    first = tuple(int(i) for i in np.argwhere(bad)[0])
+    element = index_text(name, _element(index, first, shape))
+    block, where = log.side(int(stamps[first]))
+    me = log.events().block
+    is_same = verb == other_verb
+    message = (
+        f"race between blocks: block {me} {verb} {element}, which block {block} "
+        f"{other_verb}{' too' if is_same else ''}"
+    )
+    notes: list[Note | str] = [_where(f"block {block} {other_verb} it here", where)]
+    count = int(bad.sum())
+    if count > 1:
+        notes.append(f"{count_text(count, 'element')} of this access are concerned")
+    if "updates" in (verb, other_verb):
+        fix = (
+            "blocks run in any order, and at the same time: an atomic update does not order a "
+            f"plain access of the same element. Make every access of {name} atomic, or put them "
+            "into two kernels, one behind the other"
+        )
+    elif is_same:
+        fix = (
+            "blocks run in any order, and at the same time, also where their values agree: let "
+            f"each write elements of {name} of its own, or combine them with T.atomic_add and the "
+            "like"
+        )
+    else:
+        fix = (
+            "blocks run in any order, and at the same time: write to another tensor, put a second "
+            "T.Kernel behind the first, or order the blocks with T.sync_grid()"
+        )
+    return Problem("race", message, [*notes, fix])
+
+
+def _where(text: str, where: int) -> Note:
+    return Note(text, line=where) if where >= 0 else Note(text, ~where)
+
+
+def _element(index: tuple[Any, ...], at: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
+    """The index of one element of an access."""
+    if all(isinstance(each, slice) for each in index):
+        return [
+            i + each.indices(extent)[0] for i, each, extent in zip(at, index, shape, strict=True)
+        ]
+    whole = np.broadcast_arrays(*index)
+    return [int(each[at]) for each in whole]
