@@ -189,7 +189,12 @@ class CompiledTileKernel:
         from tilewright.targets.numpy.api import Buffer, NumpyFault
 
         arguments = [
-            Buffer(param.name, value.array, initialised=number not in self.out_idx)
+            Buffer(
+                param.name,
+                value.array,
+                initialised=number not in self.out_idx,
+                is_result=number in self.results,
+            )
             if isinstance(value, HostArray)
             else value
             for number, (param, value) in enumerate(zip(self.params, values, strict=True))
@@ -203,6 +208,12 @@ class CompiledTileKernel:
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
+
+    @cached_property
+    def results(self) -> frozenset[int]:
+        """The positions of parameters that a call makes and hands back."""
+        returned = self.prim_func.returned
+        return frozenset(self.out_idx if returned is None else set(self.out_idx) & set(returned))
 
     def _options(self) -> TileOptions:
         from tilewright.runtime.progress import progress_bar

@@ -78,6 +78,8 @@ class Buffer:
     array: Array
     initialised: bool = True
     """False for memory nobody has written yet: reading it before a store is a fault."""
+    is_result: bool = False
+    """Whether the call made the array and hands it back, so that every element must be written."""
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,10 @@ def test_grids_are_not_negative() -> None:
     %one = arith.constant 1 : i32
     memref.store %one, %A[%bx] : memref<2xi32, #global>
 """,
-        grid="%n, %n",
+        grid="%n",
     )
     a = np.zeros(2, np.int32)
-    with pytest.raises(TileFault, match=r"cannot be negative, got \(-2, -2\)"):
+    with pytest.raises(TileFault, match=r"cannot be negative, got \(-2\)"):
         run(text, a, -2)
     assert not a.any()
     run(text, a, 0)
@@ -293,7 +293,7 @@ def test_source_reads_like_the_kernel() -> None:
     assert "def kernel(bx, by):" in body
     assert "n = atomic(None, 'add', T, i32_1, i64_0, returns=True)" in body
     assert "put(A, n, bx, by)" in body
-    assert "rt.launch(kernel, (5, 4), (128,))" in body
+    assert "rt.launch(kernel, (5, 4), (128,), written=(A, T))" in body
     (line,) = [line for line in source.splitlines() if "put(A" in line]
     assert line.endswith("# kernel.mlir:15")
 

@@ -30,6 +30,9 @@ FaultKind: TypeAlias = Literal[
     "shape",
     "endless",
     "misaligned",
+    "division",
+    "unwritten",
+    "overlap",
 ]
 
 CODES: dict[FaultKind, str] = {
@@ -45,6 +48,9 @@ CODES: dict[FaultKind, str] = {
     "shape": "TW6125",
     "endless": "TW6126",
     "misaligned": "TW6103",
+    "division": "TW6128",
+    "unwritten": "TW6129",
+    "overlap": "TW6141",
 }
 
 __all__ = ["CODES", "Buffer", "FaultKind", "TileFault", "TileOptions", "TileReport"]

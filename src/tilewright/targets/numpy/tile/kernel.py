@@ -30,6 +30,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
@@ -43,6 +45,7 @@ from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tile.api import TileFault, TileOptions, TileReport
 from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
+from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results
 from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
 from tilewright.targets.numpy.tile.patterns import base_of
@@ -76,6 +79,10 @@ class TileParameter:
     """The author's element type: `uint8` where the IR says i8."""
     safe: int | float = 0
     """What is read beyond the borders."""
+    location: Attribute | None = None
+    """Where it is declared."""
+    written_at: tuple[Attribute | None, ...] = ()
+    """Where the kernel writes it."""
 
     @property
     def is_buffer(self) -> bool:
@@ -114,6 +121,8 @@ class TileKernel:
             raise TypeError(
                 f"{self.name} takes {len(self.parameters)} arguments, got {len(arguments)}"
             )
+        if options.checked:
+            check_overlaps(self.parameters, arguments, options.sources or self.sources)
         report = TileReport(is_concurrent=self.is_concurrent)
         started = time.perf_counter()
         seeds = range(options.seed, options.seed + max(options.schedules, 1))
@@ -198,6 +207,8 @@ class TileKernel:
             raise
         except Exception as error:
             raise fault_of(error, self, launch, options.sources or self.sources, seed) from error
+        else:
+            check_results(self.parameters, values, arguments, options.sources or self.sources)
         finally:
             report.programs += launch.blocks
             if log is not None:
@@ -341,6 +352,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
     parameters: list[TileParameter] = []
     spelled = ["rt"]
     block = function.regions[0].block
+    writers = _writers(function)
     for index, argument in enumerate(block.args):
         facts = _argument_facts(function, index)
         emitter.location = getattr(argument, "location", None)
@@ -353,7 +365,12 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
         dtype = written.data if isinstance(written, StringAttr) else scalar.dtype.name
         safe = facts.get("tile.safe_value")
         number = safe.value.data if isinstance(safe, IntegerAttr | FloatAttr) else 0
-        parameters.append(TileParameter(hint, argument.type, scalar, dtype, number))
+        parameters.append(
+            TileParameter(
+                *(hint, argument.type, scalar, dtype, number, emitter.location),
+                tuple(op.location for op in writers.get(argument, ())),
+            )
+        )
         variable = unit.symbol(hint)
         spelled.append(spell(variable))
         piece = Piece(spell(variable), 0, 0, 1)
@@ -364,6 +381,16 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
     emitter.block(block)
     unit.bodies.append((unit.symbol(symbol), ", ".join(spelled), emitter.scopes[1]))
     return parameters
+
+
+def _writers(function: Operation) -> dict[SSAValue, list[Operation]]:
+    """The ops that write a tensor, by the tensor."""
+    found: dict[SSAValue, list[Operation]] = {}
+    for op in walk(function):
+        for region in () if op.regions else writes(op):
+            if region.space is Space.GLOBAL:
+                found.setdefault(region.base, []).append(op)
+    return found
 
 
 def _scalar_type(emitter: TileEmitter, argument: SSAValue) -> ScalarType:

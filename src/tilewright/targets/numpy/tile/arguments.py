@@ -1,0 +1,169 @@
+"""What is checked of the arguments of a launch: before it that none shares bytes with one that is
+written, after it that every element of a result was written.
+
+A tensor that the call makes (`out_idx`, `T.empty`) holds nothing before the launch, and all of it
+goes to the caller: an element that no block writes is a fault. A tensor that the caller passes
+holds what the caller put there; a kernel may write a part of it and leave the rest as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
+from tilewright.targets.numpy.api import Argument, Array, Buffer
+from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
+from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.problems import count_text, index_text
+
+_WORK = 10_000
+"""Steps to decide exactly whether arrays with gaps share a byte; without an answer they may."""
+
+
+class Parameter(Protocol):
+    """What is known of an argument before the launch."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> Attribute | None: ...
+    @property
+    def written_at(self) -> tuple[Attribute | None, ...]: ...
+
+
+# Overlaps.
+
+
+def check_overlaps(
+    parameters: Sequence[Parameter], arguments: Sequence[Argument], sources: SourceManager | None
+) -> None:
+    """Report two arguments that share bytes, one of which the kernel writes."""
+    for one, other in _pairs(parameters, arguments):
+        first, second = arguments[one], arguments[other]
+        assert isinstance(first, Buffer) and isinstance(second, Buffer)
+        if share(first.array, second.array):
+            raise _overlap(parameters[one], parameters[other], first.array, second.array, sources)
+
+
+def _pairs(
+    parameters: Sequence[Parameter], arguments: Sequence[Argument]
+) -> Iterator[tuple[int, int]]:
+    """Every two arrays of which the first is written."""
+    arrays = [n for n, each in enumerate(arguments) if isinstance(each, Buffer)]
+    for one in arrays:
+        for other in arrays:
+            both = parameters[one].written_at, parameters[other].written_at
+            if one != other and both[0] and not (both[1] and other < one):
+                yield one, other
+
+
+def share(one: Array, other: Array) -> bool:
+    """Whether two arrays have a byte in common."""
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=_WORK)
+    except RuntimeError:  # NumPy's name for "too hard" is a subclass
+        return True
+
+
+def _overlap(
+    written: Parameter,
+    other: Parameter,
+    one: Array,
+    two: Array,
+    sources: SourceManager | None,
+) -> TileFault:
+    (low, high), (start, end) = (np.lib.array_utils.byte_bounds(each) for each in (one, two))
+    shared = min(high, end) - max(low, start)
+    where = "are the same array" if (low, high) == (start, end) else f"share {shared} bytes"
+    also = "written too" if other.written_at else "read"
+    message = (
+        f"arguments overlap: {written.name} and {other.name} {where}, and the kernel writes "
+        f"{written.name}"
+    )
+    diagnostic = _error("overlap", message, written.written_at[0])
+    start_of = max(low, start) - low
+    notes: list[tuple[str, Attribute | None]] = [
+        (f"{written.name} is written here, {other.name} is {also}", None),
+        (
+            f"the common bytes begin at byte {start_of} of {written.name} and at byte "
+            f"{max(low, start) - start} of {other.name}",
+            None,
+        ),
+        (
+            f"tensors of a kernel are taken to be distinct: pass a copy of {other.name}, or give "
+            "the kernel one parameter that it reads and writes",
+            None,
+        ),
+    ]
+    return _fault("overlap", diagnostic, notes, sources)
+
+
+# Results.
+
+
+def check_results(
+    parameters: Sequence[Parameter],
+    values: Sequence[Any],
+    arguments: Sequence[Argument],
+    sources: SourceManager | None,
+) -> None:
+    """Report an element of a result that no block has written."""
+    for parameter, value, argument in zip(parameters, values, arguments, strict=True):
+        if not isinstance(argument, Buffer) or not argument.is_result:
+            continue
+        if isinstance(value, TileBuffer) and value.shadow is not None:
+            defined = value.shadow.defined(tuple(slice(None) for _ in value.shape))
+            if not defined.all():
+                raise _unwritten(parameter, value, ~defined, sources)
+
+
+def _unwritten(
+    parameter: Parameter, buffer: TileBuffer, missing: Any, sources: SourceManager | None
+) -> TileFault:
+    first = [int(i) for i in np.argwhere(missing)[0]]
+    message = f"no block writes {index_text(buffer.name, first)}, which the call returns"
+    diagnostic = _error("unwritten", message, parameter.location)
+    count, total = int(missing.sum()), missing.size
+    box = ", ".join(
+        f"{int(found.min())}:{int(found.max()) + 1}" for found in np.nonzero(missing)
+    )
+    notes: list[tuple[str, Attribute | None]] = [
+        (
+            f"{count} of {count_text(total, 'element')} of {buffer.name} hold nothing after the "
+            f"launch; all of them lie in {buffer.name}[{box}]",
+            None,
+        ),
+    ]
+    shown = list(dict.fromkeys(parameter.written_at))[:3]
+    notes += [(f"{buffer.name} is written here", place) for place in shown]
+    if not shown:
+        notes.append((f"no statement of the kernel writes {buffer.name}", None))
+    notes.append(
+        (
+            "let the grid and the tiles cover the tensor, or pass it as an argument that the "
+            "caller has filled",
+            None,
+        )
+    )
+    return _fault("unwritten", diagnostic, notes, sources)
+
+
+def _error(kind: FaultKind, message: str, location: Attribute | None) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, message, location, CODES[kind])
+
+
+def _fault(
+    kind: FaultKind,
+    diagnostic: Diagnostic,
+    notes: Sequence[tuple[str, Attribute | None]],
+    sources: SourceManager | None,
+) -> TileFault:
+    for text, location in notes:
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, text, location))
+    return TileFault(kind, diagnostic, None, sources)
