@@ -352,6 +352,11 @@ class Emitter:
         """The shadows of a value whose elements were moved as `change` moves them."""
         return tuple(each.on(change(each.piece)) for each in value.shadows)
 
+    @property
+    def checker(self) -> Piece:
+        """What is asked whether lanes that count are defined."""
+        return self.runtime
+
     def shadows(self, *operands: SSAValue) -> Shadows:
         """The shadows of something computed from `operands` element by element."""
         return self.joined(shadows_of(*[self.values[operand] for operand in operands]))

@@ -293,7 +293,7 @@ def test_source_reads_like_the_kernel() -> None:
     assert "def kernel(bx, by):" in body
     assert "n = atomic(None, 'add', T, i32_1, i64_0, returns=True)" in body
     assert "put(A, n, bx, by)" in body
-    assert "rt.launch(kernel, (5, 4), (128,), written=(A, T))" in body
+    assert "rt.launch(kernel, (5, 4), (128,), written=(T, A))" in body
     (line,) = [line for line in source.splitlines() if "put(A" in line]
     assert line.endswith("# kernel.mlir:15")
 

@@ -40,7 +40,7 @@ def require_defined(
     masks = tuple_text(1 + len(shadows), len(mask))
     emitter.effect(
         f"{{0}}.need({place}, {what!r}, {defined}, {origins}, {masks})",
-        emitter.runtime,
+        emitter.checker,
         *[each.piece for each in shadows],
         *mask,
     )

@@ -22,8 +22,9 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.errors import Unsupported
+from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.patterns import ParallelFacts
-from tilewright.targets.numpy.values import PROGRAM, Nest, Piece, Scope, Shadows, Tensor
+from tilewright.targets.numpy.values import PROGRAM, Nest, Piece, Scope, Tensor
 
 LANE = PROGRAM
 """The live axis of what differs between iterations."""
@@ -39,6 +40,8 @@ class TileUnit(Unit):
     """Whether the order of events is a matter of choice, so that code consists of generators."""
     explicit: set[SSAValue] = field(default_factory=set[SSAValue])
     """Barriers on which the kernel announces bytes itself."""
+    divided: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
+    """On-chip buffers that get quotients, with a division that they come from."""
     arena_bytes: int = 0
     arenas: dict[SSAValue | None, str] = field(default_factory=dict["SSAValue | None", str])
 
@@ -94,6 +97,8 @@ class TileEmitter(Emitter):
     def uniform(self, value: Mixed, what: str) -> Piece:
         """As `number`, for something that all iterations must agree on."""
         piece = self.number(value)
+        if not isinstance(value, int):
+            require_defined(self, self.tensor(value), what, ())
         if piece.axes:
             raise self.unsupported(
                 f"{what} differs between iterations",
@@ -113,10 +118,20 @@ class TileEmitter(Emitter):
         inner = ", ".join(piece.text for piece in pieces)
         return f"({inner},)" if len(pieces) == 1 else f"({inner})"
 
+    @property
     @override
-    def shadows(self, *operands: SSAValue) -> Shadows:
-        """Undefined elements are found where they are read, not where they are used."""
-        return ()
+    def checker(self) -> Piece:
+        return self.lanes or self.threads or self.runtime
+
+    def quotients(self, value: SSAValue) -> tuple[str, list[Piece]]:
+        """Where the divisors that a value depends on are not zero, as an option of a call."""
+        shadows = self.tensor(value).shadows
+        if not shadows:
+            return "", []
+        pairs = [
+            f"({each.piece.text}, {self.unit.place(each.origin, each.why)})" for each in shadows
+        ]
+        return f", quotients=({', '.join(pairs)},)", [each.piece for each in shadows]
 
     @override
     def unsupported(self, message: str, fix: str | None = None) -> Unsupported:

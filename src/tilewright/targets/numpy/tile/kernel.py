@@ -48,7 +48,7 @@ from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
 from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results
 from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
-from tilewright.targets.numpy.tile.patterns import base_of
+from tilewright.targets.numpy.tile.patterns import base_of, divided_buffers
 from tilewright.targets.numpy.tile.support import HELPERS
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen, Trace
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
@@ -284,6 +284,7 @@ def compile_tile_module(
     unit = TileUnit({}, RULES, sources)
     unit.is_concurrent = any(_is_concurrent(op) for op in walk(function))
     unit.explicit = {base_of(op.operands[0]) for op in walk(function) if op.name in _EXPLICIT}
+    unit.divided = divided_buffers(function)
     _plan_arenas(unit, function)
     parameters = _write(unit, function, symbol)
     docstring = f"NumPy code of the kernel `{symbol}`."

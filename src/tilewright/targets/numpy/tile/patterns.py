@@ -10,7 +10,7 @@ Two questions are decided here, so that the common loops cost nothing at run tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -22,6 +22,7 @@ from tilewright.dialects.tile.loops import ParallelOp
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
+from tilewright.targets.numpy.ops.arith.integer import DIVISIONS
 
 _DEPTH = 24
 
@@ -85,6 +86,37 @@ def access_of(op: Operation) -> Access | None:
     if op.name == "memref.store":
         return Access(op, base_of(op.operands[1]), tuple(op.operands[2:]), True)
     return None
+
+
+def divided_buffers(function: Operation) -> dict[SSAValue, Operation]:
+    """Buffers to which results of divisions by values are written, with the first such division."""
+    found: dict[SSAValue, Operation] = {}
+    for op in walk(function):
+        if op.name in DIVISIONS and constant_value(op.operands[1]) is None:
+            for base in _reached(op.results[0]):
+                found.setdefault(base, op)
+    return found
+
+
+def _reached(value: SSAValue) -> Iterator[SSAValue]:
+    """The buffers to which what is computed from a value is stored."""
+    pending, done = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in done:
+            continue
+        done.add(current)
+        for use in current.uses:
+            op = use.operation
+            if op.name == "memref.store" and use.index == 0:
+                yield base_of(op.operands[1])
+            elif op.name == "scf.yield":
+                parent = op.parent_op()
+                assert parent is not None
+                pending.extend(parent.results)
+                pending.extend(parent.regions[0].block.args[1:] if parent.name == "scf.for" else ())
+            elif op.name.startswith(("arith.", "math.")):
+                pending.extend(op.results)
 
 
 def is_reducer(base: SSAValue) -> bool:

@@ -65,7 +65,7 @@ _BOOL: Mapping[str, str] = {
 }
 
 
-_DIVISIONS = frozenset(
+DIVISIONS = frozenset(
     f"arith.{name}"
     for name in ("divsi", "divui", "ceildivsi", "ceildivui", "floordivsi", "remsi", "remui")
 )
@@ -233,7 +233,7 @@ def _pair(template: str) -> Rule:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_PLAIN, _rule),
-    **dict.fromkeys(_DIVISIONS, _division),
+    **dict.fromkeys(DIVISIONS, _division),
     **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli"), _arithmetic),
     "arith.andi": _and,
     "arith.ori": _or,

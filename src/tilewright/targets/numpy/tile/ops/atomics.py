@@ -22,6 +22,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import RegionOp
 from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.tiles import whole
@@ -54,6 +55,9 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     lanes = emitter.lanes or emitter.threads
     mine = Piece("None", 0, 0, 0) if lanes is None else lanes
     new = Piece("None", 0, 0, 0) if op.value is None else emitter.piece(op.value)
+    for each, what in ((op.value, "the value of an atomic"), *((i, "an index") for i in op.indices)):
+        if each is not None:
+            require_defined(emitter, emitter.tensor(each), what, ())
     index = [emitter.piece(each) for each in op.indices]
     listed = "".join(f", {piece.text}" for piece in index)
     returns = op.previous is not None

@@ -56,8 +56,8 @@ def _parallel(base: Emitter, op: Operation) -> None:
             emitter.effect("settle({0}, {1}, {2})", lanes, before, mine)
             emitter.memory[value] = before
             emitter.private.discard(value)
-    for value, piece in saved.items():
-        emitter.define(value, Tensor(piece))
+    for value, tensor in saved.items():
+        emitter.define(value, tensor)
 
 
 def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Piece) -> tuple[Piece, Piece]:
@@ -74,19 +74,23 @@ def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Piece) -> tuple[Pi
     return before, mine
 
 
-def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Piece) -> dict[SSAValue, Piece]:
+def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Piece) -> dict[SSAValue, Tensor]:
     """Values of the loop around, with axes for the inner one; returns what they were."""
-    saved: dict[SSAValue, Piece] = {}
+    saved: dict[SSAValue, Tensor] = {}
     for each in walk(op):
         for operand in each.operands:
             value = emitter.values.get(operand)
             if operand in saved or operand in op.body.block.args or not isinstance(value, Tensor):
                 continue
             if value.piece.axes:
-                saved[operand] = value.piece
-    for operand, piece in saved.items():
-        lifted = emitter.pure("{0}.lift({1})", lanes, piece)
-        emitter.define(operand, Tensor(lifted))
+                saved[operand] = value
+
+    def lifted(piece: Piece) -> Piece:
+        return emitter.pure("{0}.lift({1})", lanes, piece)
+
+    for operand, value in saved.items():
+        shadows = emitter.shadow_map(value, lifted)
+        emitter.define(operand, Tensor(lifted(value.piece), shadows=shadows))
     return saved
 
 

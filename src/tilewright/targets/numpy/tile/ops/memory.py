@@ -18,9 +18,10 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import NO_QUOTIENT, Piece, Shadow, Tensor
 
 
 def tile(emitter: Emitter) -> TileEmitter:
@@ -195,6 +196,10 @@ def _load(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     memory = op.operands[0]
     index = _indices(emitter, op.operands[1:])
+    shadows = emitter.shadows(*op.operands[1:])
+    if space_of(memory.type) is not Space.GLOBAL:
+        _require_quotients(emitter, op.operands[1:])
+        shadows = ()
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
     hint = emitter.hint if emitter.hint != "t" else _element_hint(memory)
@@ -208,11 +213,25 @@ def _load(base: Emitter, op: Operation) -> None:
         listed = "".join(f", {each.text}" for each in index)
         text = f"load_own({{0}}, {{1}}{listed})"
         piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
+    elif base_of(memory) in emitter.unit.divided and space_of(memory.type) is not Space.GLOBAL:
+        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        text = f"load_quotients({{0}}, {{1}}, {emitter.listed(index)}{at})"
+        forms = [(LANE, 0), (LANE, 0)]
+        piece, divisible = emitter.several(text, [lanes, buffer, *index], forms, is_pure=False)
+        emitter.unit.hints[int(piece.text.strip("\0"))] = hint
+        origin = emitter.unit.divided[base_of(memory)].location
+        shadows = (Shadow(divisible, origin, NO_QUOTIENT),)
     else:
         at = f", {emitter.place()}" if _watched(emitter, memory) else ""
         text = f"load({{0}}, {{1}}, {emitter.listed(index)}{at})"
         piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
-    emitter.define(op.results[0], Tensor(piece))
+    emitter.define(op.results[0], Tensor(piece, shadows=shadows))
+
+
+def _require_quotients(emitter: TileEmitter, indices: Sequence[SSAValue]) -> None:
+    """An index that a division by zero made is no place."""
+    for index in indices:
+        require_defined(emitter, emitter.tensor(index), "an index", ())
 
 
 def _element_hint(memory: SSAValue) -> str:
@@ -232,20 +251,23 @@ def _store(base: Emitter, op: Operation) -> None:
     if lanes is not None and is_reducer(base_of(memory)):
         _accumulate(emitter, op, index)
         return
+    _require_quotients(emitter, op.operands[2:])
     new = emitter.piece(value)
+    more, deps = emitter.quotients(value)
     varies = any(piece.axes for piece in (*index, new)) or emitter.divergence
     if lanes is None or (emitter.lanes is None and not varies and memory not in emitter.private):
-        text = "put({0}, {1}" + "".join(f", {{{n + 2}}}" for n in range(len(index))) + ")"
+        text = "put({0}, {1}" + "".join(f", {{{n + 2}}}" for n in range(len(index)))
         if space_of(memory.type) not in PER_THREAD:
             emitter.step()
-        emitter.effect(text, buffer, new, *index)
+        emitter.effect(f"{text}{more})", buffer, new, *index, *deps)
     elif memory in emitter.private:
         listed = "".join(f", {each.text}" for each in index)
-        emitter.effect(f"store_own({{0}}, {{1}}, {{2}}{listed})", lanes, buffer, new, *index)
+        text = f"store_own({{0}}, {{1}}, {{2}}{listed}{more})"
+        emitter.effect(text, lanes, buffer, new, *index, *deps)
     else:
         at = f", {emitter.place()}" if _watched(emitter, memory) else ""
-        text = f"store({{0}}, {{1}}, {{2}}, {emitter.listed(index)}{at})"
-        emitter.effect(text, lanes, buffer, new, *index)
+        text = f"store({{0}}, {{1}}, {{2}}, {emitter.listed(index)}{at}{more})"
+        emitter.effect(text, lanes, buffer, new, *index, *deps)
 
 
 # Reducers.

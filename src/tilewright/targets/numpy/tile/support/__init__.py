@@ -11,7 +11,7 @@ _BY_MODULE = {
     "atomics": "atomic atomic_region",
     "block": "persistent",
     "compute": "gemm reduce scan",
-    "elements": "get load load_own private put settle store store_own",
+    "elements": "get load load_own load_quotients private put settle store store_own",
     "movement": "copy fill im2col transpose",
     "pointers": "pointer",
     "regions": "part",

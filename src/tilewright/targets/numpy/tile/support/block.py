@@ -18,7 +18,7 @@ from tilewright.targets.numpy.support.control import Control
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen, Trace
 from tilewright.targets.numpy.tile.support.buffers import Arena, Filled, TileBuffer, in_arena
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.problems import Note, Problem, by_zero
 from tilewright.targets.numpy.tile.support.regions import Region, as_region
 
 _MAX_PRINTED = 1024
@@ -154,6 +154,13 @@ class Runtime(Control):
         if watch and self.checked:
             lanes.watch()
         return lanes
+
+    def need(
+        self, place: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
+    ) -> None:
+        """Stop if the result of a division by zero is used."""
+        if not all(np.all(each) for each in defined):
+            raise by_zero(origins[0], what, place)
 
     def turn(self, place: int) -> None:
         """Count the turns of a `while` loop of the block."""

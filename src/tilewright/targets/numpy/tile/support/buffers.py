@@ -125,6 +125,7 @@ class TileBuffer:
     """A buffer as generated code sees it."""
 
     __slots__ = (
+        "by_zero",
         "data",
         "home",
         "is_global",
@@ -165,6 +166,8 @@ class TileBuffer:
         self.writable = bool(data.flags.writeable)
         self.home: Arena | None = None
         """The arena it lies in, if it shares its bytes."""
+        self.by_zero: dict[int, Any] = {}
+        """Elements that got the result of a division by zero, by the place of the division."""
         self.seen: Seen | None = None
         """Which blocks accessed its elements, in global memory."""
 

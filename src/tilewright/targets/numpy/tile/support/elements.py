@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tilewright.targets.numpy.support.select import where
 from tilewright.targets.numpy.tile.support.buffers import Own, TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text, index_text
+from tilewright.targets.numpy.tile.support.problems import (
+    Note,
+    Problem,
+    by_zero,
+    count_text,
+    index_text,
+)
 from tilewright.targets.numpy.tile.support.regions import read_only, uninitialised
 
 MESH = 1024
@@ -43,7 +49,13 @@ def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
     return buffer.data[place]
 
 
-def put(buffer: TileBuffer, value: Any, *index: Any, atomic: bool = False) -> None:
+Quotients: TypeAlias = Sequence[tuple[Any, int]]
+"""Where divisors that a value depends on are not zero, with the places of the divisions."""
+
+
+def put(
+    buffer: TileBuffer, value: Any, *index: Any, atomic: bool = False, quotients: Quotients = ()
+) -> None:
     """Write one element."""
     place = tuple(int(i) for i in index)
     if not _is_inside(buffer, place):
@@ -59,6 +71,23 @@ def put(buffer: TileBuffer, value: Any, *index: Any, atomic: bool = False) -> No
     buffer.data[place] = value
     if buffer.shadow is not None:
         buffer.shadow.mark(place)
+    for divisible, origin in quotients:
+        if not np.all(divisible):
+            _undefine(buffer, place, np.False_, origin)
+
+
+def _undefine(
+    buffer: TileBuffer, index: tuple[Any, ...], divisible: Any, origin: int, who: str = ""
+) -> None:
+    """Elements got what a division by zero left: on-chip it matters when they are read."""
+    if buffer.is_global:
+        at = tuple(int(np.asarray(i)[~divisible].flat[0]) for i in index)
+        raise by_zero(origin, f"written to {index_text(buffer.name, at)}", None, who)
+    if buffer.shadow is None:
+        return
+    buffer.shadow.assign(index, divisible)
+    flags = buffer.by_zero.setdefault(origin, np.zeros(buffer.data.shape, np.bool_))
+    flags[index] = ~divisible
 
 
 def _is_inside(buffer: TileBuffer, place: tuple[int, ...]) -> bool:
@@ -115,6 +144,25 @@ def load(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | Non
     return _load_any(lanes, buffer, index, active, at)
 
 
+def load_quotients(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | None = None
+) -> tuple[Any, Any]:
+    """The elements that iterations read, and which of them no division by zero has left there."""
+    place = tuple(np.asarray(i) for i in index)
+    if not buffer.by_zero or not lanes.size or not _all_inside(buffer, place):
+        return load(lanes, buffer, index, at), np.True_
+    assert buffer.shadow is not None
+    missing: Any = np.False_
+    for flags in buffer.by_zero.values():
+        missing = missing | flags[place]
+    divisible = ~missing | buffer.shadow.defined(place)
+    active = lanes.active
+    lanes.active = divisible if active is None else active & divisible
+    found = load(lanes, buffer, index, at)
+    lanes.active = active
+    return found, divisible
+
+
 def _all_inside(buffer: TileBuffer, index: tuple[Any, ...]) -> bool:
     return all(
         int(i.min()) >= 0 and int(i.max()) < extent
@@ -134,6 +182,8 @@ def _load_any(
             np.clip(i, 0, max(extent - 1, 0))
             for i, extent in zip(index, buffer.data.shape, strict=True)
         )
+        if buffer.is_global:
+            lanes.beyond = ~inside if lanes.beyond is None else ~inside | lanes.beyond
         if buffer.data.size == 0:
             return np.full(lanes.shape, buffer.safe, buffer.data.dtype)
     takes_part = active if inside is None else (inside if active is None else inside & active)
@@ -287,7 +337,12 @@ def _load_mesh(
 
 
 def store(
-    lanes: Lanes, buffer: TileBuffer, value: Any, index: tuple[Any, ...], at: int | None = None
+    lanes: Lanes,
+    buffer: TileBuffer,
+    value: Any,
+    index: tuple[Any, ...],
+    at: int | None = None,
+    quotients: Quotients = (),
 ) -> None:
     """Write an element in each iteration; of several writes to one the last stays."""
     if lanes.size == 0:
@@ -296,11 +351,12 @@ def store(
         raise read_only(buffer)
     index = tuple(np.asarray(i) for i in index)
     active = lanes.active
-    if active is None and (lanes.races is None or at is None):
+    quotients = [each for each in quotients if not np.all(each[0])]
+    if active is None and not quotients and (lanes.races is None or at is None):
         mesh = _mesh(buffer, index)
         if mesh is not None and _store_mesh(lanes, buffer, value, mesh):
             return
-    _store_any(lanes, buffer, value, index, active, at)
+    _store_any(lanes, buffer, value, index, active, at, quotients)
 
 
 def _store_mesh(
@@ -334,6 +390,7 @@ def _store_any(
     index: tuple[Any, ...],
     active: Any,
     at: int | None,
+    quotients: Quotients = (),
 ) -> None:
     takes_part = active
     if not _all_inside(buffer, index):
@@ -359,6 +416,14 @@ def _store_any(
     buffer.data[where_to] = values
     if buffer.shadow is not None:
         buffer.shadow.mark(where_to)
+    for divisible, origin in quotients:
+        missing = ~lanes.spread(divisible)
+        if takes_part is not None:
+            missing = missing & lanes.spread(takes_part)
+        if missing.any():
+            place = tuple(lanes.spread(i)[missing] for i in index)
+            who = lanes.text(lanes.first(missing))
+            _undefine(buffer, place, np.zeros(place[0].shape, np.bool_), origin, who)
 
 
 # Memory of each iteration.
@@ -387,17 +452,31 @@ def load_own(lanes: Lanes, buffer: TileBuffer, *index: Any) -> Any:
     return buffer.data[place].copy()
 
 
-def store_own(lanes: Lanes, buffer: TileBuffer, value: Any, *index: Any) -> None:
+def store_own(
+    lanes: Lanes, buffer: TileBuffer, value: Any, *index: Any, quotients: Quotients = ()
+) -> None:
     """Write an element of each iteration's own part of a buffer."""
     if any(np.ndim(i) for i in index):
-        store(lanes, buffer, value, (*_own(lanes), *index))
+        store(lanes, buffer, value, (*_own(lanes), *index), quotients=quotients)
         return
     place = _own_place(buffer, index, "write")
     if lanes.active is None:
         buffer.data[place] = value
         if buffer.shadow is not None:
             buffer.shadow.mark(place)
-        return
+    else:
+        _store_active(lanes, buffer, value, place)
+    for divisible, origin in quotients:
+        missing = ~lanes.spread(divisible)
+        if lanes.active is not None:
+            missing = missing & lanes.active
+        if missing.any():
+            places = np.nonzero(missing)
+            _undefine(buffer, (*places, *place[1:]), np.zeros(len(places[0]), np.bool_), origin)
+
+
+def _store_active(lanes: Lanes, buffer: TileBuffer, value: Any, place: tuple[Any, ...]) -> None:
+    """Write where iterations take part."""
     old = buffer.data[place]
     buffer.data[place] = where(lanes.active, np.asarray(value, old.dtype), old)
     if buffer.shadow is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.support.control import Control, Fork, Loop, Turns
-from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.problems import Problem, by_zero
 from tilewright.targets.numpy.tile.support.races import Races
 
 _MAX_TURNS = 1 << 20
@@ -31,6 +31,8 @@ class Lanes(Control):
         self.size = int(np.prod(self.shape, dtype=np.int64))
         self._indices = inner
         self.races: Races | None = None
+        self.beyond: Any = None
+        """Iterations that have read beyond the end of a tensor: what they compute is dropped."""
         if outer is not None and outer.active is not None:
             reached = outer.active.reshape(outer.active.shape + (1,) * len(inner))
             self.active = np.broadcast_to(reached, self.shape)
@@ -82,6 +84,26 @@ class Lanes(Control):
             lanes.active = mask if self.active is None else mask & self.active
             both.append(lanes)
         return both[0], both[1]
+
+    def need(
+        self, place: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
+    ) -> None:
+        """Stop if an iteration that counts uses the result of a division by zero."""
+        missing: Any = np.False_
+        for term in defined:
+            missing = missing | ~term
+        if not missing.any():
+            return
+        if self.active is not None:
+            missing = missing & self.active
+        if self.beyond is not None:
+            missing = missing & ~self.beyond
+        if missing.any():
+            raise by_zero(origins[0], what, place, self.text(self.first(missing)))
+
+    def first(self, flags: Any) -> int:
+        """The first iteration for which something holds."""
+        return int(np.argmax(self.spread(flags).reshape(-1)))
 
     # -- control flow ------------------------------------------------------------------------
 

@@ -26,11 +26,31 @@ def copy(source: Place, target: Place) -> None:
 
 def move(source: Region, target: Region, engine: str = "") -> None:
     """Copy a region; `engine` is who does it, if it is not the tasks themselves."""
-    values, defined = source.read(partial=not target.buffer.is_global, engine=engine)
+    values, defined = read_for(source, target, engine)
     values = _as_target(values, source, target)
     if defined is not None:
         defined = fitted(defined, source, target)
     target.write(fitted(values, source, target), defined, engine=engine)
+
+
+def read_for(source: Region, target: Region, engine: str = "") -> tuple[Any, Any]:
+    """The elements of a region that are copied to another.
+
+    Those that hold nothing are reported when they reach global memory; what falls beyond its end
+    is dropped, and need not hold anything.
+    """
+    if not target.buffer.is_global:
+        return source.read(partial=True, engine=engine)
+    _, inner, is_whole = target.clip()
+    if is_whole or source.buffer.is_global:
+        return source.read(engine=engine)
+    values, defined = source.read(partial=True, lenient=True, engine=engine)
+    if defined is not None:
+        needed = np.ones(target.extents, np.bool_)
+        needed[inner] = fitted(defined, source, target)[inner]
+        if not needed.all():
+            raise source.uninitialised(needed.reshape(defined.shape), source.box())
+    return values, None
 
 
 def _as_target(values: Any, source: Region, target: Region) -> Any:

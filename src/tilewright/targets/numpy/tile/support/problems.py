@@ -39,6 +39,20 @@ class Problem(Exception):
         self.place = place
 
 
+def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> Problem:
+    """The report on a division by zero whose result is used, at the division."""
+    notes = [Note(f"{who} of T.Parallel")] if who else []
+    if place is not None:
+        notes.append(Note(f"its result is used here: {what}", place))
+    else:
+        notes.append(Note(f"its result is used: {what}"))
+    fix = (
+        "an integer has no quotient and no remainder by zero, and a GPU gives any number: test the "
+        "divisor with `if` or T.if_then_else, or keep it from being zero with T.max(divisor, 1)"
+    )
+    return Problem("division", "integer division by zero", [*notes, Note(fix)], place=origin)
+
+
 def index_text(name: str, index: Sequence[int]) -> str:
     """`A_shared[3, 0]`."""
     return f"{name}[{', '.join(str(int(i)) for i in index)}]"

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.tile.support.buffers import Owned, TileBuffer
-from tilewright.targets.numpy.tile.support.problems import Problem, count_text, index_text
+from tilewright.targets.numpy.tile.support.problems import (
+    Problem,
+    by_zero,
+    count_text,
+    index_text,
+)
 
 
 class Region:
@@ -96,12 +101,17 @@ class Region:
     # -- access ------------------------------------------------------------------------------
 
     def read(
-        self, *, partial: bool = False, engine: str = "", atomic: bool = False
+        self,
+        *,
+        partial: bool = False,
+        lenient: bool = False,
+        engine: str = "",
+        atomic: bool = False,
     ) -> tuple[Any, Any]:
         """The elements, and which of them are defined (None: all).
 
         Without `partial` an undefined element is reported; with it only a region that has nothing
-        else is.
+        else is, and if that is `lenient` nothing.
         """
         buffer = self.buffer
         outer, inner, is_whole = self.clip()
@@ -117,7 +127,7 @@ class Region:
             defined = buffer.shadow.defined(outer)
             if defined.all():
                 defined = None
-            elif not partial or (defined.size and not defined.any()):
+            elif not partial or (defined.size and not defined.any() and not lenient):
                 raise self.uninitialised(defined, outer)
         if is_whole:
             return values, defined
@@ -163,6 +173,9 @@ class Region:
 
 def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int) -> Problem:
     """The report on a read of elements that nobody wrote."""
+    for origin, flags in buffer.by_zero.items():
+        if flags[tuple(index)]:
+            return by_zero(origin, f"read from {index_text(buffer.name, index)}")
     message = f"read of uninitialised {index_text(buffer.name, index)}"
     notes = [f"{bad} of {count_text(total, 'element')} read hold nothing", buffer.describe()]
     name = buffer.name
