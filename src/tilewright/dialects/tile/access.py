@@ -27,12 +27,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from typing_extensions import override
-from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Resource
 
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.names import ALIASED
 from tilewright.dialects.tile.types import PtrType, space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp
@@ -145,16 +146,29 @@ def _bound_text(bound: Bound) -> str:
 def may_share_bytes(one: SSAValue, other: SSAValue) -> bool:
     """Whether two allocations or arguments may lie in the same bytes.
 
-    Tensors that are arguments of a kernel are taken to be distinct; a raw pointer may point into
-    any of them. Allocations are distinct, unless both are placed in the storage of one
+    Tensors that are arguments of a kernel are taken to be distinct, unless they are marked as
+    `tile.aliased`; a raw pointer may point into any of them. Allocations are distinct, unless both are placed in the storage of one
     specification.
     """
     if one is other:
         return True
     if isinstance(one.type, PtrType) or isinstance(other.type, PtrType):
         return space_of(one.type) is space_of(other.type)
+    if is_aliased(one) and is_aliased(other):
+        return True
     first, second = storage_of(one), storage_of(other)
     return first is not None and first is second
+
+
+def is_aliased(value: SSAValue) -> bool:
+    """Whether a value is an argument that shares bytes with others."""
+    if not isinstance(value, BlockArgument):
+        return False
+    function = value.block.parent_op()
+    attributes = None if function is None else function.properties.get("arg_attrs")
+    listed = attributes.data if isinstance(attributes, ArrayAttr) else ()
+    facts = listed[value.index] if value.index < len(listed) else None
+    return isinstance(facts, DictionaryAttr) and ALIASED in facts.data
 
 
 class Placeable(ABC):

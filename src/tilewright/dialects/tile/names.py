@@ -24,6 +24,8 @@ SHAPE = "tile.shape"
 """Array of integers and strings: the shape as written, symbols included."""
 SAFE_VALUE = "tile.safe_value"
 """Number: what a guarded read outside of the tensor gives; zero if not said."""
+ALIASED = "tile.aliased"
+"""Unit: the tensor shares bytes with the other arguments that are marked so."""
 L2_HIT_RATIO = "tile.l2_hit_ratio"
 """Float: how much of the tensor is to stay in the second-level cache."""
 

@@ -41,7 +41,7 @@ from tilewright.dialects.memref import DimOp, StoreOp
 from tilewright.dialects.nv import LaunchOp, MoveOp, TensorMapOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import KernelOp, Space, names, space_of
-from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.access import base_of, is_aliased
 from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -199,7 +199,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
 
 def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAttr:
     """What is known of each argument: its name, and who else touches its memory."""
-    tensors = [_tensor_of(value) for value in passed]
+    tensors = _told_apart([_tensor_of(value) for value in passed])
     written = {
         tensor for tensor, argument in zip(tensors, arguments, strict=True) if _is_written(argument)
     }
@@ -220,6 +220,12 @@ def _memory(tensor: SSAValue, tensors: list[SSAValue], *, is_written: bool) -> d
     if tensors.count(tensor) == 1:
         return {nv_names.RESTRICT: UnitAttr()}
     return {nv_names.TENSOR: IntegerAttr(tensors.index(tensor), i64)}
+
+
+def _told_apart(tensors: list[SSAValue]) -> list[SSAValue]:
+    """The tensors, with those that share bytes as one."""
+    aliased = [tensor for tensor in tensors if is_aliased(tensor)]
+    return [aliased[0] if tensor in aliased else tensor for tensor in tensors]
 
 
 def _tensor_of(value: SSAValue) -> SSAValue:

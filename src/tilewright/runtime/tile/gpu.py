@@ -38,21 +38,43 @@ _NUMBERS = (int, float, np.generic, type(None))
 
 
 @dataclass(frozen=True)
+class _Span:
+    """The bytes of an array that a call got."""
+
+    number: int
+    """Among the arguments that were passed."""
+    position: int
+    """Among the parameters."""
+    size: int
+    is_written: bool
+
+
+@dataclass(frozen=True)
 class _Call:
     """What is known of a call from the shapes of its arguments."""
 
     outputs: tuple[tuple[int, tuple[int, ...], Dtype], ...]
     """Position, shape and dtype of the tensors that the call makes."""
     plan: Plan
+    spans: tuple[_Span, ...] = ()
 
 
 class GpuKernel:
     """The GPU's side of a kernel."""
 
-    def __init__(self, kernel: CompiledTileKernel, settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self,
+        kernel: CompiledTileKernel,
+        settings: Callable[[], Settings],
+        aliased: frozenset[int] = frozenset(),
+    ) -> None:
         self._kernel = kernel
         self._settings = settings
+        self._aliased = aliased
+        """The positions of parameters that share bytes."""
         self._calls: dict[Any, _Call] = {}
+        self._others: dict[frozenset[int], GpuKernel] = {}
+        """The same kernel for arguments that overlap."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -66,7 +88,8 @@ class GpuKernel:
     @property
     def module(self) -> ModuleOp:
         """What is compiled."""
-        return self._kernel.prim_func.module
+        module = self._kernel.prim_func.module
+        return marked_as_aliased(module, self._aliased) if self._aliased else module
 
     def is_compiled(self) -> bool:
         """Whether the program is at hand, or on the disk, from where it is taken then."""
@@ -114,6 +137,9 @@ class GpuKernel:
             call = self._calls.get(key)
         except TypeError:  # neither a tensor nor a number: the checks know what to say
             key = call = None
+        spans = self._spans(given) if call is None else call.spans
+        if spans and (shared := overlapping(spans, given)):
+            return self.for_aliased(shared)(arguments, given)
         if call is not None:
             outputs, values = self._with_outputs(call, arguments, given)
         else:
@@ -141,7 +167,31 @@ class GpuKernel:
         if any(size > _NARROW for size in (*reaches, *(prod(each[1]) for each in made))):
             self._widen()
         outputs, values = self._with_outputs(_Call(made, Plan(())), arguments, given)
-        return _Call(made, self.device.planned(values)), outputs, values
+        return _Call(made, self.device.planned(values), self._spans(given)), outputs, values
+
+    def _spans(self, given: Sequence[Any]) -> tuple[_Span, ...]:
+        """The arrays of a call, if one that is written could overlap another; else none."""
+        if self._aliased:
+            return ()
+        kernel = self._kernel
+        positions = [n for n in range(len(kernel.params)) if n not in kernel.out_idx]
+        spans = tuple(
+            _Span(number, position, _reach(each) * each.element_bytes, position in kernel.written)
+            for number, (position, each) in enumerate(zip(positions, given, strict=False))
+            if isinstance(each, DeviceArray) and all(each.shape)
+        )
+        return spans if len(spans) > 1 and any(each.is_written for each in spans) else ()
+
+    def for_aliased(self, positions: frozenset[int]) -> GpuKernel:
+        """The kernel for arguments of which those at `positions` share bytes.
+
+        No pass takes them to be distinct then, and the CUDA compiler is not told that they are.
+        """
+        found = self._others.get(positions)
+        if found is None:
+            found = GpuKernel(self._kernel, self._settings, positions)
+            self._others[positions] = found
+        return found
 
     def _widen(self) -> None:
         """Compile again for tensors that 32 bits cannot address, unless that was done."""
@@ -166,6 +216,37 @@ class GpuKernel:
             outputs.append(tensor)
             values.insert(position, device_array(tensor))
         return outputs, values
+
+
+def overlapping(spans: Sequence[_Span], given: Sequence[Any]) -> frozenset[int]:
+    """The parameters that share bytes with another, where one of the two is written."""
+    found: list[int] = []
+    for one in spans:
+        if not one.is_written:
+            continue
+        start = given[one.number].address
+        for other in spans:
+            begin = given[other.number].address
+            if other is not one and start < begin + other.size and begin < start + one.size:
+                found += one.position, other.position
+    return frozenset(found)
+
+
+def marked_as_aliased(module: ModuleOp, positions: frozenset[int]) -> ModuleOp:
+    """A copy of `module` whose arguments at `positions` are marked as sharing bytes."""
+    from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
+
+    from tilewright.dialects.tile import names
+
+    made = module.clone()
+    entry = next(op for op in made.ops if names.ENTRY in op.attributes)
+    listed = getattr(entry.properties.get("arg_attrs"), "data", ())
+    count = len(entry.regions[0].block.args)
+    facts = [dict(listed[n].data) if n < len(listed) else {} for n in range(count)]
+    for position in positions:
+        facts[position][names.ALIASED] = UnitAttr()
+    entry.properties["arg_attrs"] = ArrayAttr([DictionaryAttr(each) for each in facts])
+    return made
 
 
 def _torch(shape: Sequence[int], dtype: Dtype) -> Any:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.tile import PipelineOp, StorageAliasSpecOp
+from tilewright.dialects.tile.interfaces import writes
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
@@ -104,6 +105,14 @@ class CompiledTileKernel:
             for param, argument in zip(self.params, arguments, strict=True)
             if not argument.uses
         )
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The positions of tensors that the kernel writes."""
+        function = self.prim_func.func
+        bases = {region.base for region in writes(function)}
+        arguments = function.body.block.args
+        return frozenset(n for n, argument in enumerate(arguments) if argument in bases)
 
     @cached_property
     def program(self) -> NumpyProgram:
