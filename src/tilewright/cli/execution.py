@@ -155,7 +155,8 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
             changes["recorder"] = orders.recorder
         schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
         changes["schedules"] = schedules
-        with running(**changes), changed(schedules=schedules), logged(log):
+        tiles = {"schedules": schedules, **({"check_capacity": True} if checking else {})}
+        with running(**changes), changed(**tiles), logged(log):
             code = _run_script(line) if line.is_script else _run_text(line, log)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
@@ -171,7 +172,7 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
         code = code or 1
-    for text in orders.not_analysed:
+    for text in (*orders.not_analysed, *log.not_analysed):
         sys.stderr.write(f"{program}: not analysed: {text}\n")
     return _verdict(log, code, program, reports)
 

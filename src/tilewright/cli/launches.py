@@ -53,6 +53,8 @@ class LaunchLog:
     fault: NumpyFault | None = None
     """The first one, whether the script caught it or not."""
     faulty_kernel: str = ""
+    not_analysed: list[str] = field(default_factory=list[str])
+    """What the checks of `T` kernels could not follow, and why; each once."""
 
     @property
     def launches(self) -> int:
@@ -73,6 +75,9 @@ class LaunchLog:
             self.failed(kernel, outcome)
         else:
             self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome)
+            for text in outcome.not_analysed:
+                if text not in self.not_analysed:
+                    self.not_analysed.append(text)
 
     def failed(self, kernel: str, fault: NumpyFault) -> None:
         if self.fault is None:

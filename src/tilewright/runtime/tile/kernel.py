@@ -208,8 +208,11 @@ class CompiledTileKernel:
             else value
             for number, (param, value) in enumerate(zip(self.params, values, strict=True))
         ]
+        options = self._options()
         try:
-            self.report = self.program.launch(arguments, self._options())
+            unknown = self._capacity_unknown if options.check_capacity else None
+            self.report = self.program.launch(arguments, options)
+            self.report.not_analysed.extend([] if unknown is None else [unknown])
         except NumpyFault as fault:
             tell(self.name, fault)
             raise
@@ -217,6 +220,13 @@ class CompiledTileKernel:
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
+
+    @cached_property
+    def _capacity_unknown(self) -> str | None:
+        """Why it is not known whether the kernel's shared memory fits its chip; raises if not."""
+        from tilewright.runtime.tile.capacity import require_capacity
+
+        return require_capacity(self)
 
     @cached_property
     def results(self) -> frozenset[int]:

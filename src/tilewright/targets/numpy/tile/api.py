@@ -33,6 +33,7 @@ FaultKind: TypeAlias = Literal[
     "division",
     "unwritten",
     "overlap",
+    "capacity",
 ]
 
 CODES: dict[FaultKind, str] = {
@@ -51,6 +52,7 @@ CODES: dict[FaultKind, str] = {
     "division": "TW6128",
     "unwritten": "TW6129",
     "overlap": "TW6141",
+    "capacity": "TW5001",
 }
 
 __all__ = ["CODES", "Buffer", "FaultKind", "TileFault", "TileOptions", "TileReport"]
@@ -66,6 +68,8 @@ class TileOptions:
     """Among these, report reads of elements nobody wrote; not for kernels that mask them later."""
     check_races: bool = True
     """Report two blocks that access one element of global memory, at least one of them writing."""
+    check_capacity: bool = False
+    """Report a kernel that needs more shared memory than a block of its chip has."""
     schedules: int = 1
     """How many orders of events to try where there is more than one."""
     seed: int = 0

@@ -119,6 +119,51 @@ def _reached(value: SSAValue) -> Iterator[SSAValue]:
                 pending.extend(op.results)
 
 
+def varying_axes(op: Operation) -> tuple[bool, ...] | None:
+    """For each index of the parallel loops around a store, whether the stored value depends on it.
+
+    None if that is not known: the value comes from memory that the loops themselves write.
+    """
+    loops = [each for each in _ancestors(op) if isinstance(each, ParallelOp)]
+    outermost = loops[-1]
+    written = {
+        base_of(each.operands[1]) for each in walk(outermost) if each.name == "memref.store"
+    }
+    reached: set[SSAValue] = set()
+    pending = [op.operands[0]]
+    for each in _ancestors(op):
+        if each is outermost:
+            break
+        pending.extend(each.operands if each.name in ("scf.if", "scf.for") else ())
+    while pending:
+        value = pending.pop()
+        if value in reached:
+            continue
+        reached.add(value)
+        owner = value.owner
+        if isinstance(owner, Block):
+            parent = owner.parent_op()
+            if isinstance(parent, ParallelOp) or parent is None or parent is outermost:
+                continue
+            owner = parent
+        if not outermost.is_ancestor(owner):
+            continue
+        if owner.name == "memref.load" and base_of(owner.operands[0]) in written:
+            return None
+        if owner.name == "tile.atomic":
+            return None
+        pending.extend(operand for each in walk(owner) for operand in each.operands)
+    arguments = [each for loop in reversed(loops) for each in loop.body.block.args]
+    return tuple(each in reached for each in arguments)
+
+
+def _ancestors(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
 def is_reducer(base: SSAValue) -> bool:
     return isinstance(base.owner, Operation) and base.owner.name == "tile.reducer.alloc"
 

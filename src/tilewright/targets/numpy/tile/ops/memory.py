@@ -20,7 +20,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
-from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer
+from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer, varying_axes
 from tilewright.targets.numpy.values import NO_QUOTIENT, Piece, Shadow, Tensor
 
 
@@ -265,7 +265,9 @@ def _store(base: Emitter, op: Operation) -> None:
         text = f"store_own({{0}}, {{1}}, {{2}}{listed}{more})"
         emitter.effect(text, lanes, buffer, new, *index, *deps)
     else:
-        at = f", {emitter.place()}" if _watched(emitter, memory) else ""
+        at = ""
+        if _watched(emitter, memory):
+            at = f", {emitter.place()}, varies={varying_axes(op)}"
         text = f"store({{0}}, {{1}}, {{2}}, {emitter.listed(index)}{at}{more})"
         emitter.effect(text, lanes, buffer, new, *index, *deps)
 

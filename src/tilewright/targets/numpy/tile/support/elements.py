@@ -343,8 +343,12 @@ def store(
     index: tuple[Any, ...],
     at: int | None = None,
     quotients: Quotients = (),
+    varies: tuple[bool, ...] | None = None,
 ) -> None:
-    """Write an element in each iteration; of several writes to one the last stays."""
+    """Write an element in each iteration; of several writes to one the last stays.
+
+    `varies` says along which indices of the loops the value may change, if that is known.
+    """
     if lanes.size == 0:
         return
     if not buffer.writable:
@@ -356,7 +360,7 @@ def store(
         mesh = _mesh(buffer, index)
         if mesh is not None and _store_mesh(lanes, buffer, value, mesh):
             return
-    _store_any(lanes, buffer, value, index, active, at, quotients)
+    _store_any(lanes, buffer, value, index, active, at, quotients, varies)
 
 
 def _store_mesh(
@@ -391,6 +395,7 @@ def _store_any(
     active: Any,
     at: int | None,
     quotients: Quotients = (),
+    varies: tuple[bool, ...] | None = None,
 ) -> None:
     takes_part = active
     if not _all_inside(buffer, index):
@@ -410,7 +415,8 @@ def _store_any(
         buffer.pending.check(buffer.name, buffer.data, where_to, writes=True)
     if lanes.races is not None and at is not None:
         elements, numbers = _touched(lanes, buffer, index, takes_part)
-        lanes.races.write(buffer, elements, numbers, values.reshape(-1), at)
+        sources = None if varies is None else _sources(lanes, varies)[numbers]
+        lanes.races.write(buffer, elements, numbers, values.reshape(-1), at, sources)
     if buffer.seen is not None:
         buffer.seen.write(buffer.name, where_to)
     buffer.data[where_to] = values
@@ -424,6 +430,17 @@ def _store_any(
             place = tuple(lanes.spread(i)[missing] for i in index)
             who = lanes.text(lanes.first(missing))
             _undefine(buffer, place, np.zeros(place[0].shape, np.bool_), origin, who)
+
+
+def _sources(lanes: Lanes, varies: tuple[bool, ...]) -> Any:
+    """A number for each iteration, the same for those that compute the same value."""
+    found: Any = np.zeros((1,) * lanes.rank, np.int64)
+    for axis, (extent, does) in enumerate(zip(lanes.shape, varies, strict=True)):
+        if does:
+            steps = np.arange(extent, dtype=np.int64)
+            along = steps.reshape([-1 if each == axis else 1 for each in range(lanes.rank)])
+            found = found * extent + along
+    return lanes.spread(found).reshape(-1)
 
 
 # Memory of each iteration.

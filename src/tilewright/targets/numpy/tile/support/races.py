@@ -1,7 +1,8 @@
 """Races between the iterations of a `tile.parallel`.
 
 Iterations have no order: if two of them write different values to one element, or one reads what
-another writes, the result is a matter of chance. For each buffer that such a loop writes (and
+another writes, the result is a matter of chance. Values that are the same for these inputs only are
+different values: only what does not depend on the iteration is the same for sure. For each buffer that such a loop writes (and
 whose accesses could not be shown to keep to themselves when the code was written) the iteration
 that wrote an element is remembered, and two that read it.
 """
@@ -33,6 +34,8 @@ class _Log:
         """Flat indices, in rising order."""
         none = np.zeros(0, np.int64)
         self.writer, self.write_place = none, none
+        self.source = none
+        """Which iterations write the same value for sure; -1 if that is not known."""
         self.reader, self.read_place = none, none
         self.other = none
         """A second reader."""
@@ -47,7 +50,7 @@ class _Log:
             return found
         grown = np.union1d(self.elements, elements)
         place = _position(grown, self.elements)
-        for name in ("writer", "write_place", "reader", "read_place", "other"):
+        for name in ("writer", "write_place", "source", "reader", "read_place", "other"):
             wider = np.full(len(grown), -1, np.int64)
             wider[place] = getattr(self, name)
             setattr(self, name, wider)
@@ -83,8 +86,19 @@ class Races:
         others = log.reader[at] != lanes
         log.other[at[others]] = lanes[others]
 
-    def write(self, buffer: TileBuffer, elements: Any, lanes: Any, values: Any, place: int) -> None:
-        """Iterations `lanes` are about to write `values` to `elements`."""
+    def write(
+        self,
+        buffer: TileBuffer,
+        elements: Any,
+        lanes: Any,
+        values: Any,
+        place: int,
+        sources: Any = None,
+    ) -> None:
+        """Iterations `lanes` are about to write `values` to `elements`.
+
+        Those with the same number in `sources` write the same value whatever the inputs are.
+        """
         log = self._log(buffer)
         at = log.entries(elements)
         for readers in (log.reader, log.other):
@@ -95,14 +109,15 @@ class Races:
                 other = _Side("reads", int(reader[one]), int(log.read_place[at[one]]))
                 me = _Side("writes", int(lanes[one]), place)
                 raise self._problem(buffer, int(elements[one]), me, other)
-        self._earlier(log, at, buffer, elements, lanes, values, place)
-        self._together(log, at, buffer, elements, lanes, values, place)
+        self._earlier(log, at, buffer, elements, lanes, values, place, sources)
+        self._together(log, at, buffer, elements, lanes, values, place, sources)
+        log.source[at] = -1 if sources is None else sources
         log.writer[at] = lanes
         log.write_place[at] = place
 
     def _earlier(
         self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
-        place: int,
+        place: int, sources: Any,
     ) -> None:  # fmt: skip
         """Another iteration wrote something else in a statement before."""
         writer = log.writer[at]
@@ -110,7 +125,11 @@ class Races:
         if not suspects.any():
             return
         there = buffer.data[np.unravel_index(elements, buffer.data.shape)]
-        bad = suspects & (_bits(there) != _bits(values))
+        bad = _bits(there) != _bits(values)
+        if sources is not None:
+            # Values of two statements are the same for sure if neither changes at all.
+            bad |= (log.source[at] >= 0) & ((log.source[at] > 0) | (sources > 0))
+        bad &= suspects
         if bad.any():
             one = int(np.argmax(bad))
             other = _Side("writes", int(writer[one]), int(log.write_place[at[one]]))
@@ -119,7 +138,7 @@ class Races:
 
     def _together(
         self, log: _Log, at: Any, buffer: TileBuffer, elements: Any, lanes: Any, values: Any,
-        place: int,
+        place: int, sources: Any,
     ) -> None:  # fmt: skip
         """Two iterations of the same statement: the last one stands for all of them."""
         last = np.full(len(log.elements), -1, np.int64)
@@ -127,6 +146,8 @@ class Races:
         winner = last[at]
         bits = _bits(values)
         bad = bits[winner] != bits
+        if sources is not None:
+            bad |= sources[winner] != sources
         if bad.any():
             one = int(np.argmax(bad))
             two = int(winner[one])

@@ -1,0 +1,78 @@
+"""Whether the shared memory of a kernel fits the chip it is for, asked without compiling it.
+
+A run on a CPU has room for everything. What a block needs is known exactly only once loops are
+pipelined, copies staged and buffers merged, so the passes for the GPU are run up to the one that
+places buffers; its report (TW5001) is the answer. A kernel that could not be too large, with every
+buffer in every stage and all fragments in shared memory besides, is spared that.
+
+The chip is that of the kernel's target; for a kernel that is run on a CPU it is the one that it
+would be compiled for if nothing else is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tilewright.dialects.tile import AllocOp, PipelineOp, Space
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
+from tilewright.ir.traversal import walk
+from tilewright.memory.targets import target_named
+from tilewright.targets.cuda.settings import DEFAULT_ARCH
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+
+def require_capacity(kernel: CompiledTileKernel) -> str | None:
+    """Raise if a block needs more shared memory than it can have; why, if that is not known."""
+    arch = kernel.gpu.settings.arch if kernel.gpu is not None else DEFAULT_ARCH
+    module = kernel.prim_func.module
+    if _at_most(module) <= target_named(arch).smem_bytes:
+        return None
+    engine = DiagnosticEngine()
+    _place(module.clone(), kernel, arch, engine)
+    errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
+    if not errors:
+        return None
+    from tilewright.passes.gpu.shared_memory_report import TOO_LARGE
+    from tilewright.targets.numpy.tile.api import TileFault
+
+    found = next((each for each in errors if each.code == TOO_LARGE), None)
+    if found is None:
+        return f"the shared memory of {kernel.name} on {arch}: {errors[0].message}"
+    assumed = "" if kernel.gpu is not None else ", which is assumed where no target is given"
+    found.notes.append(Diagnostic(Severity.NOTE, f"checked for {arch}{assumed}"))
+    raise TileFault("capacity", found, None, engine.sources)
+
+
+def _at_most(module: ModuleOp) -> int:
+    """More bytes of shared memory than a block can need."""
+    # Loaded when the first kernel is checked.
+    from tilewright.passes.gpu.shared_sizes import bytes_of
+
+    stages = max([op.stages for op in walk(module) if isinstance(op, PipelineOp)] + [1])
+    total = 0
+    for op in walk(module):
+        if isinstance(op, AllocOp) and op.space.is_shared:
+            total += bytes_of(op) * (stages + 1)
+        elif isinstance(op, AllocOp) and op.space is Space.FRAGMENT:
+            total += bytes_of(op)
+    return total
+
+
+def _place(
+    module: ModuleOp, kernel: CompiledTileKernel, arch: str, engine: DiagnosticEngine
+) -> None:
+    """Run the passes up to the one that places buffers in shared memory."""
+    from tilewright.passes.gpu.pipeline import GpuPipeline
+    from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
+    from tilewright.targets.cuda.compile import pipeline_options
+
+    settings = replace(kernel.settings_for(arch), arch=arch)
+    for each in GpuPipeline(**pipeline_options(settings)).passes():
+        each.run(module, engine)
+        if engine.error_count or isinstance(each, PlaceSharedMemory):
+            return
