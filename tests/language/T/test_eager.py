@@ -1,6 +1,8 @@
 """Eager kernels: the survey of the parameters, solving sizes, specialisation."""
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -329,3 +331,32 @@ def test_a_forgotten_declaration(use, message):
     with pytest.raises(CompileError) as caught:
         Eager(kernel).trace(tensor(4))
     assert message in str(caught.value)
+
+
+def test_functions_of_equal_code_in_two_files_are_told_apart(tmp_path: Path):
+    """Annotations in the body are no part of Python's code, and say what a tensor holds."""
+    text = """
+from tilewright import T
+import tilewright as tw
+
+@tw.jit
+def half(X):
+    N = T.const("N")
+    X: T.Tensor((N,), "TYPE")
+    Y = T.empty((N,), X.dtype)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(N):
+            Y[i] = X[i]
+    return Y
+"""
+    found: list[object] = []
+    for name in ("float32", "float16"):
+        path = tmp_path / f"half_of_{name}.py"
+        path.write_text(text.replace("TYPE", name), encoding="utf-8")
+        scope: dict[str, Any] = {"__name__": path.stem}
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), scope)
+        kernel = scope["half"].compile(N=8)
+        found.append(
+            (str(kernel.params[0].dtype), path.name in str(kernel.prim_func.func.location))
+        )
+    assert found == [("float32", True), ("float16", True)]

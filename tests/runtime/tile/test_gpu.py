@@ -13,6 +13,7 @@ import pytest
 import tilewright as tw
 from tests.runtime.cuda.fake_driver import FakeDriver
 from tilewright import T
+from tilewright.dialects.tile.access import may_share_bytes
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.cuda.driver import using
 from tilewright.runtime.tile.device import Map, plan
@@ -338,3 +339,56 @@ def test_a_process_that_finds_its_program_loads_no_compiler(tmp_path):
         for _ in range(2)
     ]
     assert [run.stdout.split() for run in runs] == [["True", "True"], ["False", "False"]]
+
+
+@tw.jit(target="cuda:sm_90a")
+def shifted(A, B):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    B: T.Tensor((N,), "float32")
+    with T.Kernel(T.ceildiv(N, 128), threads=128) as bx:
+        for i in T.Parallel(128):
+            B[bx * 128 + i] = A[bx * 128 + i] * 2
+
+
+def _signature(source: str) -> str:
+    found = re.search(r"\w+\((.*?)\) \{", source[source.index("__global__") :], re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_arguments_that_overlap_are_not_said_to_be_distinct(cuda):
+    """`__restrict__` is a promise to the CUDA compiler, and only the call knows if it holds."""
+    kernel = shifted.compile(N=64)
+    ordinary = kernel.get_kernel_source()
+    assert _signature(ordinary).count("__restrict__") == 2
+    gpu = kernel.gpu
+    assert gpu is not None
+    assert gpu.for_aliased(frozenset((0, 1))).program.kernels
+    assert "__restrict__" not in gpu.for_aliased(frozenset((0, 1))).program.source
+    assert kernel.get_kernel_source() == ordinary
+
+    launched: list[str] = []
+    for each in (gpu, gpu.for_aliased(frozenset((0, 1)))):
+        each.device.run = lambda *_, own=each: launched.append(  # type: ignore[method-assign]
+            "__restrict__" if "__restrict__" in own.program.source else "plain"
+        )
+    for first, second in ((4096, 8192), (4096, 4352), (4096, 4096 + 240), (4096, 4096)):
+        kernel(OnGpu((64,), address=first), OnGpu((64,), address=second))
+        kernel(
+            OnGpu((64,), address=first), OnGpu((64,), address=second)
+        )  # the second time from what is known of the call
+    wanted = ["__restrict__", "__restrict__", "plain", "plain"]
+    assert launched == [each for each in wanted for _ in range(2)]
+
+
+def test_passes_see_that_arguments_overlap():
+    """A copy that runs ahead of a write to the same bytes would bring what was there before."""
+    kernel = shifted.compile(N=64)
+    assert kernel.gpu is not None
+    module = kernel.gpu.for_aliased(frozenset((0, 1))).module
+    function = next(iter(module.body.ops))
+    a, b = function.regions[0].block.args
+    assert may_share_bytes(a, b)
+    a, b = next(iter(kernel.prim_func.module.body.ops)).regions[0].block.args
+    assert not may_share_bytes(a, b)

@@ -147,8 +147,8 @@ def may_share_bytes(one: SSAValue, other: SSAValue) -> bool:
     """Whether two allocations or arguments may lie in the same bytes.
 
     Tensors that are arguments of a kernel are taken to be distinct, unless they are marked as
-    `tile.aliased`; a raw pointer may point into any of them. Allocations are distinct, unless both are placed in the storage of one
-    specification.
+    `tile.aliased`; a raw pointer may point into any of them. Allocations are distinct, unless both
+    are placed in the storage of one specification.
     """
     if one is other:
         return True

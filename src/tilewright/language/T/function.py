@@ -22,8 +22,11 @@ from tilewright.language.T.session import OUTSIDE
 from tilewright.language.T.vocabulary import TILE
 
 _MOST = 256
-_rewritten: dict[CodeType, Rewritten] = {}
-"""The last functions that were rewritten, by their code."""
+_rewritten: dict[int, tuple[CodeType, Rewritten]] = {}
+"""The last functions that were rewritten, by the identity of their code, which is kept with them.
+
+Code compares equal to that of another file, and of another version of the same one whose body has
+other annotations: Python does not look at those, and they are the tensors of a kernel."""
 
 
 class TileFunction(KernelFunction):
@@ -46,16 +49,16 @@ class TileFunction(KernelFunction):
         A factory that is called again defines its functions anew, of the same code: they share it.
         """
         code = self.fn.__code__
-        found = _rewritten.get(code)
-        if found is None:
-            if len(_rewritten) >= _MOST:
-                _rewritten.pop(next(iter(_rewritten)))
-            found = _rewritten[code] = rewrite(
-                read_source(self.fn, self.lines),
-                library=self.is_library,
-                statements=self.statements,
-            )
-        return found
+        found = _rewritten.get(id(code))
+        if found is not None:
+            return found[1]
+        if len(_rewritten) >= _MOST:
+            _rewritten.pop(next(iter(_rewritten)))
+        made = rewrite(
+            read_source(self.fn, self.lines), library=self.is_library, statements=self.statements
+        )
+        _rewritten[id(code)] = code, made
+        return made
 
 
 class Macro(TileFunction):

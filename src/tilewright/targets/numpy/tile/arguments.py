@@ -89,7 +89,7 @@ def _overlap(
     diagnostic = _error("overlap", message, written.written_at[0])
     start_of = max(low, start) - low
     notes: list[tuple[str, Attribute | None]] = [
-        (f"{written.name} is written here, {other.name} is {also}", None),
+        (f"this line writes {written.name}; {other.name} is {also}", None),
         (
             f"the common bytes begin at byte {start_of} of {written.name} and at byte "
             f"{max(low, start) - start} of {other.name}",
@@ -130,9 +130,7 @@ def _unwritten(
     message = f"no block writes {index_text(buffer.name, first)}, which the call returns"
     diagnostic = _error("unwritten", message, parameter.location)
     count, total = int(missing.sum()), missing.size
-    box = ", ".join(
-        f"{int(found.min())}:{int(found.max()) + 1}" for found in np.nonzero(missing)
-    )
+    box = ", ".join(f"{int(found.min())}:{int(found.max()) + 1}" for found in np.nonzero(missing))
     notes: list[tuple[str, Attribute | None]] = [
         (
             f"{count} of {count_text(total, 'element')} of {buffer.name} hold nothing after the "

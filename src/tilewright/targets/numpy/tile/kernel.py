@@ -44,8 +44,8 @@ from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tile.api import TileFault, TileOptions, TileReport
-from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
 from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results
+from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
 from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
 from tilewright.targets.numpy.tile.patterns import base_of, divided_buffers

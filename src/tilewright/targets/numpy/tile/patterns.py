@@ -126,9 +126,7 @@ def varying_axes(op: Operation) -> tuple[bool, ...] | None:
     """
     loops = [each for each in _ancestors(op) if isinstance(each, ParallelOp)]
     outermost = loops[-1]
-    written = {
-        base_of(each.operands[1]) for each in walk(outermost) if each.name == "memref.store"
-    }
+    written = {base_of(each.operands[1]) for each in walk(outermost) if each.name == "memref.store"}
     reached: set[SSAValue] = set()
     pending = [op.operands[0]]
     for each in _ancestors(op):

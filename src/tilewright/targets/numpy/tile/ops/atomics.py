@@ -55,9 +55,10 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     lanes = emitter.lanes or emitter.threads
     mine = Piece("None", 0, 0, 0) if lanes is None else lanes
     new = Piece("None", 0, 0, 0) if op.value is None else emitter.piece(op.value)
-    for each, what in ((op.value, "the value of an atomic"), *((i, "an index") for i in op.indices)):
-        if each is not None:
-            require_defined(emitter, emitter.tensor(each), what, ())
+    if op.value is not None:
+        require_defined(emitter, emitter.tensor(op.value), "the value of an atomic", ())
+    for each in op.indices:
+        require_defined(emitter, emitter.tensor(each), "an index", ())
     index = [emitter.piece(each) for each in op.indices]
     listed = "".join(f", {piece.text}" for piece in index)
     returns = op.previous is not None

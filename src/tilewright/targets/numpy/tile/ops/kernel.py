@@ -67,9 +67,7 @@ def _kernel(base: Emitter, op: Operation) -> None:
 
 def _written(op: KernelOp) -> list[SSAValue]:
     """Tensors from outside of a kernel that it writes."""
-    found = dict.fromkeys(
-        region.base for region in writes(op) if region.space is Space.GLOBAL
-    )
+    found = dict.fromkeys(region.base for region in writes(op) if region.space is Space.GLOBAL)
     return [base for base in found if not op.is_ancestor(base.owner)]
 
 

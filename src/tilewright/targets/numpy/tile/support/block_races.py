@@ -324,7 +324,8 @@ def _problem(
     else:
         fix = (
             "blocks run in any order, and at the same time: write to another tensor, put a second "
-            "T.Kernel behind the first, or order the blocks with T.sync_grid()"
+            "T.Kernel behind the first, or order the blocks: with T.sync_grid(), or with atomics "
+            "that release and acquire"
         )
     return Problem("race", message, [*notes, fix])
 

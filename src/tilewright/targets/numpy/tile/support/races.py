@@ -2,9 +2,10 @@
 
 Iterations have no order: if two of them write different values to one element, or one reads what
 another writes, the result is a matter of chance. Values that are the same for these inputs only are
-different values: only what does not depend on the iteration is the same for sure. For each buffer that such a loop writes (and
-whose accesses could not be shown to keep to themselves when the code was written) the iteration
-that wrote an element is remembered, and two that read it.
+different values: only what does not depend on the iteration is the same for sure.
+
+For each buffer that such a loop writes (and whose accesses could not be shown to keep to themselves
+when the code was written) the iteration that wrote an element is remembered, and two that read it.
 """
 
 from __future__ import annotations
