@@ -12,8 +12,11 @@ usage: {program} [flags] FILE.py [arguments of the script]
 
 Runs kernels on the CPU as 'tilewright run' does, and reports what a GPU would not: accesses out of
 bounds or misaligned, uses of values that were never written; in kernels of tl two programs that
-write the same element; in kernels of T races inside T.Parallel, bytes that have not arrived,
-deadlocks. The text names the line, the program and the element. Every launch is checked; the last
+write the same element; in kernels of T races between blocks and inside T.Parallel, integers that
+are divided by zero, results with elements that no block writes, arguments that overlap, more shared
+memory than a block has (of the kernel's target, else of sm_90a), bytes that have not arrived,
+deadlocks. The text names the line, the program and the element; what could not be followed is
+listed as not analysed. Every launch is checked; the last
 line says how many there were.
 
 In kernels with tlx tasks, barriers or asynchronous copies it compares orders, not times: two
