@@ -9,7 +9,7 @@ holds what the caller put there; a kernel may write a part of it and leave the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -66,7 +66,8 @@ def share(one: Array, other: Array) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:
-        return np.shares_memory(one, other, max_work=_WORK)
+        limit = cast("Any", _WORK)  # NumPy's types know of 0 and -1 only
+        return np.shares_memory(one, other, max_work=limit)
     except RuntimeError:  # NumPy's name for "too hard" is a subclass
         return True
 

@@ -17,9 +17,9 @@ cluster did before its barrier is known to its blocks behind it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import currentframe
 from typing import Any, Protocol
 
 import numpy as np
@@ -216,7 +216,7 @@ class BlockLog:
         return self._numbers.setdefault(events.block, len(self._numbers) + 1)
 
     def _line(self) -> int:
-        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] # what called the support
+        frame = currentframe()
         while frame is not None:
             if frame.f_code.co_filename == self.filename:
                 return frame.f_lineno
