@@ -26,7 +26,8 @@ from importlib.machinery import PathFinder
 _find = PathFinder.find_spec
 
 
-def _find_others(name, path=None, target=None):
+@classmethod
+def _find_others(cls, name, path=None, target=None):
     return None if name.partition(".")[0] in {names!r} else _find(name, path, target)
 
 
@@ -37,7 +38,8 @@ PathFinder.find_spec = _find_others
 def without(folder: Path, *names: str) -> dict[str, str]:
     """An environment in which packages of these names are not installed."""
     (folder / "sitecustomize.py").write_text(HIDING.format(names=names))
-    path = os.pathsep.join(map(str, (folder, ROOT / "src", ROOT)))
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    path = os.pathsep.join([str(folder), str(ROOT / "src"), str(ROOT), *given])
     return {**os.environ, "PYTHONPATH": path}
 
 

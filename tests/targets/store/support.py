@@ -2,11 +2,21 @@
 
 import os
 import time
+from pathlib import Path
 
 from tilewright.targets import store
 
 SECTIONS = {"a": b"first", "empty": b"", "b": b"\x00\xff" * 50}
 K = store.digest("k")
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def module_path() -> str:
+    """`PYTHONPATH` for processes with this Tilewright and these tests."""
+    given = os.environ.get("PYTHONPATH", "")
+    return os.pathsep.join(filter(None, [str(ROOT / "src"), str(ROOT), given]))
 
 
 def key(number: int) -> str:

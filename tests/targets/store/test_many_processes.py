@@ -4,15 +4,12 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 from tilewright.targets import store
 from tilewright.targets.store.directory import open_directory
 from tilewright.targets.store.listing import list_files
 
-from .support import key
-
-SOURCE = Path(__file__).parents[3] / "src"
+from .support import key, module_path
 
 WORK = """
 import random, sys, warnings
@@ -55,7 +52,7 @@ def test_processes_that_evict_each_others_entries(base, own):
     seed = random.Random(17).randrange(1000)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(SOURCE),
+        "PYTHONPATH": module_path(),
         "TILEWRIGHT_CACHE_DIR": str(base),
         "TILEWRIGHT_CACHE_MB": "1",
     }
