@@ -14,6 +14,7 @@ BENCH ?= benchmarks/text_layer.py benchmarks/storage_alias.py benchmarks/tl_kern
 DEVICE_TESTS ?= tests/device
 DEVICE_PYTHON ?= $(BIN)/python
 DEVICE_FUZZ_ARGS ?= --count 3000
+DEVICE_FUZZ_TL_ARGS ?= --seeds 100000:101000
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -63,6 +64,7 @@ device-test: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## tests that ne
 # Random kernels, compiled on all cores, run in processes that a fault of the GPU may end, against NumPy.
 device-fuzz: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## random kernels on a GPU: DEVICE_FUZZ_ARGS=--help
 	$(DEVICE_PYTHON) -m tests.fuzz.device $(DEVICE_FUZZ_ARGS)
+	$(DEVICE_PYTHON) -m tests.fuzz.tl.device $(DEVICE_FUZZ_TL_ARGS)
 
 clean: ## remove outputs and caches; .venv stays
 	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -2,6 +2,8 @@
 
     python -m tests.fuzz.device --first 900000 --count 3000 --json build/device-fuzz.json
 
+    python -m tests.fuzz.device --first 950000 --count 300 --sanitize memcheck,racecheck,synccheck
+
 Ends with 1 if a kernel gave a wrong value, faulted, hung or met an internal compiler error. The table
 says how many seeds were refused and why; `--json` keeps every seed that was not right.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from collections import Counter
@@ -18,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz.device.pool import Verdict, judged
+from tests.fuzz.device.sanitizer import SANITIZER, TOOLS, sanitized
 from tests.fuzz.device.tile import FORMS, TileJudge
 
 FAILURES = ("wrong", "fault", "died", "hang", "internal")
@@ -41,6 +45,12 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, default=0, help="stop after so many seconds")
     parser.add_argument("--patience", type=float, default=60, help="seconds until a seed hangs")
     parser.add_argument("--json", type=Path, help="write what was not right here")
+    parser.add_argument("--in-process", action="store_true", help="do not fork")
+    parser.add_argument(
+        "--sanitize",
+        metavar="TOOLS",
+        help=f"run under compute-sanitizer instead: {','.join(TOOLS)}, or some of them",
+    )
     parser.add_argument("--compile-only", action="store_true", help="run nothing: needs no GPU")
     return parser.parse_args(argv)
 
@@ -63,14 +73,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("device-fuzz: no GPU here; --compile-only compiles and runs nothing", file=sys.stderr)
         return 2
     seeds = seeds_of(options)
+    if options.sanitize:
+        return _sanitize(options, seeds)
     judge = TileJudge(forms, options.family, runs=not options.compile_only)
     begun = time.monotonic()
     deadline = begun + options.time_limit if options.time_limit else None
     verdicts: dict[int, Verdict] = {}
     reported = begun
-    for seed, verdict in judged(
-        judge, seeds, jobs=options.jobs, patience_s=options.patience, deadline=deadline
-    ):
+    found = (
+        ((seed, judge(seed)) for seed in seeds)
+        if options.in_process
+        else judged(judge, seeds, jobs=options.jobs, patience_s=options.patience, deadline=deadline)
+    )
+    for seed, verdict in found:
         verdicts[seed] = verdict
         if verdict.outcome in FAILURES:
             print(f"seed {seed}: {verdict.outcome}: {verdict.reason[:300]}", flush=True)
@@ -83,6 +98,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(summary | {"seeds": details(verdicts)}, indent=1))
     return 1 if any(summary["outcomes"].get(each) for each in FAILURES) else 0
+
+
+def _sanitize(options: argparse.Namespace, seeds: Sequence[int]) -> int:
+    tools = options.sanitize.split(",")
+    unknown = [each for each in tools if each not in TOOLS]
+    if unknown or shutil.which(SANITIZER) is None:
+        wrong = (
+            f"no tool {unknown[0]}; there are {', '.join(TOOLS)}" if unknown else "not installed"
+        )
+        print(f"device-fuzz: {SANITIZER}: {wrong}", file=sys.stderr)
+        return 2
+    passed_on = ["--family", options.family, "--forms", options.forms]
+    runs = sanitized(tools, seeds, passed_on, options.jobs)
+    for tool in tools:
+        mine = [each for each in runs if each.tool == tool]
+        clean = sum(len(each.seeds) for each in mine if each.is_clean)
+        print(f"{tool}: {clean} of {sum(len(each.seeds) for each in mine)} seeds are clean")
+    bad = [each for each in runs if not each.is_clean]
+    for each in bad:
+        print(f"{each.tool}, seeds {each.seeds}, status {each.status}:\n{each.text[-3000:]}")
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps([vars(each) for each in bad], indent=1))
+    return 1 if bad else 0
 
 
 def summarised(
