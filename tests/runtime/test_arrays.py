@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright as tw
+from tilewright import tl
 from tilewright.runtime.arrays import element_name, host_array, is_array
 
 
@@ -93,3 +95,37 @@ def test_numbers_and_lists_are_no_arrays():
     assert not is_array(3)
     assert not is_array([1, 2])
     assert is_array(np.zeros(1))
+
+
+@tw.jit
+def _add_pairs(pairs, out):
+    i = tl.arange(0, 4)
+    tl.store(out[0] + i, tl.load(pairs[0] + i) + tl.load(pairs[1][0] + i) * pairs[1][1])
+
+
+def test_arrays_of_other_libraries_inside_tuples_are_arrays():
+    first, second, out = np.arange(4.0, dtype=np.float32), np.ones(4, np.float32), np.zeros(4, "f4")
+    pairs = (_Exporter(first), (_Exporter(second), 3))
+    _add_pairs[(1,)](pairs, (_Exporter(out),))
+    assert out.tolist() == [3, 4, 5, 6]
+
+
+@tw.jit
+def _load_window(window, out):
+    tl.store(out, tl.sum(window.load([0, 0])))
+
+
+@pytest.mark.parametrize(("extent", "fix"), [(48, 64), (0, 1), (-16, 1), (16.5, 16), (3, 4)])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_descriptor_block_that_is_not_a_power_of_two_is_told_at_the_launch(extent, fix, late):
+    window = tw.TensorDescriptor.from_tensor(
+        np.ones((64, 64), np.float32), [16, 16] if late else [16, extent]
+    )
+    window.block_shape = [16, extent]
+    with pytest.raises(ValueError, match="is not a power of two") as caught:
+        _load_window[(1,)](window, np.zeros(1, np.float32))
+    assert (
+        f"argument 'window': the block of the descriptor is [16, {extent}], and extent {extent} of "
+        f"dimension 1 is not a power of two: make it {fix}"
+    ) in str(caught.value)
+    assert f"{__file__}:" in str(caught.value)

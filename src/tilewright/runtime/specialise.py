@@ -103,9 +103,24 @@ def kind_of(value: object) -> object:
     return type(value)
 
 
-def _tuple_key(value: tuple[object, ...], parameter: Parameter) -> Key:
+def _tuple_key(value: tuple[object, ...], parameter: Parameter) -> tuple[Key, object]:
     fields = type(value) if is_namedtuple(value) else None
-    return ("tuple", fields, *(key_of(item, parameter)[0] for item in value))
+    parts = [key_of(item, parameter) for item in value]
+    return ("tuple", fields, *(key for key, _ in parts)), tuple(item for _, item in parts)
+
+
+def _block_of(descriptor: TensorDescriptor) -> tuple[int, ...]:
+    """The shape of a descriptor's block. It may be set after the descriptor was made."""
+    block = tuple(int(extent) for extent in descriptor.block_shape)
+    for axis, (extent, given) in enumerate(zip(block, descriptor.block_shape, strict=True)):
+        if extent != given or extent < 1 or extent & (extent - 1):
+            next_power = 1 << max(extent - 1, 0).bit_length()
+            raise ValueError(
+                f"the block of the descriptor is {list(descriptor.block_shape)}, and extent "
+                f"{given} of dimension {axis} is not a power of two: make it {next_power}, and "
+                "elements past the end of the tensor are filled in"
+            )
+    return block
 
 
 def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
@@ -130,11 +145,10 @@ def key_of(value: Any, parameter: Parameter) -> tuple[Key, object]:
 
 def _less_common(value: Any, parameter: Parameter) -> tuple[Key, object]:
     if isinstance(value, TensorDescriptor):
-        block = tuple(int(extent) for extent in value.block_shape)
-        return ("tensordesc", value.element, block, value.padding), value
+        return ("tensordesc", value.element, _block_of(value), value.padding), value
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
-        return _tuple_key(items, parameter), items
+        return _tuple_key(items, parameter)
     if is_array(value):
         on_device = device_array(value)
         if on_device is not None:

@@ -457,3 +457,52 @@ def test_floats_out_of_range_of_small_integers_are_those_of_16_bits() -> None:
     unsigned = np.array([65535, 0, 65535, 65535, 0, 300, 1, 0])
     for result, expected in zip(results, (signed, signed, unsigned, unsigned), strict=True):
         assert result.tolist() == expected.astype(result.dtype).tolist()
+
+
+@tw.jit
+def choose_descriptor(a, b, out, n, N: tl.constexpr):
+    pid = tl.program_id(0)
+    window = tl.make_tensor_descriptor(a, [N, N], [N, 1], [16, 16])
+    total = tl.zeros((16, 16), tl.float32)
+    for i in range(n):
+        if i >= pid:
+            window = tl.make_tensor_descriptor(
+                b, [N, N - 4 * pid], [N, 1], [16, 16], padding_option="nan"
+            )
+        total += window.load([0, 8])
+    j = tl.arange(0, 16)
+    tl.store(out + pid * 256 + j[:, None] * 16 + j[None, :], total)
+
+
+def test_a_descriptor_reassigned_under_an_if_in_a_loop_differs_between_programs():
+    a = np.arange(1024, dtype=np.float32).reshape(32, 32)[:16, :16].copy()
+    a, b = np.ascontiguousarray(a), a * 100
+    out = np.zeros((5, 16, 16), np.float32)
+    choose_descriptor[(5,)](a, b, out, 4, 16)
+    for pid in range(5):
+        first = np.zeros((16, 16), np.float32)
+        first[:, :8] = a[:, 8:]
+        second = np.full((16, 16), np.nan, np.float32)
+        width = max(16 - 4 * pid - 8, 0)
+        second[:, :width] = b[:, 8 : 8 + width]
+        turns = min(pid, 4)
+        expected = first * turns
+        if turns < 4:
+            expected = expected + second * (4 - turns)
+        np.testing.assert_array_equal(out[pid], expected)
+
+
+@tw.jit
+def write_by_choice(a, b, N: tl.constexpr):
+    pid = tl.program_id(0)
+    window = tl.make_tensor_descriptor(a, [N, N], [N, 1], [16, 16])
+    if pid == 1:
+        window = tl.make_tensor_descriptor(b, [N, N], [N, 1], [16, 16])
+    window.store([0, 0], tl.full((16, 16), 1.0, tl.float32) + pid)
+
+
+def test_a_store_through_a_descriptor_chosen_by_an_if():
+    a, b = np.zeros((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    write_by_choice[(2,)](a, b, 16)
+    assert (a == 1).all()
+    assert (b == 2).all()

@@ -15,6 +15,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.blocks import Access, block_access
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
+from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.values import (
     NO_QUOTIENT,
     Block,
@@ -101,6 +102,8 @@ def write_load(
 ) -> Piece:
     """The statement of a load."""
     load = emitter.local("load", "rt.mem.load")
+    if other is not None:
+        other = to_rank(emitter, other, rank)  # of a descriptor that differs between programs
     pieces = [load, *access.terms, *access.mask, *([] if other is None else [other])]
     axes = union(*pieces[1:])
     terms = tuple_text(1, len(access.terms))

@@ -15,7 +15,7 @@ from tilewright.dialects.tt.types import TensorDescType
 from tilewright.dialects.ttg.program import GlobalScratchAllocOp
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
 from tilewright.dialects.ttng.descriptors import ReinterpretTensorDescOp
-from tilewright.dialects.type_utils import shape_of
+from tilewright.dialects.type_utils import is_tensor, shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule, spell
 from tilewright.targets.numpy.ops import RULES as BASE_RULES
 from tilewright.targets.numpy.ops.tt.descriptors import new_descriptor
@@ -23,7 +23,7 @@ from tilewright.targets.numpy.tasks.detect import needs_tasks
 from tilewright.targets.numpy.tasks.ops.views import nothing
 from tilewright.targets.numpy.tasks.unit import TaskEmitter, emitter_of
 from tilewright.targets.numpy.values import Block as Described
-from tilewright.targets.numpy.values import Nest, Piece, Pointer, Scope, Tensor
+from tilewright.targets.numpy.values import Nest, Piece, Pointer, Scope, Tensor, all_axes
 
 
 def _specialize(emitter: Emitter, op: Operation) -> None:
@@ -105,6 +105,15 @@ def _clock(emitter: Emitter, op: Operation) -> None:
 
 def _ballot(emitter: Emitter, op: Operation) -> None:
     mask, pred = (emitter.piece(value) for value in op.operands)
+    shape = shape_of(op.operands[1].type)
+    if is_tensor(op.operands[1].type):
+        extents = "".join(f"{extent}, " for extent in shape)
+        text = f"{{0}}.ballot({{1}}, {{2}}, ({extents}))"
+        axes = all_axes(shape)
+        text = text if axes else f"only({text})"
+        piece = emitter.here(text, emitter.runtime, mask, pred, axes=axes, rank=len(shape))
+        emitter.define(op.results[0], Tensor(piece))
+        return
     piece = emitter.pure("{0} if {1} else i32(0)", mask, pred, axes=0)
     emitter.define(op.results[0], Tensor(piece))
 

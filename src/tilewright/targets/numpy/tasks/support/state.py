@@ -22,6 +22,7 @@ from tilewright.targets.numpy.tasks.support.arena import Arena, Held, View, conf
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tasks.support.votes import ballot
 from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
 
 WARP = 32
@@ -80,6 +81,11 @@ class CtaState(Batch):
         """Of the first thread of the task: values of a tile kernel are the same for all."""
         first = self._first_threads.get(self.cluster.task, 0)
         return np.int64(first if axis == 0 else 0)
+
+    def ballot(self, mask: Any, truths: Any, shape: tuple[int, ...]) -> Any:
+        """The votes of each warp of the task on a tensor of truth values."""
+        whole = np.broadcast_to(np.asarray(truths), (1, *shape))  # the first axis is of programs
+        return ballot(mask, whole[0], self.cluster.task.threads)[None]
 
     def clock(self) -> Any:
         return np.int64(self.cluster.machine.steps)
