@@ -8,9 +8,13 @@ tests.fuzz.tl.device``.
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tests.fuzz.tl import reference
 from tests.fuzz.tl.generator import generate
-from tests.fuzz.tl.running import check, differences, expected, kernel, launched
+from tests.fuzz.tl.running import check, described, differences, expected, kernel, launched
+from tests.sampling import every
+from tilewright.analysis.pid_address.checks import Verdict
+from tilewright.runtime.addresses import analyze
 
 WHOLE, BATCH = 3_000, 50
 SAMPLE = range(0, WHOLE, 75)
@@ -20,6 +24,16 @@ SAMPLE = range(0, WHOLE, 75)
 def test_sample(seed: int) -> None:
     case = generate(seed)
     assert check(case) == [], case.source
+
+
+@pytest.mark.parametrize("seed", every(60, range(600)))
+def test_the_analysis_refutes_nothing(seed: int) -> None:
+    """Bounds and races of a launch that is right: proved, or unknown."""
+    case = generate(seed)
+    given = described(case, case.arrays(), tw.TensorDescriptor)
+    arguments = (*given, *case.scalars.values())
+    report = analyze(kernel(case), arguments, case.grid, check=("bounds", "race"), **case.constants)
+    assert [each for each in report.findings if each.verdict is Verdict.REFUTED] == [], case.source
 
 
 @pytest.mark.slow

@@ -46,6 +46,8 @@ from tests.fuzz.tl.running import OURS, TRITONS, described, differences, expecte
 GUARD_BYTES = 512
 GUARD = 0xA5
 ANSWER = "@@"
+GPU = "/dev/nvidiactl"
+"""There where the driver is."""
 SECONDS = 90
 """What one seed may take."""
 _TRITONS_CODES = ("TW6202", "TW6203", "TW6210")
@@ -340,6 +342,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.worker:
         work(options.compile_only)
         return 0
+    if not options.compile_only and not Path(GPU).exists():
+        print("no GPU here; --compile-only compiles and runs nothing", file=sys.stderr)
+        return 2
     start = time.monotonic()
     deadline = start + options.time_limit
     jobs = [(seed, options.front) for seed in options.seeds]
