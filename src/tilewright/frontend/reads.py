@@ -75,6 +75,10 @@ _MOST = 4_000
 _PLAIN = frozenset({bool, int, str, bytes, type(None), type(Ellipsis), range})
 _EXACT = frozenset({float, complex})
 """Types whose values are equal where they differ: 0.0 and -0.0."""
+_WHOLE_MODULE = frozenset({"eval", "exec", "globals"})
+"""Built-in functions that reach all names of a module."""
+_BARE = frozenset({"abc", "argparse", "builtins", "collections.abc", "enum", "types", "typing"})
+"""Modules of Python whose classes read no attributes that the author's code does not mention."""
 _METHODS = (property, classmethod, staticmethod)
 _DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType)
 
@@ -261,6 +265,8 @@ class _Walk:
             found.append((name, _Same(value) if value is _ABSENT else self._ref(value)))
         for name in sorted(mentions.imports):
             found += self._refs(_imported(name, str(around.get("__package__") or "")))
+        if not _WHOLE_MODULE.isdisjoint(mentions.globals):
+            found += self._attributes(around)
         if mentions.environment:
             found.append(self._mapping(os.environ))
         return tuple(found)
@@ -278,6 +284,8 @@ class _Walk:
 
     def _class(self, kind: type[Any]) -> tuple[Any, ...]:
         found: list[Any] = ["class", kind.__module__, kind.__qualname__]
+        if not _is_settled(type(kind).__module__):
+            found.append(self._ref(type(kind)))
         for base in kind.__mro__[:-1]:
             if _is_settled(base.__module__):
                 found.append(_Same(base))
@@ -346,9 +354,8 @@ class _Walk:
             return (_Same(value), self._ref(kind))
         found: list[Any] = [self._ref(kind), *slots]
         if isinstance(attributes, dict):
-            found += self._attributes(
-                attributes, {name for base in kind.__mro__ for name in vars(base)}
-            )
+            hidden = {name for base in kind.__mro__ for name in vars(base)}
+            found += self._attributes(attributes, hidden, everything=_has_other_code(kind))
         if any(
             _is_settled(base.__module__) and "__getattr__" in vars(base) for base in kind.__mro__
         ):
@@ -356,12 +363,16 @@ class _Walk:
         return tuple(found)
 
     def _attributes(
-        self, attributes: Mapping[str, object], hidden: AbstractSet[str] = frozenset()
+        self,
+        attributes: Mapping[str, object],
+        hidden: AbstractSet[str] = frozenset(),
+        *,
+        everything: bool = False,
     ) -> list[tuple[str, Any]]:
         """Those that are mentioned; one that is not there may hide one of `hidden` later."""
         known = self._known
         names = {name for name in known.attributes if name in attributes or name in hidden}
-        if known.everything:
+        if everything or known.everything:
             names |= {name for name in attributes if not _is_dunder(name)}
         found: list[tuple[str, Any]] = []
         for name in sorted(names | known.asked):
@@ -413,6 +424,14 @@ def _wrapped(value: Any) -> object | None:
 def _is_settled(module: str) -> bool:
     top = module.partition(".")[0]
     return top in _SETTLED or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def _has_other_code(kind: type[Any]) -> bool:
+    """Whether a class has methods of Python's library, as those of ``ChainMap`` read ``maps``."""
+    homes = [base.__module__ for base in kind.__mro__]
+    return any(
+        home not in _BARE and home.partition(".")[0] in sys.stdlib_module_names for home in homes
+    )
 
 
 def _is_special(name: str, value: object) -> bool:

@@ -186,3 +186,46 @@ def test_an_index_of_either_sign_is_a_place_beyond_the_tensor():
         return Y
 
     assert padded(X).tolist() == [0, 0, *X[:6]]
+
+
+def test_what_is_computed_of_loop_variables_is_an_int32_wherever_it_goes():
+    """On a GPU it is; NumPy computed with 64 bits, and int64 showed it."""
+
+    @tw.jit
+    def products(A):
+        A: T.Tensor((8,), "float32")
+        Y = T.empty((8,), "int64")
+        Z = T.empty((8,), "int64")
+        with T.Kernel(1, threads=8):
+            for i in T.Parallel(8):
+                Y[i] = (i + 60000) * 70000
+                Z[i] = (T.cast(i, "int64") + 60000) * 70000
+        return Y, Z
+
+    exact = (np.arange(8) + 60000) * 70000
+    narrow, wide = products(X)
+    assert narrow.tolist() == exact.astype(np.int32).tolist()
+    assert wide.tolist() == exact.tolist()
+
+
+def test_the_largest_float_may_be_written_with_fewer_digits():
+    @tw.jit
+    def largest(A):
+        A: T.Tensor((8,), "float32")
+        Y = T.empty((2,), "float32")
+        with T.Kernel(1, threads=1):
+            Y[0] = 3.4028235e38
+            Y[1] = -3.4028235e38
+        return Y
+
+    greatest = float(np.finfo(np.float32).max)
+    assert largest(X).tolist() == [greatest, -greatest]
+
+    @tw.jit
+    def beyond(A):
+        A: T.Tensor((8,), "float32")
+        with T.Kernel(1, threads=1):
+            A[0] = 3.41e38
+
+    with pytest.raises(tw.CompileError, match=r"3\.41e\+38 exceeds maximum of float32"):
+        beyond(X)

@@ -2,6 +2,7 @@
 
 import os
 import types
+from collections import ChainMap, UserDict
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -97,7 +98,46 @@ def kept():
     return 1.0
 
 
+class Meta(type):
+    @property
+    def scale(cls):
+        return table["scale"]
+
+
+class WithMeta(metaclass=Meta):
+    pass
+
+
+class Described:
+    scale = property(lambda self: table["scale"])
+
+
+class Items(UserDict):
+    pass
+
+
+layers = ChainMap({}, {"scale": 1.0})
+items = Items(scale=1.0)
+
+
 READERS = {
+    "what a property of a metaclass reads": (
+        lambda: WithMeta.scale,
+        lambda: table.update(scale=6.0),
+    ),
+    "what a descriptor reads": (lambda: Described().scale, lambda: table.update(scale=6.0)),
+    "a mapping of the library": (
+        lambda: layers["scale"],
+        lambda: layers.maps[0].update(scale=6.0),
+    ),
+    "a class derived from one of the library": (
+        lambda: items["scale"],
+        lambda: items.update(scale=6.0),
+    ),
+    "a name of globals()": (
+        lambda: globals()["scale"],
+        lambda: globals().update(scale=6.0),
+    ),
     "a global of a helper of a helper": (plain_helper, lambda: globals().update(scale=6.0)),
     "an element of a list": (lambda: numbers[0], lambda: numbers.__setitem__(0, 6.0)),
     "an element of a dict": (lambda: table["scale"], lambda: table.update(scale=6.0)),

@@ -17,8 +17,9 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any, NoReturn, Self, cast
 
+from numpy import errstate
 from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.frontend.builder import current
@@ -174,8 +175,14 @@ def constant(value: object, dtype: Dtype, *, as_index: bool = False) -> Expr:
 
 def _check_range(number: int | float, dtype: Dtype) -> None:
     limit = LIMITS.get(dtype)
-    if limit is not None and limit < abs(number) < inf:
+    if limit is not None and limit < abs(number) < inf and not _rounds_to(limit, number, dtype):
         raise ValueError(f"{number} exceeds maximum of {dtype}, which is {limit}")
+
+
+def _rounds_to(limit: float, number: int | float, dtype: Dtype) -> bool:
+    """Whether `number` is the largest value of `dtype`, written with fewer digits."""
+    with errstate(all="ignore"):
+        return abs(float(dtype.as_numpy().type(number))) == limit
 
 
 def _wrapped(number: int, dtype: Dtype) -> int:
@@ -283,7 +290,9 @@ def convert(value: object, dtype: Dtype) -> Expr:
     linear = found.linear if dtype.is_integer and found.dtype.bits <= dtype.bits else None
     natural = found.is_natural
     if found.is_index:
-        if dtype in (int64, DTYPES["uint64"]):
+        # What is computed of variables is an int32, and may have been too large for one.
+        is_variable = isinstance(found.handle, BlockArgument)
+        if is_variable and dtype in (int64, DTYPES["uint64"]):
             handle = emit(arith.IndexCastOp(found.handle, dtype.type))
             return Expr(handle, dtype, is_natural=natural, linear=linear)
         found = _from_index(found)
