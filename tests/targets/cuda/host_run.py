@@ -229,7 +229,7 @@ def compiled(source: Source, folder: Path) -> Any:
 
 def _refuse_instructions(header: str, body: str) -> None:
     """No kernel that uses a function of the header which is an instruction of the GPU."""
-    for piece in re.split(r"\n(?=\S.*\(.*\{$)", header):
+    for piece in re.split(r"(?m)\n(?=\S.*\(.*\{$)", header):
         found = re.search(r"\b(\w+)\(", piece)
         if found and "asm" in piece and re.search(rf"\btw::{found[1]}\b", body):
             raise NotOnHost(found[1])

@@ -16,7 +16,7 @@ from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp, WgmmaWaitOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.tile import (
@@ -46,7 +46,7 @@ from tilewright.passes.gpu.lower.places import Places, is_registers
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
-from tilewright.passes.gpu.lower.wgmma import lower_wgmma
+from tilewright.passes.gpu.lower.wgmma import lower_wgmma, settle_after
 from tilewright.passes.tile.code import Code
 
 
@@ -60,6 +60,7 @@ class LowerTileOps(Pass):
         for kernel in kernels(module):
             places = Places(kernel)
             places.prepare()
+            waits = [op for op in walk(kernel) if isinstance(op, WgmmaWaitOp)]
             for op in list(walk(kernel)):
                 try:
                     _lower(op, places, engine)
@@ -82,6 +83,8 @@ class LowerTileOps(Pass):
             for op in list(walk(kernel)):
                 if isinstance(op, CpAsyncOp):
                     lower_raw_copy(op)
+            for wait in waits:
+                settle_after(wait)
             _refuse_left_over(kernel, engine)
             _clean_up(kernel)
 

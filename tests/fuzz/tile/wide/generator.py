@@ -9,12 +9,13 @@ from tests.fuzz.tile.wide.chains import Chains
 from tests.fuzz.tile.wide.gathers import Gathers
 from tests.fuzz.tile.wide.gemm import Gemm
 from tests.fuzz.tile.wide.moves import Moves
+from tests.fuzz.tile.wide.products import Attention, Products
 from tests.fuzz.tile.wide.roles import Clusters, Roles
 from tests.fuzz.tile.wide.rows import Rows
 from tests.fuzz.tile.wide.run_time import RunTime
 
 SCHEMES = (
-    *(Gemm,) * 5, *(Moves,) * 4, *(Rows,) * 2, *(Gathers,) * 2, *(Atomics,) * 2, *(RunTime,) * 3,
+    *(Gemm,) * 4, *(Products,) * 3, Attention, *(Moves,) * 4, *(Rows,) * 2, *(Gathers,) * 2, *(Atomics,) * 2, *(RunTime,) * 3,
     Roles, Clusters,
 )  # fmt: skip
 LATER = (*SCHEMES, *(Chains,) * 10)

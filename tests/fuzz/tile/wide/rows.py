@@ -43,7 +43,8 @@ class Rows:
 
     def write(self) -> None:
         rng = self.author.rng
-        rng.choice((self.reduced, self.reduced, self.scanned, self.scanned, self.normalised))()
+        rng.choice((self.reduced, self.reduced, self.scanned, self.scanned, self.normalised,
+                    self.by_reducer, self.flat))()  # fmt: skip
 
     # -- pieces ----------------------------------------------------------------------------------
 
@@ -193,3 +194,59 @@ class Rows:
                     )
                     index = (f"bx * {self.height} + i", f"({last}) * {self.width} + j")
                     author.assign(out, index, value, limit=1000)
+
+    def by_reducer(self) -> None:
+        """A matrix times a vector: all threads add to a reducer."""
+        author = self.author
+        vector = author.tensor("V", (self.x.shape[1],), self.x.dtype, 2)
+        out = author.tensor("R", (self.x.shape[0],), "float32", 4)
+        with author.launch([author.count(self.x, 0, self.height)], self.threads):
+            tile = author.buffer("shared", (self.height, self.width), self.x.dtype, 2, "x")
+            held = author.buffer("shared", (self.width,), self.x.dtype, 2, "v")
+            total = author.fresh("r")
+            option = author.rng.choice(("", ", replication='all'"))
+            author.text.add(
+                f"{total} = T.alloc_reducer(({self.height},), 'float32', op='sum'{option})",
+                f"{total} = np.zeros(({self.height},), np.float32)",
+            )
+            author.text.add(f"T.clear({total})", f"{total}[...] = 0")
+            name = author.fresh("k")
+            with author.text.block(*self._loop(name, True)):
+                self._load(tile, name)
+                author.load(vector, [f"{name} * {self.width}"], held)
+                one = author.read(tile, "i", "j").cast("float32")
+                other = author.read(held, "j").cast("float32")
+                with author.parallel(self.height, self.width):
+                    author.text.add(
+                        f"{total}[i] += {one.tile} * {other.tile}",
+                        f"np.add.at({total}, i, {one.numpy} * {other.numpy})",
+                    )
+            author.text.add(f"T.finalize_reducer({total})", None)
+            memory = Memory(total, "fragment", (self.height,), "float32", 2**20)
+            author.store(memory, out, [f"bx * {self.height}"])
+
+    def flat(self) -> None:
+        """A vector, tile by tile: changed, scanned, reduced to one number for each block."""
+        author, rng = self.author, self.author.rng
+        extent = rng.choice((32, 64, 128, 256, 512))
+        kind = rng.choice(("sum", "max", "min"))
+        x = author.tensor("X", (extent * self.blocks - rng.choice((0, 0, 5)),), "float32", 4)
+        out = author.tensor("O", x.shape, "float32", 4)
+        ends = author.tensor("R", (self.blocks,), "float32", 4)
+        with author.launch([author.count(x, 0, extent)], self.threads):
+            tile = author.buffer(rng.choice(("shared", "fragment")), (extent,), "float32", 2**12)
+            author.load(x, [f"bx * {extent}"], tile)
+            if author.chance(0.5):
+                word = rng.choice(("sum", "max"))
+                author.text.add(
+                    f"T.cum{word}({tile.name}, dim=0)",
+                    f"{tile.name}[...] = running({word!r}, {tile.name}, 0, False)",
+                )
+            one = author.buffer("fragment", (1,), "float32", 2**20, "r")
+            numpy = KINDS[kind][0].format(s=tile.name, d=0)
+            author.text.add(
+                f"T.reduce_{kind}({tile.name}, {one.name}, dim=0)",
+                f"{one.name}[...] = cast({numpy}, 'float32')",
+            )
+            author.store(tile, out, [f"bx * {extent}"])
+            author.store(one, ends, ["bx"])

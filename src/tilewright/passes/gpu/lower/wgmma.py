@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.scopes import GROUP
@@ -16,10 +16,12 @@ from tilewright.dialects.nv import (
     WgmmaSettleOp,
     WgmmaWaitOp,
 )
-from tilewright.dialects.tile import GemmOp, Space, space_of
+from tilewright.dialects.scf import ForOp, WhileOp
+from tilewright.dialects.tile import GemmOp, KernelOp, Space, WsOp, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.places import Places, SharedPart
@@ -68,6 +70,43 @@ def lower_wgmma(op: GemmOp, product: Product, places: Places) -> None:
         code.add(WgmmaWaitOp(0))
         code.add(WgmmaSettleOp(accumulators))
     code.rewriter.erase(op)
+
+
+def settle_after(wait: WgmmaWaitOp) -> None:
+    """Return to the threads the accumulators that a user-defined wait completes.
+
+    A wait for `count` leaves the last `count` groups in flight; their accumulators stay with them.
+    """
+    groups = 0
+    pending: set[SSAValue] = set()
+    done: dict[SSAValue, bool] = {}
+    for op in _issued_before(wait):
+        if isinstance(op, WgmmaCommitOp):
+            groups += 1
+        elif isinstance(op, WgmmaOp) and groups <= wait.count:
+            pending.add(op.acc)
+        elif isinstance(op, WgmmaOp) and op.acc not in pending:
+            done[op.acc] = done.get(op.acc, False) or op.parent is not wait.parent
+    following = wait.next_op
+    assert following is not None  # a block ends with a terminator
+    code = Code(following)
+    for acc, is_late in done.items():
+        code.add(WgmmaSettleOp(acc, late=is_late))
+
+
+def _issued_before(wait: WgmmaWaitOp) -> list[Operation]:
+    """Ops of the same role that run before a wait, the last one first; loops come round."""
+    top: Operation = wait
+    loop: Operation | None = None
+    while (parent := top.parent_op()) is not None and not isinstance(parent, WsOp | KernelOp):
+        top = parent
+        loop = top if isinstance(top, ForOp | WhileOp) else loop
+    block = top.parent
+    assert block is not None
+    ops = [op for each in block.ops for op in walk(each)]
+    place = ops.index(wait)
+    later = [op for op in ops[place + 1 :] if loop is not None and loop.is_ancestor(op)]
+    return [*reversed(ops[:place]), *reversed(later)]
 
 
 def _keeps(code: Code, op: GemmOp) -> SSAValue | None:
