@@ -1,4 +1,4 @@
-"""Multiplies by sums that lie as accumulators do, not as operands."""
+"""Gives sums a layout of its own, which the instruction that adds them up does not have."""
 
 import numpy as np
 
@@ -9,32 +9,27 @@ from tilewright import T
 @tw.jit
 def wrong(A):
     A: T.Tensor((64, 64), "float16")
-    C = T.empty((64, 64), "float16")
+    C = T.empty((64, 64), "float32")
     with T.Kernel(1, threads=128):
         A_shared = T.alloc_shared((64, 64), "float16")
-        sums = T.alloc_fragment((64, 64), "float16")
-        C_local = T.alloc_fragment((64, 64), "float16")
+        sums = T.alloc_fragment((64, 64), "float32")
+        T.annotate_layout({sums: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})
         T.copy(A, A_shared)
         T.gemm(A_shared, A_shared, sums, clear_accum=True)
-        T.gemm(A_shared, sums, C_local, clear_accum=True)
-        T.copy(C_local, C)
+        T.copy(sums, C)
     return C
 
 
 @tw.jit
 def fixed(A):
     A: T.Tensor((64, 64), "float16")
-    C = T.empty((64, 64), "float16")
+    C = T.empty((64, 64), "float32")
     with T.Kernel(1, threads=128):
         A_shared = T.alloc_shared((64, 64), "float16")
-        sums = T.alloc_fragment((64, 64), "float16")
-        C_local = T.alloc_fragment((64, 64), "float16")
+        sums = T.alloc_fragment((64, 64), "float32")
         T.copy(A, A_shared)
         T.gemm(A_shared, A_shared, sums, clear_accum=True)
-        sums_shared = T.alloc_shared((64, 64), "float16")
-        T.copy(sums, sums_shared)
-        T.gemm(A_shared, sums_shared, C_local, clear_accum=True)
-        T.copy(C_local, C)
+        T.copy(sums, C)
     return C
 
 
@@ -44,4 +39,4 @@ def arguments():
 
 
 def expected(a):
-    return a @ (a @ a)
+    return a.astype(np.float32) @ a.astype(np.float32)

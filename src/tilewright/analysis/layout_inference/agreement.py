@@ -23,7 +23,7 @@ from tilewright.analysis.layout_inference.relations import (
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some, who_asks
-from tilewright.dialects.tile import KernelOp, ParallelOp, ReduceOp
+from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp, ReduceOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.layouts.disagreement import Side, side_by_side
@@ -47,7 +47,7 @@ class Loop:
 class Clash:
     """An op and a fragment that could not agree."""
 
-    op: ParallelOp | ReduceOp
+    op: ParallelOp | ReduceOp | GemmOp
     fragment: SSAValue
     reason: str
     """Why, as the end of a sentence."""
@@ -152,6 +152,8 @@ class Agreement:
             self.fragments[buffer] = table
             self.origins[buffer] = origin
             return
+        if not self.is_trial:
+            self.clash = _between_gemms(buffer, self.origins[buffer], origin)
         different = np.argwhere(
             (known.registers != table.registers) | (known.holders[..., 0] != table.holders[..., 0])
         )
@@ -161,7 +163,7 @@ class Agreement:
             CONFLICT,
             f"two layouts for '{name_of(buffer)}': element {shown(point)} is held by "
             f"{some(table.holders[point])} here, by {some(known.holders[point])} there",
-            "use a second buffer and T.copy through shared memory, or one instruction for both",
+            _without_both(buffer, self.origins[buffer]),
             note=(self.origins[buffer], "the other layout comes from here"),
             picture=side_by_side(
                 table.shape,
@@ -190,3 +192,24 @@ class Agreement:
         if help is not None:
             diagnostic.note(None, f"help: {help}")
         return Failed()
+
+
+def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> Clash | None:
+    """The GEMM that uses a fragment through shared memory where two want it in other threads.
+
+    Operands rather than sums: those are moved once, not there and back.
+    """
+    gemms = [op for op in (other, one) if isinstance(op, GemmOp)]
+    reading = [op for op in gemms if buffer in (base_of(op.a), base_of(op.b))]
+    chosen = next(iter(reading or gemms), None)
+    if chosen is None:
+        return None
+    what = "multiplies its elements" if reading else "adds to its elements"
+    return Clash(chosen, buffer, f"this GEMM {what} in other threads than another op holds them")
+
+
+def _without_both(buffer: SSAValue, origin: Operation) -> str:
+    """The smallest change with which a fragment has one layout."""
+    if isinstance(origin, AllocOp):
+        return f"leave '{name_of(buffer)}' out of T.annotate_layout: the instruction decides it"
+    return "use a second buffer and T.copy through shared memory, or one instruction for both"

@@ -5,7 +5,8 @@
 
 Fragments that one loop uses may have layouts of their own, each dictated by another product, say;
 threads may be asked for an element that the data name; a result of a reduction may be held by other
-threads than its parts. Then elements have to change threads, and shared memory is the way.
+threads than its parts; sums of one GEMM may be an operand of the next. Then elements have to change
+threads, and shared memory is the way.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.agreement import Clash
 from tilewright.dialects.memref import LoadOp, StoreOp
-from tilewright.dialects.tile import AllocOp, ReduceOp, Space, SpaceAttr
+from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
@@ -40,6 +41,8 @@ def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
         engine.remark(op, f"'{name}' is reduced through shared memory: {clash.reason}", STAGED)
         reduce_through_memory(op)
         return True
+    if isinstance(op, GemmOp):
+        return _stage_gemm(op, clash, engine)
     accesses = [
         each
         for each in walk(op)
@@ -67,6 +70,40 @@ def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
     return True
 
 
+def _stage_gemm(op: GemmOp, clash: Clash, engine: DiagnosticEngine) -> bool:
+    """Let a GEMM read a fragment in shared memory, or add to another one and copy that back.
+
+    One that goes on after it was issued is left alone: its operands would have to stay until then.
+    """
+    owner = clash.fragment.owner
+    if not isinstance(owner, AllocOp) or owner.layout is not None or op.is_async():
+        return False
+    name = f"{owner.buffer_name}_staged"
+    code = Code(op)
+    operands = [n for n in range(2) if base_of(op.operands[n]) is clash.fragment]
+    for number in operands:
+        value = op.operands[number]
+        room = code.add(AllocOp(_in_shared(value), name=name)).results[0]
+        copy_elements(code, value, room)
+        op.operands[number] = room
+    if not operands:
+        sums = op.c
+        own = code.add(AllocOp(_like(sums, Space.FRAGMENT), name=name)).results[0]
+        if op.clear is None:
+            copy_elements(code, sums, own)
+        op.operands[2] = own
+        following = op.next_op
+        assert following is not None
+        copy_elements(Code(following), own, sums)
+    where = "goes through shared memory here" if operands else "is copied before and after this"
+    engine.remark(op, f"'{owner.buffer_name}' {where}: {clash.reason}", STAGED)
+    return True
+
+
 def _in_shared(buffer: SSAValue) -> MemRefType:
+    return _like(buffer, Space.SHARED)
+
+
+def _like(buffer: SSAValue, space: Space) -> MemRefType:
     element, shape = element_type_of(buffer.type), shape_of(buffer.type)
-    return MemRefType(element, shape, NoneAttr(), SpaceAttr(Space.SHARED))
+    return MemRefType(element, shape, NoneAttr(), SpaceAttr(space))
