@@ -27,6 +27,13 @@ def test_kernels_on_torch_tensors():
     assert run.returncode == 0
 
 
+def test_tensors_stay_on_cuda_in_custom_operators_and_gradients():
+    run = compat(str(SCRIPTS / "callbacks.py"))
+    assert run.stdout == "all good\n", run.stderr
+    assert run.stderr == NOTICE
+    assert run.returncode == 0
+
+
 def test_without_cuda_there_is_no_notice(tmp_path):
     script = tmp_path / "plain.py"
     script.write_text("import torch, triton\nprint(torch.ones(2).sum().item())\n")

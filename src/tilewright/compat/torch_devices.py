@@ -12,7 +12,8 @@ copy, so that writing to one does not change the other.
 
 torch hands every call to a function mode, which replaces the device before torch sees it. The
 memory of a tensor carries the mark, so views and saved tensors share it. Inside `host_memory` the
-mode is off and tensors are what they are: that is how kernels get at them.
+mode is off and tensors are what they are: that is how kernels get at them. Functions of the script
+that torch calls meanwhile run inside the mode again (`torch_callbacks`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from tilewright.compat.notices import say_once
+from tilewright.compat.torch_callbacks import Callbacks
 from tilewright.runtime.arrays import torch_memory
 
 _MARK = "_tilewright_cuda"
@@ -74,7 +76,9 @@ def map_cuda_to_cpu(torch: Any) -> None:
             return mapping.call(func, args, dict(kwargs or {}))
 
     cast("Any", CudaOnCpu()).__enter__()
-    _keep_in_backward(torch, CudaOnCpu)
+    callbacks = Callbacks(torch, CudaOnCpu, mapping)
+    mapping.hook = callbacks.hook
+    callbacks.replace()
     _replace_default_device(mapping)
     replace_cuda_functions(torch)
     _replace_generator(torch)
@@ -91,6 +95,8 @@ class _Mapping:
         self._tensor: type = torch.Tensor
         self._cuda = torch.device("cuda", 0)
         self._used = False
+        self.hook: Callable[[Any, Function], Function] = lambda tensor, hook: hook
+        """What becomes of a hook on a tensor."""
         tensor = torch.Tensor
         self._handlers: dict[Function, Handler] = {
             tensor.to: self._to,
@@ -102,6 +108,9 @@ class _Mapping:
             tensor.data_ptr: self._address,
             tensor.device.__get__: self._device,
             tensor.is_cuda.__get__: self._is_cuda,
+            tensor.grad.__get__: self._gradient,
+            tensor.register_hook: self._hook,
+            tensor.register_post_accumulate_grad_hook: self._hook,
         }
 
     def call(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -114,7 +123,7 @@ class _Mapping:
             return self.make(func, args, kwargs)
         result = func(*args, **kwargs)
         given = (*args, *kwargs.values())
-        if device is None and self._used and any(map(self._is_marked, self._tensors(given))):
+        if device is None and self._used and any(map(self.is_marked, self.tensors(given))):
             self._mark_new(result, given)
         return result
 
@@ -145,7 +154,7 @@ class _Mapping:
             self._used = True
             say_once('the device "cuda" is the CPU here: tensors stay in host memory')
 
-    def _tensors(self, values: Sequence[Any]) -> Iterator[Any]:
+    def tensors(self, values: Sequence[Any]) -> Iterator[Any]:
         """The tensors among `values`, and in lists and tuples among them."""
         for value in values:
             if isinstance(value, self._tensor):
@@ -154,7 +163,7 @@ class _Mapping:
                 items = cast("Sequence[Any]", value)
                 yield from (item for item in items if isinstance(item, self._tensor))
 
-    def _is_marked(self, tensor: Any) -> bool:
+    def is_marked(self, tensor: Any) -> bool:
         storage = self._storage(tensor)
         return storage is not None and hasattr(storage, _MARK)
 
@@ -164,18 +173,18 @@ class _Mapping:
         except (NotImplementedError, RuntimeError):  # sparse tensors and the like have none
             return None
 
-    def _mark(self, tensor: Any) -> None:
+    def mark(self, tensor: Any) -> None:
         storage = self._storage(tensor)
         if storage is not None:
             setattr(storage, _MARK, True)
 
     def _mark_new(self, result: Any, given: Sequence[Any]) -> None:
         """Mark the tensors of `result`, except those in memory that was `given`."""
-        known = [self._storage(tensor) for tensor in self._tensors(given)]
-        for tensor in self._tensors((result,)):
+        known = [self._storage(tensor) for tensor in self.tensors(given)]
+        for tensor in self.tensors((result,)):
             storage = self._storage(tensor)
             if not any(storage is each for each in known):
-                self._mark(tensor)
+                self.mark(tensor)
 
     # -- functions that are about devices ---------------------------------------------------------
 
@@ -192,9 +201,9 @@ class _Mapping:
         other = kwargs.pop("other", None)
         if other is not None:
             kwargs["dtype"] = other.dtype
-            kwargs["device"] = self._cuda if self._is_marked(other) else "cpu"
+            kwargs["device"] = self._cuda if self.is_marked(other) else "cpu"
         place = kwargs.pop("device", None)
-        on_cuda = self._is_marked(tensor) if place is None else self._names_cuda(place)
+        on_cuda = self.is_marked(tensor) if place is None else self._names_cuda(place)
         if place is not None:
             kwargs["device"] = "cpu" if on_cuda else place
         return self._moved(tensor, func(tensor, **kwargs), on_cuda=on_cuda)
@@ -208,10 +217,10 @@ class _Mapping:
 
     def _moved(self, tensor: Any, result: Any, *, on_cuda: bool) -> Any:
         """`result`, a conversion of `tensor`, as memory of its own if the device changes."""
-        if self._is_marked(tensor) != on_cuda and self._share_memory(tensor, result):
+        if self.is_marked(tensor) != on_cuda and self._share_memory(tensor, result):
             result = result.clone()
         if on_cuda:
-            self._mark(result)
+            self.mark(result)
         return result
 
     def _share_memory(self, tensor: Any, other: Any) -> bool:
@@ -219,13 +228,25 @@ class _Mapping:
         return first is not None and second is not None and first.data_ptr() == second.data_ptr()
 
     def _device(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._cuda if self._is_marked(args[0]) else func(*args, **kwargs)
+        return self._cuda if self.is_marked(args[0]) else func(*args, **kwargs)
 
     def _is_cuda(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        return self._is_marked(args[0])
+        return self.is_marked(args[0])
+
+    def _gradient(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A gradient is where its tensor is; torch made it without the mode."""
+        gradient = func(*args, **kwargs)
+        if gradient is not None and self.is_marked(args[0]):
+            self.mark(gradient)
+        return gradient
+
+    def _hook(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tensor, *rest = args
+        hook = rest[0] if rest else kwargs.pop("hook")
+        return func(tensor, self.hook(tensor, hook), **kwargs)
 
     def _index(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        return 0 if self._is_marked(args[0]) else func(*args, **kwargs)
+        return 0 if self.is_marked(args[0]) else func(*args, **kwargs)
 
     def _address(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         tensor = args[0]
@@ -233,20 +254,6 @@ class _Mapping:
         if key not in _addressed:
             _addressed[key] = weakref.ref(tensor, lambda _: _addressed.pop(key, None))
         return func(*args, **kwargs)
-
-
-def _keep_in_backward(torch: Any, mode: Callable[[], Any]) -> None:
-    """Gradient functions of a script run inside a call that torch has taken out of the mode."""
-    function = torch.autograd.function.BackwardCFunction
-    original = function.apply
-
-    def apply(self: Any, *args: Any) -> Any:
-        if torch.overrides._get_current_function_mode_stack():
-            return original(self, *args)
-        with mode():
-            return original(self, *args)
-
-    function.apply = apply
 
 
 def _replace_default_device(mapping: _Mapping) -> None:
