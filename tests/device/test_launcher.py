@@ -264,6 +264,11 @@ for far in (3, 3, 3, 1 << 45):
 """
 
 
+def _paths() -> str:
+    """Where this process finds its modules: packages may be in folders instead of an environment."""
+    return os.pathsep.join([str(ROOT / "src"), *filter(None, sys.path)])
+
+
 @pytest.mark.parametrize("blocking", [False, True])
 def test_a_fault_names_the_kernel_and_the_line_that_launched_it(tmp_path, blocking):
     after = (
@@ -280,7 +285,7 @@ def test_a_fault_names_the_kernel_and_the_line_that_launched_it(tmp_path, blocki
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
-        env={**os.environ, **environment, "PYTHONPATH": f"{ROOT / 'src'}"},
+        env={**os.environ, **environment, "PYTHONPATH": _paths()},
         check=False,
     )
     assert found.returncode != 0
@@ -410,7 +415,9 @@ def test_clusters_and_grids_are_as_asked(cubin, grid, cluster, num_ctas, blocks)
 
 def test_a_grid_that_is_no_multiple_of_the_cluster_is_named(cubin):
     out = torch.zeros(80, device="cuda", dtype=torch.int32)
-    with pytest.raises(RuntimeError, match="Axis 0 of the grid is 3 blocks, which is no multiple"):
+    with pytest.raises(
+        RuntimeError, match="Axis 0 of the grid is 3 blocks, which is not a multiple"
+    ):
         _launcher(cubin, "places", "ptr", cluster=(2, 1, 1))((3,), [out])
 
 

@@ -21,6 +21,7 @@ ERRORS = {
     400: ("CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"),
     700: ("CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"),
     701: ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"),
+    912: ("CUDA_ERROR_INVALID_CLUSTER_SIZE", "invalid cluster size"),
 }
 
 DEVICE_ATTRIBUTES = {16: 132, 13: 1980000, 38: 52428800, 75: 9, 76: 0, 97: 232448}

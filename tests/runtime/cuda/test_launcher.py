@@ -240,13 +240,24 @@ def test_a_failed_launch_says_what_did_not_fit(cuda):
         launcher((3,), [1])
     assert str(caught.value) == (
         "CUDA error 1 (CUDA_ERROR_INVALID_VALUE) in cuLaunchKernelEx: invalid argument\n"
-        "  kernel kernel, grid (3, 1, 1). Axis 0 of the grid is 3 blocks, which is no multiple of "
-        "the cluster's 2."
+        "  kernel kernel, grid (3, 1, 1). Axis 0 of the grid is 3 blocks, which is not a multiple "
+        "of the cluster's 2."
     )
     assert caught.value.status == 1
     cuda.fail["cuLaunchKernelEx"] = 701
     with pytest.raises(CudaError, match="128 threads of 168 registers and 1024 bytes of shared"):
         launcher((2,), [1])
+
+
+@pytest.mark.parametrize("status", [1, 912])
+def test_a_grid_that_does_not_fit_its_clusters_is_named_whatever_the_driver_calls_it(cuda, status):
+    launcher = launcher_of(cuda, "i32", cluster=(1, 4, 1))
+    cuda.fail["cuLaunchKernelEx"] = status
+    with pytest.raises(CudaError) as caught:
+        launcher((2, 6), [1])
+    assert "Axis 1 of the grid is 6 blocks, which is not a multiple of the cluster's 4." in str(
+        caught.value
+    )
 
 
 def test_a_fault_names_the_launches_before_it(cuda):

@@ -247,16 +247,16 @@ class Launcher:
     def _reason(self, status: int, grid: tuple[int, ...]) -> str:
         facts, function = self.facts, self.function
         threads = _threads(facts)
-        if status == _INVALID_VALUE:
-            blocks = (grid[0] * facts.num_ctas, *grid[1:])
-            for axis, (size, part) in enumerate(zip(blocks, facts.cluster, strict=True)):
-                if size % part:
-                    return (
-                        f"Axis {axis} of the grid is {size} blocks, which is no multiple of the "
-                        f"cluster's {part}."
-                    )
-            if threads > function.max_threads:
-                return f"It has {threads} threads, its registers allow {function.max_threads}."
+        blocks = (grid[0] * facts.num_ctas, *grid[1:])
+        # Drivers name this differently: an invalid value, an invalid cluster size.
+        for axis, (size, part) in enumerate(zip(blocks, facts.cluster, strict=True)):
+            if size % part:
+                return (
+                    f"Axis {axis} of the grid is {size} blocks, which is not a multiple of the "
+                    f"cluster's {part}."
+                )
+        if status == _INVALID_VALUE and threads > function.max_threads:
+            return f"It has {threads} threads, its registers allow {function.max_threads}."
         if status == _OUT_OF_RESOURCES:
             return (
                 f"{threads} threads of {function.registers} registers and {facts.shared} bytes of "
