@@ -148,17 +148,24 @@ def _scalar(value: Any) -> Any:
 
 
 def _neutral(operator: str, left: Any, right: Any) -> Any:
-    """``x + 0`` and the like, which need no op; None for anything else."""
+    """``x + 0`` and the like, which need no op; None for anything else.
+
+    The type is that of ``x + 1``, and a variable is read now, as for any other number.
+    """
     if isinstance(left, Expr) and isinstance(right, Integral) and left.dtype.is_integer:
-        if (operator in ("+", "-", "<<", ">>") and right == 0) or (
+        keeps = (operator in ("+", "-", "<<", ">>") and right == 0) or (
             operator in ("*", "//") and right == 1
-        ):
-            return left
+        )
+        kept = left
+    elif isinstance(right, Expr) and isinstance(left, Integral) and right.dtype.is_integer:
+        keeps = (operator == "+" and left == 0) or (operator == "*" and left == 1)
+        kept = right
+    else:
         return None
-    if not (isinstance(right, Expr) and isinstance(left, Integral) and right.dtype.is_integer):
+    if not keeps or common_dtype(left, right) != kept.dtype:
         return None
-    keeps = (operator == "+" and left == 0) or (operator == "*" and left == 1)
-    return right if keeps else None
+    read = getattr(kept, "value", None)  # of an element
+    return kept if read is None else read()
 
 
 def compare(operator: str, left: Any, right: Any, dtype: Dtype) -> Expr:

@@ -12,11 +12,11 @@ from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.frontend.branches import RegionIf
+from tilewright.frontend.branches import KnownIf, RegionIf
 from tilewright.frontend.builder import current
 from tilewright.frontend.choice import Choice
 from tilewright.frontend.errors import MISMATCH, FrontendError
-from tilewright.frontend.merging import end_block, is_defined
+from tilewright.frontend.merging import State, end_block, is_defined
 from tilewright.frontend.values import Undefined, handles, kind
 from tilewright.language.T.arithmetic import common_dtype
 from tilewright.language.T.buffers import Buffer, Element
@@ -33,18 +33,29 @@ def is_scalar(value: object) -> bool:
     return isinstance(value, (Expr, Symbolic)) or is_number(value)
 
 
+class TileKnownIf(KnownIf):
+    """An ``if`` whose condition is known now; its side may hold a ``break`` or ``continue``."""
+
+    __slots__ = ("_control",)
+
+    def __init__(self, control: TileControl, state: State, side: bool) -> None:
+        super().__init__(state, side)
+        self._control = control
+
+    def __iter__(self) -> Iterator[bool]:
+        with self._control.guarding_exits():
+            yield self._side
+
+
 class TileIf(RegionIf):
     """An ``if`` of a kernel. Variables that differ behind it have no value, with the reason."""
 
     _control: TileControl
 
     def __iter__(self) -> Iterator[bool]:
-        control = self._control
-        exits = control.exits[-1].count if control.exits else 0
-        yield from super().__iter__()
-        _drop_empty_else(current().block)
-        if control.exits and control.exits[-1].count != exits:
-            control.guard_rest()
+        with self._control.guarding_exits():
+            yield from super().__iter__()
+            _drop_empty_else(current().block)
 
     def _execute(self, then: Block, otherwise: Block) -> Iterator[bool]:
         control = self._control

@@ -15,7 +15,7 @@ from typing import Any, cast
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.frontend.branches import Branches, KnownIf
+from tilewright.frontend.branches import Branches
 from tilewright.frontend.builder import current
 from tilewright.frontend.choice import Choice
 from tilewright.frontend.control import Control
@@ -27,7 +27,7 @@ from tilewright.frontend.vocabulary import StaticLoop
 from tilewright.ir.text.locations import name_location
 from tilewright.language.T.advice import warn
 from tilewright.language.T.annotations import declare_number
-from tilewright.language.T.branches import TileChoice, TileIf, is_scalar
+from tilewright.language.T.branches import TileChoice, TileIf, TileKnownIf, is_scalar
 from tilewright.language.T.buffers import Buffer, Cell, Element
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.exits import Exits, Guard, is_clear, new_flag
@@ -214,7 +214,7 @@ class TileControl(Control):
     ) -> Branches:
         decided = self.vocabulary.condition(test)
         if isinstance(decided, bool):
-            return KnownIf(state, decided)
+            return TileKnownIf(self, state, decided)
         if returns:
             raise FrontendError(
                 "return under a condition that is known only when the kernel runs: put the rest of "
@@ -271,6 +271,14 @@ class TileControl(Control):
                 exits.stop = new_flag()
             exits.stop.write(True)
         exits.count += 1
+
+    @contextmanager
+    def guarding_exits(self) -> Generator[None]:
+        """Behind a statement that holds a ``break`` or ``continue``, the rest is guarded."""
+        before = self.exits[-1].count if self.exits else 0
+        yield
+        if self.exits and self.exits[-1].count != before:
+            self.guard_rest()
 
     def guard_rest(self) -> None:
         """What follows in the block runs only if the turn goes on."""

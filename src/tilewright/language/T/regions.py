@@ -243,6 +243,10 @@ class With(Turn):
         self._manager = manager
 
     def __iter__(self) -> Iterator[object]:
+        with self._control.guarding_exits():
+            yield from self._entered()
+
+    def _entered(self) -> Iterator[object]:
         manager = self._manager
         if not hasattr(manager, "__enter__"):
             raise TypeError(f"with needs T.Kernel, T.ws or the like, got {describe(manager)}")
