@@ -1,9 +1,15 @@
 """Elements, slices, views and allocations."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import tilewright as tw
 from tests.language.T.kernels import body, mistake, module_text, ops, position
 from tilewright import T
+from tilewright.ir.diagnostics import CompileError
+from tilewright.targets.numpy.tile.api import TileFault
 
 
 def test_a_constant_negative_index_counts_from_the_end():
@@ -230,3 +236,60 @@ def test_safe_values_and_layouts_of_parameters():
     assert "tile.safe_value = -1.000000e+00 : f32" in text
     assert "tile.layout = #tile.layout<(i : 8, j : 16) -> (j, i)>" in text
     assert "tile.l2_hit_ratio = 5.000000e-01" in text
+
+
+def _shared_pair(kind: str, *, second: str | None = None) -> Any:
+    @T.prim_func
+    def kernel(B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            spec = T.storage_alias_spec()
+            a = T.alloc_shared((64,), "float32", reuse=spec)
+            b = T.alloc_shared((64,), "float32", reuse=spec)
+            c = T.alloc_shared((64,), "float32", reuse=spec)
+            T.reuse_group(a, T.reuse_group(b, c, group_type=kind), group_type=kind)
+            if second is not None:
+                T.reuse_group(b, a, group_type=second)
+            T.fill(a, 1.0)
+            T.fill(b, 2.0)
+            T.fill(c, 3.0)
+            T.copy(a, B)
+
+    return kernel
+
+
+def test_reuse_group_without_set_buffer_overlap_is_placed():
+    found = np.zeros(64, np.float32)
+    tw.compile(_shared_pair("distinct"), target="numpy")(found)
+    assert (found == 1).all()
+    tw.compile(_shared_pair("distinct", second="distinct"), target="numpy")(found)
+    with pytest.raises(TileFault, match="has overwritten"):
+        tw.compile(_shared_pair("shared"), target="numpy")(found)
+
+
+def test_reuse_groups_that_contradict_each_other_are_refused():
+    with pytest.raises(CompileError) as caught:
+        tw.compile(_shared_pair("shared", second="distinct"), target="numpy")(np.zeros(64, "f4"))
+    assert "reuse groups of this spec contradict each other: distinct(b, a) does not hold" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("other", "a and b are allocated from different storage_alias_specs"),
+        (None, "b does not lie in the bytes of a storage_alias_spec"),
+    ],
+)
+def test_a_reuse_group_of_no_single_spec_is_refused(where, message):
+    def kernel(B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            spec = T.storage_alias_spec()
+            other = T.storage_alias_spec()
+            a = T.alloc_shared((64,), "float32", reuse=spec)
+            b = T.alloc_shared((64,), "float32", reuse=other if where else None)
+            T.reuse_group(a, b)
+            T.fill(a, 1.0)
+
+    with pytest.raises(CompileError, match=message):
+        T.prim_func(kernel)

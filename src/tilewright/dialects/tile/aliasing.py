@@ -131,6 +131,10 @@ class ReuseGroupOp(AsmOp):
             raise VerifyException(f"kind is {self.kind.data} but the type says {type.word.data}")
 
 
+IMPLIED = "tile.implied"
+"""The attribute of an overlap definition that no call made: a group implies it."""
+
+
 def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
     """The buffers of a tree of groups, from left to right.
 

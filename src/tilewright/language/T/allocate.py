@@ -47,6 +47,7 @@ from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import Expr, as_index, describe, is_number
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence, check_integer
+from tilewright.language.T.overlaps import check_spec
 from tilewright.language.T.session import Stub, kernel, trace
 from tilewright.language.T.symbols import Symbolic
 
@@ -339,11 +340,15 @@ def storage_alias_spec(storage: str = "shared", buffer_size_bytes: int | None = 
 
 
 def reuse_group(*args: Any, group_type: Any = "shared", group_size: int = 1) -> ReuseGroup:
-    """Buffers, and groups of them, that share bytes (`shared`) or lie side by side (`distinct`)."""
+    """Buffers, and groups of them, that share bytes (`shared`) or lie side by side (`distinct`).
+
+    Groups of a spec for which no `set_buffer_overlap` is called define its overlap by themselves.
+    """
     elements = [part for each in args for part in as_sequence(each)]
     kind = str(getattr(group_type, "value", group_type))
     handles = [each.handle for each in elements]
     op = current().insert(ReuseGroupOp(handles, kind, group_size))
+    check_spec(op.result)
     return ReuseGroup(op.result)
 
 

@@ -50,6 +50,7 @@ from tilewright.language.T.expressions import Expr
 from tilewright.language.T.extern import Pointer
 from tilewright.language.T.function import TileFunction
 from tilewright.language.T.lazy import remove_unused
+from tilewright.language.T.overlaps import imply_overlaps
 from tilewright.language.T.session import Trace, tracing
 from tilewright.language.T.stock import FuncOp, ReturnOp
 from tilewright.language.T.symbols import Size, symbols_of, text
@@ -287,6 +288,7 @@ def _traced(
     ]
     if attributes:
         op.properties["arg_attrs"] = ArrayAttr([DictionaryAttr(each) for each in attributes])
+    imply_overlaps(module)
     remove_unused(entry)
     return TracedFunction(module, control.result, running, tuple(session.captured))
 

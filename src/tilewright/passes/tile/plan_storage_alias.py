@@ -33,6 +33,7 @@ from tilewright.dialects.tile import (
     StorageAliasSpecOp,
     TargetAttr,
 )
+from tilewright.dialects.tile.aliasing import IMPLIED
 from tilewright.dialects.tile.base import number
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
@@ -59,6 +60,7 @@ from tilewright.memory import (
     UnitError,
     check_plan,
     finding,
+    infer_overlap,
     plan_region,
     smem_buffer,
     target_named,
@@ -111,9 +113,13 @@ class PlanStorageAlias(Pass):
             engine.error(problem.op, problem.message, problem.code)
             return None
         capacity = _capacity(op, spec.region.memory)
-        result = plan_region(
-            spec.region, Options(Mode.EXPLICIT, multi_overlap=False, capacity=capacity)
-        )
+        options = Options(Mode.EXPLICIT, multi_overlap=False, capacity=capacity)
+        inference = infer_overlap(spec.region, spec.implied, options)
+        if any(found.is_error for found in inference.findings):
+            self._say(spec, PlanResult(None, inference.findings), engine)
+            return None
+        spec = replace(spec, region=inference.region)
+        result = plan_region(spec.region, options)
         if len(spec.region.buffers) > 1 and not spec.region.phases:
             alike = finding("W6", spec.region.name, count=len(spec.region.buffers))
             result = replace(result, findings=(*result.findings, alike))
@@ -164,6 +170,8 @@ class _Spec:
     region: StorageRegion
     allocations: dict[str, AllocOp]
     overlaps: list[SetBufferOverlapOp] = field(default_factory=list[SetBufferOverlapOp])
+    implied: tuple[Group, ...] = ()
+    """Groups that define the overlap where no definition does."""
 
     def place_of(self, found: Finding) -> Operation:
         """The op that a finding is about."""
@@ -208,12 +216,17 @@ def _collect(op: StorageAliasSpecOp) -> _Spec:
         op.result.name_hint or "spec",
         memory,
         tuple(buffers.values()),
-        tuple(Phase(_tree(each.group, buffers)) for each in overlaps),
+        tuple(Phase(_tree(each.group, buffers)) for each in overlaps if not _is_implied(each)),
         op.size,
         _source(op),
     )
     named = {buffers[alloc.result].name: alloc for alloc in in_order}
-    return _Spec(op, region, named, overlaps)
+    trees = (_tree(each.group, buffers) for each in overlaps if _is_implied(each))
+    return _Spec(op, region, named, overlaps, tuple(t for t in trees if isinstance(t, Group)))
+
+
+def _is_implied(overlap: SetBufferOverlapOp) -> bool:
+    return IMPLIED in overlap.attributes
 
 
 def _position(op: Operation) -> int:
