@@ -24,7 +24,7 @@ from tests.dumps.case import TARGETS
 from tests.dumps.generate import _no_device
 from tests.dumps.test_frontend import _pointer_ranges, _settled
 from tests.fuzz.tl.device import kernel_of
-from tests.fuzz.tl.generator import Case, generate
+from tests.fuzz.tl.generator import FAMILIES, Case, generate
 from tests.fuzz.tl.running import described, kernel
 
 WHOLE, BATCH = 1_000, 50
@@ -67,8 +67,8 @@ def cleaned(ours: Any, theirs: Any, text: str | None, folder: Path) -> str:
     return _settled(_pointer_ranges(plain))
 
 
-def differs(seed: int, folder: Path) -> bool:
-    case = generate(seed)
+def differs(seed: int, family: str, folder: Path) -> bool:
+    case = generate(seed, family)
     if case.uses_block_pointers:
         return False
     ours = compiled(case)
@@ -77,12 +77,15 @@ def differs(seed: int, folder: Path) -> bool:
     return cleaned(ours, theirs, text, folder) != cleaned(ours, theirs, None, folder)
 
 
-@pytest.mark.parametrize("seed", range(3, WHOLE, 90))
-def test_sample(seed: int, tmp_path: Path) -> None:
-    assert not differs(seed, tmp_path), generate(seed).source
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(3, WHOLE, 180))
+def test_sample(seed: int, family: str, tmp_path: Path) -> None:
+    assert not differs(seed, family, tmp_path), generate(seed, family).source
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
-def test_all(first: int, tmp_path: Path) -> None:
-    assert [seed for seed in range(first, first + BATCH) if differs(seed, tmp_path)] == []
+def test_all(first: int, family: str, tmp_path: Path) -> None:
+    seeds = range(first, first + BATCH)
+    assert [seed for seed in seeds if differs(seed, family, tmp_path)] == []

@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 from tests.fuzz.tl import reference
-from tests.fuzz.tl.generator import generate
+from tests.fuzz.tl.generator import FAMILIES, generate
 from tests.fuzz.tl.running import check, described, differences, expected, kernel, launched
 from tests.sampling import every
 from tilewright.analysis.pid_address.checks import Verdict
@@ -22,7 +22,7 @@ SAMPLE = range(0, WHOLE, 75)
 
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_sample(seed: int) -> None:
-    case = generate(seed)
+    case = generate(seed, FAMILIES[seed // 75 % 2])
     assert check(case) == [], case.source
 
 
@@ -38,14 +38,16 @@ def test_the_analysis_refutes_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, WHOLE, BATCH))
-def test_all(first: int) -> None:
-    failed = {seed: found for seed in range(first, first + BATCH) if (found := _problems(seed))}
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all(first: int, family: str) -> None:
+    seeds = range(first, first + BATCH)
+    failed = {seed: found for seed in seeds if (found := _problems(seed, family))}
     assert failed == {}
 
 
-def _problems(seed: int) -> list[str]:
+def _problems(seed: int, family: str) -> list[str]:
     try:
-        return check(generate(seed))
+        return check(generate(seed, family))
     except Exception as error:  # a seed that fails must not hide the others of its batch
         return [f"{type(error).__name__}: {error}"]
 
@@ -68,6 +70,10 @@ def test_every_kind_of_statement_occurs() -> None:
         "umulhi", "tl.fma", "tl.clamp", "and ", "helper",
     )  # fmt: skip
     assert [word for word in words if word not in text] == []
+    wide = "\n".join(generate(seed, "wide").source for seed in range(200))
+    more = ("tl.assume", "tl.multiple_of", "tl.max_contiguous", "tl.debug_barrier", "noinline=True",
+            ".atomic_add(", ".atomic_xor(", "t1", "tl.minimum(a, c)")  # fmt: skip
+    assert [word for word in more if word not in wide] == []
 
 
 def test_kernels_write_what_depends_on_their_input() -> None:

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.tl.generator import Case, generate
+from tests.fuzz.tl.generator import FAMILIES, Case, generate
 from tests.fuzz.tl.running import OURS, TRITONS, described, differences, expected
 
 GUARD_BYTES = 512
@@ -149,10 +149,12 @@ def launch(case: Case, front: str, folder: Path) -> list[str]:
     return stray + differences(found, expected(case))
 
 
-def attempt(seed: int, front: str, folder: Path, *, only_compile: bool) -> Answer:
+def attempt(
+    seed: int, front: str, folder: Path, *, family: str = "plain", only_compile: bool = False
+) -> Answer:
     start = time.perf_counter()
     try:
-        case = generate(seed)
+        case = generate(seed, family)
         problems = compile_only(case, folder) if only_compile else launch(case, front, folder)
         status, detail = ("wrong", "; ".join(problems)) if problems else ("right", "")
     except Exception as error:  # what ends a seed must not end the others
@@ -175,12 +177,12 @@ def _classified(error: Exception, front: str) -> tuple[str, str]:
     return ("refused" if codes else "internal"), line
 
 
-def work(only_compile: bool) -> None:
+def work(family: str, only_compile: bool) -> None:
     """Answer seeds from standard input until it ends or the GPU is lost."""
     with tempfile.TemporaryDirectory() as name:
         for line in sys.stdin:
             seed, front = json.loads(line)
-            answer = attempt(seed, front, Path(name), only_compile=only_compile)
+            answer = attempt(seed, front, Path(name), family=family, only_compile=only_compile)
             print(ANSWER + json.dumps(asdict(answer)), flush=True)
             if answer.status == "fault":
                 return
@@ -269,14 +271,14 @@ class Worker:
 
 
 def run_all(
-    jobs: Sequence[tuple[int, str]], count: int, only_compile: bool, deadline: float
+    jobs: Sequence[tuple[int, str]], count: int, family: str, only_compile: bool, deadline: float
 ) -> list[Answer]:
     """The answers to all seeds for which there was time, by `count` workers."""
     waiting: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
     answers: list[Answer] = []
-    command = [sys.executable, "-m", "tests.fuzz.tl.device", "--worker"]
+    command = [sys.executable, "-m", "tests.fuzz.tl.device", "--worker", "--family", family]
     command += ["--compile-only"] if only_compile else []
 
     with tempfile.TemporaryDirectory() as cache:
@@ -336,11 +338,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--time-limit", type=float, default=540.0, help="seconds")
     parser.add_argument("--json", type=Path, help="where to write every answer")
     parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--family", choices=FAMILIES, default="plain", help="which generator")
     parser.add_argument("--front", choices=("tilewright", "triton"), default="tilewright")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.worker:
-        work(options.compile_only)
+        work(options.family, options.compile_only)
         return 0
     if not options.compile_only and not Path(GPU).exists():
         print("no GPU here; --compile-only compiles and runs nothing", file=sys.stderr)
@@ -348,11 +351,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     deadline = start + options.time_limit
     jobs = [(seed, options.front) for seed in options.seeds]
-    answers = run_all(jobs, options.jobs, options.compile_only, deadline)
+    answers = run_all(jobs, options.jobs, options.family, options.compile_only, deadline)
     doubtful = [(each.seed, "triton") for each in answers if each.status in BAD]
     opinions: dict[int, Answer] = {}
     if doubtful and not options.compile_only and options.front == "tilewright":
-        more = run_all(doubtful, options.jobs, False, deadline + 60)
+        more = run_all(doubtful, options.jobs, options.family, False, deadline + 60)
         opinions = {each.seed: each for each in more}
     for each in answers:
         other = opinions.get(each.seed)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.fuzz.tl import control, elementwise, memory, shapes
+from tests.fuzz.tl import control, elementwise, extras, memory, shapes
 from tests.fuzz.tl.builder import SIZES, Argument, Builder
 from tests.fuzz.tl.reference import DTYPES
 from tests.fuzz.tl.values import Value
@@ -40,6 +40,13 @@ _CONTROL = (
     (control.for_loop, 4), (control.while_loop, 1), (control.condition, 3), (control.helper, 2),
     (control.matrix_loop, 2), (control.pointer_walk, 1),
 )  # fmt: skip
+_WIDE: tuple[tuple[Statement, int], ...] = (
+    (extras.hint, 2), (extras.tuples, 2), (extras.truth_in_memory, 2), (extras.round_trip, 2),
+    (extras.descriptor_reduction, 3), (extras.joint_reduction, 2), (extras.kept_function, 1),
+    (extras.small_products, 1),
+)  # fmt: skip
+"""Of the wide family alone."""
+FAMILIES = ("plain", "wide")
 _MOST_RESULTS = 5
 
 
@@ -76,8 +83,9 @@ def _filled(argument: Argument, rng: np.random.Generator) -> np.ndarray:
 class Generator:
     """The kernel of one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, family: str = "plain") -> None:
         self.seed = seed
+        self.is_wide = family == "wide"
         rng = self.rng = random.Random(seed)
         rank = rng.choice((1, 1, 2, 3))
         grid = tuple(rng.randint(1, 4 if rank == 1 else 3) for _ in range(rank))
@@ -138,6 +146,8 @@ class Generator:
     def _statement(self, k: Builder) -> bool:
         if k.in_helper:
             return self._one_of(k, _PLAIN)
+        if self.is_wide and k.chance(0.3):
+            return self._one_of(k, _WIDE)
         match k.rng.random():
             case kind if kind < 0.66:
                 return self._one_of(k, _PLAIN)
@@ -185,5 +195,6 @@ class Generator:
         return "\n".join([*lines, *("        " + line for line in k.text.numpy)]) + "\n"
 
 
-def generate(seed: int) -> Case:
-    return Generator(seed).case()
+def generate(seed: int, family: str = "plain") -> Case:
+    """The kernel of a seed in one of the `FAMILIES`."""
+    return Generator(seed, family).case()

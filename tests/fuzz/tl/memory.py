@@ -300,7 +300,7 @@ def _common_atomic(k: Builder) -> bool:
         index = natural(index, k.rng.choice((1, 7, 31)))
         place, numpy, size = index.text, index.numpy, index.high + 1
     elif value.shape:
-        place, numpy = _flat(value.shape)
+        place, numpy = flat(value.shape)
         size = value.size
     else:
         place, numpy, size = "0", "0", 1
@@ -316,7 +316,7 @@ def _common_atomic(k: Builder) -> bool:
     return True
 
 
-def _flat(shape: tuple[int, ...]) -> tuple[str, str]:
+def flat(shape: tuple[int, ...]) -> tuple[str, str]:
     parts = [
         (f"{text} * {stride}", f"{numpy} * {stride}")
         for (text, numpy), stride in zip(_axes(shape), _contiguous(shape), strict=True)
@@ -339,7 +339,7 @@ def _own_atomic(k: Builder) -> bool:
     span = (-4, 4) if is_float(dtype) else (0, 9)
     array = _result(k, dtype, k.places * value.size, span)
     if value.shape:
-        text, numpy = _flat(value.shape)
+        text, numpy = flat(value.shape)
         place, reference = (
             f"{k.place} * {value.size} + {text}",
             f"{k.place} * {value.size} + {numpy}",
@@ -408,10 +408,10 @@ def _extents(
     """A shape that the blocks reach over or stay within, and the elements from row to row."""
     shape = [max(1, end - 1 + extent - k.rng.choice((0, 0, 0, extent // 2, 1)))
              for end, extent in zip(ends, block, strict=True)]  # fmt: skip
-    return tuple(shape), _pitch(shape[-1], dtype)
+    return tuple(shape), pitch_of(shape[-1], dtype)
 
 
-def _pitch(columns: int, dtype: str) -> int:
+def pitch_of(columns: int, dtype: str) -> int:
     unit = max(1, 128 // BITS[dtype])
     return -(-columns // unit) * unit
 
@@ -427,7 +427,7 @@ def descriptor_load(k: Builder) -> bool:
     block = _block(k, dtype)
     corner, ends = _corner(k, block, dtype)
     shape, pitch = _extents(k, block, ends, dtype)
-    array, name, whole = _described(k, "x", dtype, block, shape, pitch, k.small_span(dtype))
+    array, name, whole = described(k, "x", dtype, block, shape, pitch, k.small_span(dtype))
     text = f"{name}.load({list_text(corner)})"
     if k.chance(0.2):
         text = f"tl.load_tensor_descriptor({name}, {list_text(corner)})"
@@ -437,7 +437,7 @@ def descriptor_load(k: Builder) -> bool:
     return True
 
 
-def _described(
+def described(
     k: Builder, prefix: str, dtype: str, block: tuple[int, ...], shape: tuple[int, ...], pitch: int,
     span: tuple[int, int], *, is_written: bool = False,
 ) -> tuple[Argument, str, tuple[int, ...]]:  # fmt: skip
@@ -484,9 +484,9 @@ def descriptor_store(k: Builder) -> bool:
     corner[axis] = f"pid * {block[axis]}"
     shape = list(block)
     shape[axis] = max(1, k.programs * block[axis] - k.rng.choice((0, 0, 1, block[axis] // 2)))
-    shape[-1] = _pitch(shape[-1], value.dtype)  # stores write whole units of 16 bytes
-    pitch = _pitch(shape[-1], value.dtype)
-    array, name, whole = _described(k, "o", value.dtype, block, tuple(shape), pitch, (_POISON, _POISON),
+    shape[-1] = pitch_of(shape[-1], value.dtype)  # stores write whole units of 16 bytes
+    pitch = pitch_of(shape[-1], value.dtype)
+    array, name, whole = described(k, "o", value.dtype, block, tuple(shape), pitch, (_POISON, _POISON),
                                     is_written=True)  # fmt: skip
     kind = k.rng.random()
     text = f"{name}.store({list_text(corner)}, {value.text})"

@@ -345,6 +345,13 @@ def put_box(
             whole[place] = value[index]
 
 
+def combine_box(word: str, array: Array, shape: Sequence[int], value: Array, pitch: int) -> None:
+    """A block combined with the one at the start of a tensor."""
+    whole = _whole(array, shape, pitch)
+    part = whole[..., : shape[-1]]
+    part[...] = bits(word, part, value) if word in _BITS else arith(word, part, value)
+
+
 def looped(*bounds: Any) -> Iterator[Array]:
     for each in range(*(int(bound) for bound in bounds)):
         yield np.int32(each)
