@@ -113,7 +113,7 @@ def test_times(script):
 
 def test_stages_from_tiles_to_instructions(script, capsys):
     shown = {}
-    for stage in ("tile", "thread", "cuda", "ptx", "sass"):
+    for stage in ("tile", "thread", "cuda", "ptx"):
         assert run(f"{script}:shift", "--target=cuda:sm_80", "--stage", stage) == 0
         shown[stage] = capsys.readouterr().out
     assert "tile.parallel" in shown["tile"]
@@ -121,7 +121,9 @@ def test_stages_from_tiles_to_instructions(script, capsys):
     assert "tile.parallel" not in shown["thread"]
     assert "__global__ void __launch_bounds__(32, 1)\nshift_kernel(" in shown["cuda"]
     assert ".target sm_80" in shown["ptx"]
-    assert "EXIT" in shown["sass"]
+    pytest.importorskip("triton", reason="the disassembler comes with Triton, not installed here")
+    assert run(f"{script}:shift", "--target=cuda:sm_80", "--stage", "sass") == 0
+    assert "EXIT" in capsys.readouterr().out
 
 
 def test_settings_of_the_author_hold(script, capsys):

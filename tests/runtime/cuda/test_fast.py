@@ -22,6 +22,8 @@ from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.specialise import CONSTEXPR
 
+pytest.importorskip("triton", reason="launches on a GPU need Triton, which is not installed")
+
 KINDS = {"fp32": "f32", "u1": "i1", "i32": "i32", "i64": "i64", "u64": "u64"}
 
 
