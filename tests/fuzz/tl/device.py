@@ -26,7 +26,6 @@ import importlib.util
 import json
 import os
 import queue
-import selectors
 import subprocess
 import sys
 import tempfile
@@ -191,6 +190,13 @@ def work(family: str, only_compile: bool) -> None:
 # -- parent --------------------------------------------------------------------------------------
 
 
+def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put(None)
+
+
 class Worker:
     """A process that answers seeds; a new one is started when it is gone."""
 
@@ -205,7 +211,7 @@ class Worker:
         try:
             process.stdin.write(json.dumps([seed, front]) + "\n")
             process.stdin.flush()
-            answer = self._answer(process, start + SECONDS)
+            answer = self._answer(start + SECONDS)
         except BrokenPipeError:
             answer = None
         if answer is None:
@@ -233,18 +239,22 @@ class Worker:
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
             text=True, bufsize=1, env=self.environment,
         )  # fmt: skip
+        # A line may be in a buffer of ours while the pipe is empty, so a thread reads them.
+        self.lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(self.process, self.lines), daemon=True).start()
         return self.process
 
-    def _answer(self, process: subprocess.Popen[str], deadline: float) -> Answer | None:
-        assert process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while selector.select(max(0.0, deadline - time.perf_counter())):
-                line = process.stdout.readline()
-                if not line:
-                    return None
-                if line.startswith(ANSWER):
-                    return Answer(**json.loads(line[len(ANSWER) :]))
+    def _answer(self, deadline: float) -> Answer | None:
+        """The next answer; None if the worker is gone or the time is up."""
+        while (left := deadline - time.perf_counter()) > 0:
+            try:
+                line = self.lines.get(timeout=left)
+            except queue.Empty:
+                return None
+            if line is None:
+                return None
+            if line.startswith(ANSWER):
+                return Answer(**json.loads(line[len(ANSWER) :]))
         return None
 
     def _end(self) -> tuple[str, str]:
