@@ -46,6 +46,13 @@ def first_least(x, o):
     tl.store(o, tl.argmin(both, axis=0))
 
 
+@tw.jit
+def count(x, o):
+    i = tl.arange(0, 8)
+    both = tl.interleave(tl.load(x + i), tl.load(x + i) + 1)
+    tl.store(o + i, tl.histogram(both, 8, mask=tl.arange(0, 16) % 2 == 0))
+
+
 def written(function: Any, version: tuple[int, int], *arguments: Any, **constants: Any) -> Any:
     module = function.warmup(*arguments, grid=(1,), **constants).module.clone()
     write_for_release(module, version)
@@ -116,6 +123,24 @@ def test_triton_leaves_the_order_of_what_argmin_looks_at() -> None:
     pytest.importorskip("triton", reason="looks at what Triton makes of it")
     x, found = np.zeros(8, np.int32), np.zeros(1, np.int32)
     compiled = first_least.warmup(x, found, grid=(1,), target="triton:sm_90")
+    assert "tt.reshape" in compiled.asm["ttir.final"]
+    assert "allow_reorder" not in compiled.asm["ttir.final"]
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_a_masked_histogram_of_a_flattened_tensor_counted_other_elements(
+    version: tuple[int, int],
+) -> None:
+    x, found = np.array([5, 1, 2, 5, 2, 6, 6, 4], np.int32), np.zeros(8, np.int32)
+    module = written(count, version, x, found)
+    run(module, x, found)
+    np.testing.assert_array_equal(found, np.bincount(x, minlength=8))
+
+
+def test_triton_leaves_the_order_of_what_a_masked_histogram_counts() -> None:
+    pytest.importorskip("triton", reason="looks at what Triton makes of it")
+    x = np.zeros(8, np.int32)
+    compiled = count.warmup(x, x.copy(), grid=(1,), target="triton:sm_90")
     assert "tt.reshape" in compiled.asm["ttir.final"]
     assert "allow_reorder" not in compiled.asm["ttir.final"]
 

@@ -12,6 +12,8 @@ gives the same bits::
     all          tt.reshape to one dimension,      as a row: a reshape that only reductions use is
                  reduced with other operands       given any order, in which positions that are
                  (argmax, argmin)                  reduced along with it no longer belong to it
+    all          tt.histogram of such a reshape    of arith.select %mask, %x, 0, for the same reason
+                 with a mask
 
 Found by running random kernels on a GPU (`tests/fuzz/tl`).
 """
@@ -39,7 +41,15 @@ from tilewright.dialects.arith import (
     TruncfOp,
     TrunciOp,
 )
-from tilewright.dialects.tt import ExpandDimsOp, FpToFpOp, LoadOp, ReduceOp, ReshapeOp, SplatOp
+from tilewright.dialects.tt import (
+    ExpandDimsOp,
+    FpToFpOp,
+    HistogramOp,
+    LoadOp,
+    ReduceOp,
+    ReshapeOp,
+    SplatOp,
+)
 from tilewright.dialects.type_utils import (
     bit_width,
     element_type_of,
@@ -63,7 +73,10 @@ Rewrite = Callable[[Operation, Rewriter], None]
 def write_for_release(module: ModuleOp, version: tuple[int, int]) -> None:
     """Replace what Triton `version` lacks or gets wrong in `module`, in place."""
     rewriter = Rewriter()
-    rewrites: dict[type[Operation], Rewrite] = {ReduceOp: _reduce_as_row}
+    rewrites: dict[type[Operation], Rewrite] = {
+        ReduceOp: _reduce_as_row,
+        HistogramOp: _count_selected,
+    }
     if version < _COMPLETE:
         rewrites |= {NegfOp: _subtract, FpToFpOp: _through_single, LoadOp: _select_other}
     for op in reversed(list(walk(module))):  # what is inside of an op that is copied comes first
@@ -138,6 +151,16 @@ def _reduce_as_row(op: Operation, rewriter: Rewriter) -> None:
         if _is_flattened(source) and not source.uses:
             assert isinstance(source.owner, ReshapeOp)
             rewriter.erase(source.owner)
+
+
+def _count_selected(op: Operation, rewriter: Rewriter) -> None:
+    """What the mask leaves out is replaced, which counts nothing, but keeps the order."""
+    assert isinstance(op, HistogramOp)
+    if op.mask is None or not (_is_flattened(op.src) or _is_flattened(op.mask)):
+        return
+    zero = ConstantOp.of(0, op.src.type)
+    chosen = SelectOp(op.mask, op.src, zero.result)
+    rewriter.replace_op(op, [zero, chosen, HistogramOp(chosen.result, op.result.type, op.mask)])
 
 
 def _is_flattened(value: SSAValue) -> bool:
