@@ -8,6 +8,7 @@ from tests.fuzz.tile.wide.author import Author, Tensor
 from tests.fuzz.tile.wide.chains import Chains
 from tests.fuzz.tile.wide.gathers import Gathers
 from tests.fuzz.tile.wide.gemm import Gemm
+from tests.fuzz.tile.wide.large import generate_large
 from tests.fuzz.tile.wide.moves import Moves
 from tests.fuzz.tile.wide.products import Attention, Products
 from tests.fuzz.tile.wide.roles import Clusters, Roles
@@ -20,6 +21,8 @@ SCHEMES = (
 )  # fmt: skip
 LATER = (*SCHEMES, *(Chains,) * 10)
 """For the kernels behind the first one."""
+LARGE = 4
+"""One of so many seeds is a kernel of `Large`."""
 
 
 def _sizes(tensors: list[Tensor]) -> dict[str, None]:
@@ -55,6 +58,8 @@ def _reference(author: Author) -> str:
 
 def generate(seed: int) -> Case:
     """The kernel of a seed: the same one every time."""
+    if seed % LARGE == 0:
+        return generate_large(seed)
     author = Author(seed)
     for number in range(author.rng.choice((1, 1, 1, 1, 2, 2, 3))):
         author.rng.choice(LATER if number else SCHEMES)(author).write()
