@@ -189,7 +189,8 @@ class Slab:
             generic = (writer >= 0) & (writer < warps)
             unfenced = generic & (issuer.fenced[writer] < self.written[at])
             if unfenced.any():
-                self._raise_unfenced(deed, unfenced)
+                number = int(self.write_op[at[int(np.argmax(unfenced))]])
+                self._raise_unfenced(deed, unfenced, "reads", "written", number)
         self.read[at, agent], self.read_op[at, agent] = time, deed.number
         self.latest_read[agent] = time
 
@@ -203,7 +204,25 @@ class Slab:
             reader = int(recent[column])
             number = int(self.read_op[at[row], reader])
             self._raise_engine(deed, late.any(axis=1), "writes", "read", reader, number)
+        self._check_fenced_for_write(deed, issuer)
         self.mark_by_engine(deed, agent, time)
+
+    def _check_fenced_for_write(self, deed: Deed, issuer: Signal) -> None:
+        """Threads that accessed what TMA is about to write have passed a proxy fence since."""
+        at, warps = deed.granules, self.clocks.warps
+        recent = np.flatnonzero(self.latest_read[:warps] > issuer.fenced[:warps])
+        unread = self.read[at[:, None], recent] > issuer.fenced[recent]
+        if unread.any():
+            row, column = (int(each) for each in np.argwhere(unread)[0])
+            number = int(self.read_op[at[row], int(recent[column])])
+            self._raise_unfenced(deed, unread.any(axis=1), "writes", "read", number)
+        if (self.latest_write[:warps] > issuer.fenced[:warps]).any():
+            writer = self.writer[at]
+            generic = (writer >= 0) & (writer < warps)
+            unfenced = generic & (issuer.fenced[writer] < self.written[at])
+            if unfenced.any():
+                number = int(self.write_op[at[int(np.argmax(unfenced))]])
+                self._raise_unfenced(deed, unfenced, "writes", "written", number)
 
     def mark_by_engine(self, deed: Deed, agent: int, time: int) -> None:
         """Note a write without asking whether it may be."""
@@ -323,19 +342,18 @@ class Slab:
             )
         )
 
-    def _raise_unfenced(self, deed: Deed, unfenced: Any) -> None:
-        row = int(np.argmax(unfenced))
-        run = self._run(deed.granules, unfenced, row)
-        other, _ = self.ops[int(self.write_op[deed.granules[row]])]
+    def _raise_unfenced(self, deed: Deed, unfenced: Any, verb: str, did: str, number: int) -> None:
+        run = self._run(deed.granules, unfenced, int(np.argmax(unfenced)))
+        other, _ = self.ops[number]
         place = self.plan.describe(*run, deed.buffer)
         raise FaultError(
             Fault(
                 FaultKind.FENCE,
                 deed.op,
-                f"{_engine_of(deed.op)} reads {place}, which threads wrote without a fence of the "
-                "proxies after it",
+                f"{_engine_of(deed.op)} {verb} {place}, {did} by threads without an async proxy "
+                "fence after it",
                 (
-                    (other, "written here"),
+                    (other, f"{did} here"),
                     (
                         None,
                         f"the two share bytes {run[0]} to {run[1] - 1} of shared memory: "

@@ -11,9 +11,11 @@ what they did before.
 
 The same holds for tensors that threads of a kernel read and write, by plain accesses.
 
-What the copy engine writes is ordered by its own barriers and not looked at here; what threads
-wrote and an engine or a tensor core reads gets a fence, too, which each writer passes before the
-barrier (`specs/passes.md` G12), or before it arrives at an mbarrier that tells another role.
+What TMA writes is ordered by its own barriers and not looked at here. Two kinds of accesses by
+threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
+signals another role (`specs/passes.md` G12): writes to what TMA or a tensor core reads, and every
+access to what TMA writes next. Without the fence a load of a thread that has been issued may be
+performed after a later TMA write: zeros past the end of a tensor arrive within a few cycles.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
     AsyncMoveOp,
     BarOp,
+    BulkLoadOp,
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
     LdMatrixOp,
@@ -40,6 +43,7 @@ from tilewright.dialects.nv import (
     MBarrierWaitOp,
     MoveOp,
     StMatrixOp,
+    TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -96,6 +100,8 @@ class Pending:
     writes: set[SSAValue] = field(default_factory=set[SSAValue])
     unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by threads, and not yet made visible to engines."""
+    unfenced_reads: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Read by threads since the last async proxy fence."""
     started: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by asynchronous moves of threads that nobody has waited for."""
 
@@ -123,6 +129,12 @@ class Pending:
                     self.started.add(each.buffer)
             else:
                 self.reads.add(each.buffer)
+                if not each.by_engine:
+                    self.unfenced_reads.add(each.buffer)
+
+    def fenced(self) -> None:
+        self.unfenced.clear()
+        self.unfenced_reads.clear()
 
     def landed(self) -> None:
         """A thread knows that its own moves are done; the others have to meet it to know."""
@@ -134,12 +146,19 @@ class Pending:
         self.writes.clear()
 
     def copy(self) -> Pending:
-        return Pending(set(self.reads), set(self.writes), set(self.unfenced), set(self.started))
+        return Pending(
+            set(self.reads),
+            set(self.writes),
+            set(self.unfenced),
+            set(self.unfenced_reads),
+            set(self.started),
+        )
 
     def join(self, other: Pending) -> None:
         self.reads |= other.reads
         self.writes |= other.writes
         self.unfenced |= other.unfenced
+        self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
 
 
@@ -241,6 +260,9 @@ class _Walk:
         self.for_engines = {
             each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
         }
+        self.by_tma = {
+            base_of(op.dst) for op in walk(function) if isinstance(op, (TmaLoadOp, BulkLoadOp))
+        }
 
     def _touches(self, op: Operation) -> list[Touch]:
         """What an op and those in it do to memory that threads share."""
@@ -271,6 +293,7 @@ class _Walk:
         elif op.regions:
             self._whole(op, pending)
         elif isinstance(op, (BarrierOp, BarOp)):
+            self._fence_for_tma(op, pending)
             if nv_names.ROLE_BARRIER in op.attributes:
                 self._meet(op)
                 op.detach()
@@ -279,7 +302,7 @@ class _Walk:
             if self.role is None:
                 self._all_met()
         elif isinstance(op, FenceProxyAsyncOp):
-            pending.unfenced.clear()
+            pending.fenced()
         elif isinstance(op, CpAsyncWaitOp):
             pending.landed()
         elif isinstance(op, MBarrierArriveOp):
@@ -293,7 +316,16 @@ class _Walk:
             return
         if any(share_bytes(one, each) for one in pending.unfenced for each in self.for_engines):
             _before(op, FenceProxyAsyncOp())
-            pending.unfenced.clear()
+            pending.fenced()
+        self._fence_for_tma(op, pending)
+
+    def _fence_for_tma(self, op: Operation, pending: Pending) -> None:
+        """Order accesses of threads before the TMA writes that the barrier or arrival allows."""
+        accessed = pending.unfenced | pending.unfenced_reads
+        if any(share_bytes(one, each) for one in accessed for each in self.by_tma):
+            if not isinstance(op.prev_op, FenceProxyAsyncOp):
+                _before(op, FenceProxyAsyncOp())
+            pending.fenced()
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
@@ -319,8 +351,10 @@ class _Walk:
         by_roles = Pending() if is_role or self.role is not None else self.by_roles
         if pending.needs_fence(touches):
             _before(op, FenceProxyAsyncOp())
-            pending.unfenced.clear()
+            pending.fenced()
         if pending.conflicts(touches) or by_roles.conflicts(touches):
+            if self.role is None:
+                self._fence_for_tma(op, pending)
             self._meet(op)
             pending.met()
             if self.role is None or self.role[1] == self.threads:

@@ -169,7 +169,9 @@ class Shadow:
         generic = (writer >= 0) & (writer < self.clocks.warps)
         unfenced = generic & (issuer.fenced[writer] < written)
         if unfenced.any():
-            self._raise_unfenced(op, int(granules[int(np.argmax(unfenced))]))
+            where = int(granules[int(np.argmax(unfenced))])
+            other = self.ops[int(self.write_op[where])]
+            self._raise_unfenced(op, where, "reads", "written", other)
         self.read[granules, agent] = time
         self.read_op[granules, agent] = self._number(op)
 
@@ -181,7 +183,24 @@ class Shadow:
         if late.any():
             row, reader = (int(each) for each in np.argwhere(late)[0])
             self._raise_race(op, int(granules[row]), "writes", reader=reader)
+        self._check_fenced_for_write(op, granules, issuer)
         self.mark_by_engine(op, granules, agent, time)
+
+    def _check_fenced_for_write(self, op: Operation, granules: Any, issuer: Signal) -> None:
+        """Threads that accessed what TMA is about to write have passed a proxy fence since."""
+        warps = self.clocks.warps
+        unread = self.read[granules, :warps] > issuer.fenced[:warps]
+        if unread.any():
+            row, warp = (int(each) for each in np.argwhere(unread)[0])
+            other = self.ops[int(self.read_op[int(granules[row]), warp])]
+            self._raise_unfenced(op, int(granules[row]), "writes", "read", other)
+        writer, written = self.writer[granules], self.written[granules]
+        late = (writer >= 0) & (writer < warps) & (issuer.fenced[writer] < written)
+        if late.any():
+            where = int(granules[int(np.argmax(late))])
+            self._raise_unfenced(
+                op, where, "writes", "written", self.ops[int(self.write_op[where])]
+            )
 
     def mark_by_engine(self, op: Operation, granules: Any, agent: int, time: int) -> None:
         """Note a write without asking whether it may be."""
@@ -273,14 +292,15 @@ class Shadow:
             ],
         )
 
-    def _raise_unfenced(self, op: Operation, granule: int) -> None:
-        other = self.ops[int(self.write_op[granule])]
+    def _raise_unfenced(
+        self, op: Operation, granule: int, verb: str, did: str, other: Operation
+    ) -> None:
         place = self.describe(granule * self.granule)
         raise Problem(
             "fence",
-            f"an engine reads {place}, which threads wrote without a proxy fence after it",
+            f"an asynchronous unit {verb} {place}, {did} by threads without a proxy fence after it",
             op,
-            [Note("written here", other), Note("nv.fence_proxy_async is missing between the two")],
+            [Note(f"{did} here", other), Note("nv.fence_proxy_async is missing between the two")],
         )
 
     def _agent(self, agent: int) -> str:
