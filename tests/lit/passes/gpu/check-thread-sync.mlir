@@ -87,7 +87,7 @@ func.func @store(%x: f32, %C: memref<128xf32, #g>) attributes {nv.kernel, nv.thr
   gpu.barrier
   scf.if %first {
     // expected-note @+2 {{the two share bytes 0 to 511 of shared memory}}
-    // expected-error @+1 {{the copy engine reads S[0] to [127], which threads wrote without a fence of the proxies after it}}
+    // expected-error @+1 {{the copy engine reads S[0] to [127], written by threads without an async proxy fence after it}}
     nv.bulk_store %S[%c0] -> %C[%c0] elements(128) : memref<128xf32, #s>, memref<128xf32, #g>
     nv.tma_store.commit
     nv.tma_store.wait 0
