@@ -101,10 +101,9 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
             sys.stderr.write(f"{program}: the script ended with exit code {script.code}\n")
             code = _BAD_INPUT
         elif not inputs:
-            raise UsageError("no kernel of tl or tlx was launched, so there is nothing to analyse")
+            raise UsageError("no kernel was launched, so there is nothing to analyse")
     else:
-        found = read_text(options, engine)
-        inputs = () if found is None else (found,)
+        inputs = tuple(read_text(options, engine))
     documents = [_document(each, options, checks, program) for each in inputs]
     say(engine.diagnostics, engine)
     if documents:
@@ -125,7 +124,10 @@ def _document(each: Input, options: Options, checks: Sequence[Check], program: s
     for note in report.notes:
         sys.stderr.write(f"{program}: {note}\n")
     return Document(
-        report, run_checks(report, checks, _settings(options, each)), each.launch, each.source
+        report,
+        run_checks(report, checks, _settings(options, each)),
+        each.title(report),
+        each.source,
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -16,8 +17,11 @@ from tilewright.analysis.pid_address import (
     AddressReport,
     AnalysisError,
     Facts,
+    TileKernel,
     analyze,
+    analyze_tile,
     read_kernels,
+    tile_kernels,
 )
 from tilewright.cli.analyze_options import Options
 from tilewright.cli.command_line import UsageError, text_of
@@ -37,13 +41,15 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.report.address_document import SourceText
 from tilewright.runtime.addresses import (
-    Aliases,
     launch_aliases,
     launch_facts,
     launch_text,
     named_module,
 )
 from tilewright.runtime.compiled import CompiledKernel
+from tilewright.runtime.memory_extents import Aliases
+from tilewright.runtime.tile.addresses import launches_told, tile_launches
+from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.targets.numpy.api import RunReport
 
 MAX_LANES = 2**20
@@ -62,10 +68,23 @@ class Input:
     function: str | None = None
     source: SourceText | None = None
     aliases: Aliases = field(default_factory=Aliases)
+    tile: TileKernel | None = None
+    """The kernel itself, if it is one of the tile language."""
+
+    def title(self, report: AddressReport) -> str:
+        """The launch; that of a `T` kernel has the grid which the function computes."""
+        if self.tile is None or not self.launch:
+            return self.launch
+        grid = ", ".join("?" if count is None else str(count) for count in report.grid)
+        name = self.tile.name
+        return f"{name}[{grid}]{self.launch.removeprefix(name)}"
 
     def report(self) -> AddressReport:
         """Raises ``AnalysisError`` where the kernel or the facts make no sense."""
-        report = analyze(self.root, self.facts, function=self.function)
+        if self.tile is None:
+            report = analyze(self.root, self.facts, function=self.function)
+        else:
+            report = analyze_tile(self.tile, self.facts)
         check_pointers(report, self.facts.buffers, "a buffer")
         return report
 
@@ -84,14 +103,24 @@ def check_pointers(report: AddressReport, names: Iterable[str], purpose: str) ->
 # IR text.
 
 
-def read_text(options: Options, engine: DiagnosticEngine) -> Input | None:
-    """The kernel of a file; None, with errors in `engine`, if it is not correct."""
+def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
+    """The kernel of a file, or the several that a function of the tile language launches; none,
+    with errors in `engine`, if it is not correct."""
     text = text_of(options.file)
     module = _read(text, options.name, engine)
     if module is None:
-        return None
+        return []
     source = SourceText(options.name, 1, text)
-    return Input(module, options.facts, function=options.function, source=source)
+    facts, function = options.facts, options.function
+    tile = tile_kernels(module, function)
+    if not tile:
+        return [Input(module, facts, function=function, source=source)]
+    if facts.grid is not None:
+        raise UsageError("--grid: a kernel of the tile language has a grid of its own")
+    return [
+        Input(module, facts, kernel.name if len(tile) > 1 else "", source=source, tile=kernel)
+        for kernel in tile
+    ]
 
 
 def _read(text: str, name: str, engine: DiagnosticEngine) -> ModuleOp | None:
@@ -154,10 +183,40 @@ class _Launches:
         source = SourceText(kernel.file, kernel.first_line, kernel.source)
         self.found.append(Input(module, facts, title, compiled.name, source, aliases))
 
+    def add_tile(self, compiled: CompiledTileKernel, values: Sequence[Any]) -> None:
+        """Note what a call of a `T` kernel launches."""
+        for launch in tile_launches(compiled, values):
+            facts, name = launch.facts, launch.kernel.name
+            key = (launch.kernel.op, *facts.args.items(), *facts.buffers.items(), launch.aliases)
+            if key in self._seen:
+                continue
+            count = self._counts.get(name, 0)
+            if count == MAX_LAUNCHES:
+                self.left_out[name] = self.left_out.get(name, 0) + 1
+                continue
+            self._seen.add(key)
+            self._counts[name] = count + 1
+            self.found.append(
+                Input(
+                    compiled.prim_func.module,
+                    facts,
+                    launch.title,
+                    compiled.name,
+                    aliases=launch.aliases,
+                    tile=launch.kernel,
+                )
+            )
+
 
 @contextmanager
 def _listening(launches: _Launches) -> Generator[None]:
     """Note every launch inside the ``with`` before it runs."""
+    with launches_told(launches.add_tile, run=True), _listening_to_tl(launches):
+        yield
+
+
+@contextmanager
+def _listening_to_tl(launches: _Launches) -> Generator[None]:
     launch = CompiledKernel.launch
 
     def noting(

@@ -10,14 +10,14 @@ facts for the analysis: integers are values, arrays are buffers of so many bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.analysis.pid_address import AddressReport, AnalysisError, Facts
+from tilewright.analysis.pid_address import AddressReport, AnalysisError, Facts, analyze_tile
 from tilewright.analysis.pid_address import analyze as analyze_ir
 from tilewright.analysis.pid_address.checks import (
     ALL_CHECKS,
@@ -30,13 +30,17 @@ from tilewright.dialects.tt import FuncOp
 from tilewright.ir.text.locations import find_name
 from tilewright.ir.text.names import ValueNames
 from tilewright.ir.traversal import walk
-from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
+from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch import Grid, launch_grid
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.memory_extents import Aliases, Memory, aliases_of, extent_of
 from tilewright.runtime.specialise import CONSTEXPR, Key, key_of
+
+if TYPE_CHECKING:
+    from tilewright.runtime.tile.addresses import TileLaunch
 
 EVERY_CHECK = "all"
 
@@ -54,10 +58,11 @@ class CheckedReport(AddressReport):
 
 
 def analyze(
-    kernel: Launchable | Operation,
+    kernel: Launchable | Operation | Any,
     args: Sequence[Any] | Mapping[str, Any] = (),
     grid: Grid | None = None,
     *,
+    launch: int | None = None,
     check: Sequence[str] = (),
     assume: Sequence[str] = (),
     strict_overflow: bool = False,
@@ -70,7 +75,14 @@ def analyze(
     that is IR takes integers by name. Without a grid the number of programs is unknown. `check`
     names checks to make (``coalesce vector bounds race overflow prefetch``), `assume` conditions
     that hold (``"n % 128 == 0"``). Raises ``AnalysisError`` if the facts cannot hold.
+
+    A kernel of `T` (compiled, traced, or under ``@tw.jit``) takes the tensors of a call and has its
+    own grid; if a call launches several kernels, `launch` says which one is meant.
     """
+    tile = _tile_launch(kernel, args, named, grid, launch)
+    if tile is not None:
+        facts = replace(tile.facts, assumptions=tuple(assume), strict_overflow=strict_overflow)
+        return _checked(analyze_tile(tile.kernel, facts), tile.aliases, check, timeout)
     by_name = {**args, **named} if isinstance(args, Mapping) else dict(named)
     in_order = () if isinstance(args, Mapping) else tuple(args)
     if isinstance(kernel, Operation):
@@ -84,11 +96,39 @@ def analyze(
         facts = launch_facts(compiled, root, sizes, values)
         aliases = launch_aliases(compiled, root, values)
     facts = Facts(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
-    report = analyze_ir(root, facts)
-    settings = Settings(may_alias=aliases.overlapping, same_start=aliases.same_start)
-    if timeout is not None:
-        settings = replace(settings, timeout=timeout)
+    return _checked(analyze_ir(root, facts), aliases, check, timeout)
+
+
+def _checked(
+    report: AddressReport, aliases: Aliases, check: Sequence[str], timeout: float | None
+) -> CheckedReport:
+    settings = Settings(
+        timeout=timeout, may_alias=aliases.overlapping, same_start=aliases.same_start
+    )
     return CheckedReport.of(report, run_checks(report, checks_named(check), settings))
+
+
+def _tile_launch(
+    kernel: Any,
+    args: Sequence[Any] | Mapping[str, Any],
+    named: Mapping[str, Any],
+    grid: Grid | None,
+    number: int | None,
+) -> TileLaunch | None:
+    """The launch of a kernel of `T` that is meant; None for kernels of other kinds."""
+    from tilewright.runtime.tile.addresses import called_launches
+
+    launches = called_launches(kernel, args, named)
+    if launches is None:
+        return None
+    if grid is not None:
+        raise AnalysisError("a T kernel has a grid of its own: leave grid out")
+    if number is None and len(launches) != 1:
+        names = ", ".join(each.kernel.name for each in launches) or "none"
+        raise AnalysisError(f"the call launches {len(launches)} kernels ({names}): say launch=0")
+    if not 0 <= (number or 0) < len(launches):
+        raise AnalysisError(f"launch={number}: the call launches {len(launches)} kernels")
+    return launches[number or 0]
 
 
 def checks_named(names: Sequence[str]) -> tuple[Check, ...]:
@@ -168,17 +208,9 @@ def launch_facts(
     for name, value in _arguments(compiled, module, values):
         if isinstance(value, int):
             numbers[name] = int(value)
-        elif isinstance(value, _Memory) and value.count is not None:
+        elif isinstance(value, Memory) and value.count is not None:
             buffers[name] = value.count
     return Facts(grid, numbers, buffers)
-
-
-@dataclass(frozen=True)
-class Aliases:
-    """Pointer arguments of a launch by name: groups in one piece of memory, and at one address."""
-
-    overlapping: tuple[tuple[str, ...], ...] = ()
-    same_start: tuple[tuple[str, ...], ...] = ()
 
 
 def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]) -> Aliases:
@@ -186,22 +218,9 @@ def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[
     found = [
         (name, value)
         for name, value in _arguments(compiled, module, values)
-        if isinstance(value, _Memory) and value.low < value.high
+        if isinstance(value, Memory) and value.low < value.high
     ]
-    overlapping: list[list[str]] = []
-    starts: dict[int, list[str]] = {}
-    end = -1
-    for name, memory in sorted(found, key=lambda pair: pair[1].low):
-        if memory.low >= end:
-            overlapping.append([])
-        overlapping[-1].append(name)
-        end = max(end, memory.high)
-        starts.setdefault(memory.start, []).append(name)
-    return Aliases(_several(overlapping), _several(starts.values()))
-
-
-def _several(groups: Iterable[list[str]]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(sorted(group)) for group in groups if len(group) > 1)
+    return aliases_of(found)
 
 
 def _arguments(
@@ -221,20 +240,6 @@ def _arguments(
         yield names.of(argument), value
 
 
-@dataclass(frozen=True)
-class _Memory:
-    """Where an array is: its first element, and the bytes from `low` to `high`."""
-
-    start: int
-    low: int
-    high: int
-
-    @property
-    def count(self) -> int | None:
-        """Bytes from the first element on; None where elements lie before it."""
-        return None if self.low < self.start else self.high - self.start
-
-
 def _flat(key: Key, value: Any) -> Iterator[object]:
     """What one parameter contributes to the arguments of the function."""
     kind = key[0]
@@ -245,25 +250,14 @@ def _flat(key: Key, value: Any) -> Iterator[object]:
             yield from _flat(inner, item)
     elif kind == "tensordesc":
         descriptor = cast("TensorDescriptor", value)
-        yield _extent(host_array(descriptor.base).array)
+        yield extent_of(host_array(descriptor.base).array)
         yield from (int(number) for number in (*descriptor.shape, *descriptor.strides))
     elif kind.startswith("*"):
         if isinstance(value, DeviceArray):
             value = host_array(value.owner)
-        yield _extent(value.array if isinstance(value, HostArray) else value)
+        yield extent_of(value.array if isinstance(value, HostArray) else value)
     else:
         yield value
-
-
-def _extent(array: NumpyArray) -> _Memory:
-    start = array.ctypes.data
-    if not array.size:
-        return _Memory(start, start, start)
-    reach = [
-        (extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)
-    ]
-    below, above = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    return _Memory(start, start + below, start + above + array.itemsize)
 
 
 def launch_text(

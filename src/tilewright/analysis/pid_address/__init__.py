@@ -16,7 +16,12 @@ and vector width. See ``report`` for what it answers, ``docs/addresses.md`` for 
     analysis            all of it together
 """
 
-from tilewright.analysis.pid_address.analysis import analyze
+from tilewright.analysis.pid_address.analysis import (
+    TileKernel,
+    analyze,
+    analyze_tile,
+    tile_kernels,
+)
 from tilewright.analysis.pid_address.axis import axis_facts
 from tilewright.analysis.pid_address.errors import AnalysisError
 from tilewright.analysis.pid_address.reader import read_kernels
@@ -58,10 +63,13 @@ __all__ = [
     "Param",
     "Pattern",
     "Reason",
+    "TileKernel",
     "ValueInfo",
     "VectorLimits",
     "Virtual",
     "analyze",
+    "analyze_tile",
     "axis_facts",
     "read_kernels",
+    "tile_kernels",
 ]

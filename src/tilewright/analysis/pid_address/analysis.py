@@ -10,7 +10,7 @@ The result is an ``AddressReport``, a value; nothing in the IR is changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
@@ -18,6 +18,7 @@ from tilewright.analysis.affine import Interval, Poly
 from tilewright.analysis.axis_info import AxisFacts, has_hints, solve_axis_info
 from tilewright.analysis.pid_address.classify import classify, stride_of, virtual_of
 from tilewright.analysis.pid_address.control import CONTROL, UNKNOWN, run_region
+from tilewright.analysis.pid_address.control.tile import THREADS
 from tilewright.analysis.pid_address.domains import domain_of
 from tilewright.analysis.pid_address.errors import AnalysisError
 from tilewright.analysis.pid_address.lanes import (
@@ -47,7 +48,9 @@ from tilewright.analysis.pid_address.slices import backward_slice
 from tilewright.analysis.pid_address.transfer import ACCESS_OPS
 from tilewright.analysis.pid_address.types import BITS_PER_BYTE
 from tilewright.analysis.pid_address.values import Integer
-from tilewright.dialects.tt import FuncOp
+from tilewright.dialects.func import FuncOp as TileFuncOp
+from tilewright.dialects.functions import FunctionOp
+from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.text.names import ValueNames
 from tilewright.ir.traversal import walk
@@ -63,6 +66,13 @@ def analyze(
     Raises ``AnalysisError`` if there is no such function or the facts cannot hold.
     """
     facts = facts or Facts()
+    tile = tile_kernels(root, function)
+    if tile:
+        if len(tile) > 1:
+            raise AnalysisError(
+                f"'{tile[0].function.sym_name.data}' launches {len(tile)} kernels: analyse each"
+            )
+        return analyze_tile(tile[0], facts)
     kernel = kernel_of(root, function)
     if kernel.is_declaration:
         raise AnalysisError(f"the function '{kernel.sym_name.data}' has no body to analyse")
@@ -77,13 +87,64 @@ def analyze(
     return _Describer(machine, begin, kernel, top, facts).report()
 
 
+@dataclass(frozen=True)
+class TileKernel:
+    """A ``tile.kernel``, and the function that launches it."""
+
+    function: TileFuncOp
+    op: KernelOp
+    number: int
+    of: int
+
+    @property
+    def name(self) -> str:
+        own = self.function.sym_name.data
+        return own if self.of == 1 else f"{own}#{self.number}"
+
+
+def tile_kernels(root: Operation, function: str | None = None) -> list[TileKernel]:
+    """The kernels of the tile language in a module, in the order of their launches."""
+    found: list[TileKernel] = []
+    for func in walk(root):
+        if not isinstance(func, TileFuncOp) or function not in (None, func.sym_name.data):
+            continue
+        ops = [op for op in walk(func) if isinstance(op, KernelOp)]
+        found += [TileKernel(func, op, number, len(ops)) for number, op in enumerate(ops)]
+    return found
+
+
+def analyze_tile(kernel: TileKernel, facts: Facts | None = None) -> AddressReport:
+    """Analyse one kernel of the tile language. Its grid is what the function computes; one in
+    `facts` is not looked at."""
+    facts = replace(facts or Facts(), grid=(None,) * len(kernel.op.grid))
+    top = kernel.function.parent_op() or kernel.function
+    names = ValueNames(top, names_from_locations=False, use_hints=True)
+
+    def run(changing: frozenset[str] = frozenset()) -> tuple[Start, Machine]:
+        begin = start(kernel.function, names, facts)
+        return begin, evaluate(kernel.function, top, names, begin, facts, changing, kernel.op)
+
+    _, machine = run()
+    grid = tuple(count.constant for count in machine.tile_grid)
+    if any(count is not None and count < 1 for count in grid):
+        raise AnalysisError(f"the grid of '{kernel.name}' has no blocks: nothing runs")
+    facts = replace(facts, grid=grid)
+    begin, machine = run()
+    changing = _written(machine) & _read(machine)
+    if changing:
+        begin, machine = run(changing)
+    report = _Describer(machine, begin, kernel.function, top, facts).report()
+    return replace(report, kernel=kernel.name)
+
+
 def evaluate(
-    kernel: FuncOp,
+    kernel: FunctionOp,
     top: Operation,
     names: ValueNames,
     begin: Start,
     facts: Facts,
     changing: frozenset[str] = frozenset(),
+    kernel_op: Operation | None = None,
 ) -> Machine:
     """Evaluate a kernel on all its paths; the findings are in the machine.
 
@@ -98,7 +159,8 @@ def evaluate(
         CONTROL,
         UNKNOWN,
         facts.strict_overflow,
-        changing,
+        kernel_op,
+        changing=changing,
     )
     env = machine.environments.setdefault((), {})
     scope = Scope(machine, (), env, begin.ctx, begin.space.true, begin.conditions)
@@ -117,18 +179,31 @@ def _read(machine: Machine) -> frozenset[str]:
     return frozenset(site.base.name for site in sites if site.kind is AccessKind.LOAD)
 
 
+def _numbered(machine: Machine) -> dict[Operation, int]:
+    """The index of each op's first access; ops of the tile language may have several."""
+    parts: dict[Operation, int] = {}
+    for site in machine.sites.values():
+        parts[site.operation] = max(parts.get(site.operation, 0), site.part + 1)
+    indices: dict[Operation, int] = {}
+    number = 0
+    for op in machine.positions:
+        if op in parts or op.name in ACCESS_OPS:
+            indices[op] = number
+            number += parts.get(op, 1)
+    return indices
+
+
 class _Describer:
     """From what the evaluation met to what the report says."""
 
     def __init__(
-        self, machine: Machine, begin: Start, kernel: FuncOp, top: Operation, facts: Facts
+        self, machine: Machine, begin: Start, kernel: FunctionOp, top: Operation, facts: Facts
     ) -> None:
         self._machine = machine
         self._begin = begin
         self._kernel = kernel
         self._facts = facts
-        numbered = [op for op in machine.positions if op.name in ACCESS_OPS]
-        self._indices = {op: index for index, op in enumerate(numbered)}
+        self._indices = _numbered(machine)
         self._paths = {path: at for at, path in enumerate(machine.environments)}
         self._axis: AxisFacts | None = None
         if any(has_hints(op) for op in machine.positions):
@@ -170,7 +245,10 @@ class _Describer:
             yield NotAnalysed(op.name, path, location(op), skipped[op, path], op)
 
     def _place_of_site(self, site: Site) -> tuple[int, int]:
-        return self._indices[site.operation], self._paths[site.path]
+        return self._index(site), self._paths[site.path]
+
+    def _index(self, site: Site) -> int:
+        return self._indices[site.operation] + site.part
 
     # Assumptions.
 
@@ -261,7 +339,7 @@ class _Describer:
         own = [numbers[bit] for bit in _bits(basis) if bit in numbers]
         box = site.box
         return Access(
-            self._indices[op],
+            self._index(site),
             op.name,
             site.kind,
             machine.name(op.results[0]) if op.results else None,
@@ -281,7 +359,7 @@ class _Describer:
             lanes.strides,
             self._loop_strides(site),
             lanes.block_size,
-            lanes.coalesced,
+            None if _is_by_thread(site) else lanes.coalesced,
             lanes.order,
             lanes.contiguity,
             aligned,
@@ -300,6 +378,7 @@ class _Describer:
             if box is None
             else Box(box.offset, box.shape, box.strides, box.block, box.indices),
             op,
+            site.inside,
         )
 
     def _loop_strides(self, site: Site) -> tuple[LoopStride, ...]:
@@ -321,6 +400,13 @@ def _turning(scope: Scope) -> list[Poly]:
     return [scope.space.of_atom(loop.counter) for loop in scope.loops if loop.trips is not None]
 
 
+def _is_by_thread(site: Site) -> bool:
+    """Whether the threads of a block have addresses of their own: one after the other, as they are
+    described, they tell nothing about their accesses together."""
+    own = [loop for loop in site.scope.loops if loop.name.startswith(THREADS)]
+    return any(site.offset.expr.deps_mask & loop.counter.deps_mask for loop in own)
+
+
 def _bits(mask: int) -> list[int]:
     """The numbers of the bits that are set; as text, because there may be thousands."""
     return [number for number, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
@@ -332,4 +418,11 @@ def location(op: Operation) -> str | None:
     return None if position is None else str(position)
 
 
-__all__ = ["analyze", "evaluate", "location"]
+__all__ = [
+    "TileKernel",
+    "analyze",
+    "analyze_tile",
+    "evaluate",
+    "location",
+    "tile_kernels",
+]

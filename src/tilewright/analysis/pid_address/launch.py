@@ -11,7 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.affine import Context, Formula, Interval, Poly, Space
@@ -29,6 +37,10 @@ from tilewright.analysis.pid_address.values import (
     Pointer,
     Value,
 )
+from tilewright.dialects.functions import FunctionOp
+from tilewright.dialects.tile.attributes import Space as TileSpace
+from tilewright.dialects.tile.names import SHAPE
+from tilewright.dialects.tile.types import PtrType, space_of
 from tilewright.dialects.tt import FuncOp, GetNumProgramsOp, TensorDescType
 from tilewright.dialects.type_utils import PointerLike, element_type_of, shape_of
 from tilewright.ir.text.names import ValueNames
@@ -54,7 +66,7 @@ class Start:
     notes: tuple[str, ...]
 
 
-def start(function: FuncOp, names: ValueNames, facts: Facts) -> Start:
+def start(function: FunctionOp, names: ValueNames, facts: Facts) -> Start:
     """The symbols and facts for a kernel; raises ``AnalysisError`` if they cannot all hold."""
     grid = _grid(facts.grid)
     space = Space()
@@ -97,7 +109,7 @@ def _check_buffers(buffers: Mapping[str, int], params: Sequence[Param]) -> None:
             raise AnalysisError(f"the buffer '{name}' cannot hold {size} bytes")
 
 
-def _with_grid(ctx: Context, atoms: Atoms, function: FuncOp) -> Context:
+def _with_grid(ctx: Context, atoms: Atoms, function: FunctionOp) -> Context:
     """Program ids are below the number of programs, where code asks for that number."""
     module = function.parent_op() or function
     axes = {op.dimension for op in walk(module) if isinstance(op, GetNumProgramsOp)}
@@ -126,7 +138,7 @@ def _with_conditions(
 class _Arguments:
     """Values for the arguments of a kernel."""
 
-    def __init__(self, function: FuncOp, names: ValueNames, facts: Facts, atoms: Atoms) -> None:
+    def __init__(self, function: FunctionOp, names: ValueNames, facts: Facts, atoms: Atoms) -> None:
         self._function = function
         self._names = names
         self._given = dict(facts.args)
@@ -153,7 +165,10 @@ class _Arguments:
             if not shape_of(arg.type) and (is_integer(arg.type) or is_boolean(arg.type))
         }
         everything = {self._names.of(arg) for arg in args}
+        tensors = {self._names.of(arg) for arg in args if isinstance(arg.type, MemRefType)}
         for name in self._given:
+            if name.rsplit(".", 2)[0] in tensors:
+                continue
             if name not in everything:
                 known = ", ".join(self._names.of(arg) for arg in args)
                 raise AnalysisError(f"there is no argument '{name}'; the kernel has {known}")
@@ -173,7 +188,7 @@ class _Arguments:
                 name,
                 str(arg.type),
                 divisor,
-                isinstance(element, PointerLike),
+                isinstance(element, PointerLike) or space_of(arg.type) is TileSpace.GLOBAL,
                 None if symbol is None else symbol.atom,
             )
         )
@@ -183,6 +198,10 @@ class _Arguments:
         self, name: str, arg: SSAValue, element: Attribute, divisor: int | None
     ) -> tuple[Value, Poly | None]:
         zero = self._space.zero
+        if isinstance(arg.type, MemRefType):
+            return self._tensor(name, arg, divisor), None
+        if isinstance(arg.type, PtrType):
+            return Pointer(self._base(name, divisor), Integer(zero, zero)), None
         shape = shape_of(arg.type)
         if isinstance(element, PointerLike) and not shape:
             address = self._atoms.address(f"%{name}", divisor)
@@ -196,6 +215,68 @@ class _Arguments:
         if is_boolean(arg.type):
             return self._boolean(name, shape)
         return Data(0), None
+
+    def _base(self, name: str, divisor: int | None) -> Base:
+        address = self._atoms.address(f"%{name}", divisor)
+        return Base(f"%{name}", address, divisor, address.deps_mask)
+
+    def _tensor(self, name: str, arg: SSAValue, divisor: int | None) -> Value:
+        """A tensor of the tile language: sizes by the author's symbols, strides from the layout."""
+        assert isinstance(arg.type, MemRefType)
+        if space_of(arg.type) is not TileSpace.GLOBAL:
+            return Data(0)
+        sizes = [
+            self._size(name, "shape", dim, size, arg)
+            for dim, size in enumerate(arg.type.get_shape())
+        ]
+        zero = self._space.zero
+        return Descriptor(
+            self._base(name, divisor),
+            Integer(zero, zero),
+            tuple(sizes),
+            tuple(self._strides(name, arg, sizes)),
+            (),
+        )
+
+    def _size(self, name: str, word: str, dim: int, size: int, arg: SSAValue) -> Integer:
+        if size != DYNAMIC_INDEX:
+            known = self._space.const(size)
+        else:
+            known = self._open_size(name, word, dim, arg)
+        return Integer(known, known)
+
+    def _open_size(self, name: str, word: str, dim: int, arg: SSAValue) -> Poly:
+        """What only a launch knows: given by ``A.shape.0``, named as the author does."""
+        text = f"{name}.{word}.{dim}"
+        if text in self._given:
+            return self._space.const(self._given[text])
+        index = list(self._function.args).index(arg)
+        written = self._function.argument_attributes(index).get(SHAPE)
+        if word == "shape" and isinstance(written, ArrayAttr):
+            symbol = written.data[dim]
+            if isinstance(symbol, StringAttr) and symbol.data.isidentifier():
+                text = symbol.data
+        if text not in self.symbols:
+            self.symbols[text] = self._symbol(text, Interval(0, 2**63 - 1), 1)
+        return self.symbols[text]
+
+    def _strides(self, name: str, arg: SSAValue, sizes: Sequence[Integer]) -> list[Integer]:
+        assert isinstance(arg.type, MemRefType)
+        layout = arg.type.layout
+        if isinstance(layout, StridedLayoutAttr):
+            numbers = [
+                stride.data if isinstance(stride, IntAttr) else DYNAMIC_INDEX
+                for stride in layout.strides.data
+            ]
+            return [
+                self._size(name, "stride", dim, stride, arg) for dim, stride in enumerate(numbers)
+            ]
+        strides: list[Integer] = []
+        step = self._space.one
+        for size in reversed(sizes):
+            strides.insert(0, Integer(step, step))
+            step = step * size.expr
+        return strides
 
     def _integer(
         self, name: str, type: Attribute, shape: Sequence[int], divisor: int | None

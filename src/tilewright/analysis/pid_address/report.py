@@ -245,6 +245,9 @@ class Access:
     """The symbol of each dimension; ``None`` where the extent is 1."""
     box: Box | None
     operation: Operation = field(compare=False, repr=False)
+    inside: Formula | None = None
+    """Of the tile language: that the element exists. Part of the mask, since what is outside of a
+    tensor reads as the safe value and is not written; None where it always exists."""
 
     @property
     def name(self) -> str:

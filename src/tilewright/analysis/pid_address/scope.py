@@ -59,6 +59,10 @@ class Site:
     box: BoxParts | None = None
     is_descriptor: bool = False
     is_descriptor_argument: bool = False
+    inside: Formula | None = None
+    """Part of the mask: what the tile language itself guards, that the element exists."""
+    part: int = 0
+    """Which of the op's accesses it is."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,17 @@ class Machine:
     control: Mapping[str, ControlRule]
     unknown_op: ControlRule
     strict_overflow: bool
+    tile_kernel: Operation | None = None
+    """Of a function that launches several kernels, the one that is analysed."""
+    tile_grid: list[Poly] = field(default_factory=list[Poly])
+    """The blocks along each axis of its grid, as the function computes them."""
     changing: frozenset[str] = frozenset()
     """Bases that the kernel both reads and writes."""
     symbols: SymbolTables = field(default_factory=SymbolTables)
-    sites: dict[tuple[Operation, Path], Site] = field(
-        default_factory=dict[tuple[Operation, Path], Site]
+    sites: dict[tuple[Operation, Path, int], Site] = field(
+        default_factory=dict[tuple[Operation, Path, int], Site]
     )
+    """By op, call path, and which of the op's accesses it is."""
     premises: dict[tuple[Operation, Path, AssumptionKind], Premise] = field(
         default_factory=dict[tuple[Operation, Path, AssumptionKind], Premise]
     )
@@ -176,6 +185,8 @@ class Scope:
     loops: tuple[Loop, ...] = ()
     basis: int = 0
     """What the conditions and the bounds of the loops rest on."""
+    lane_shape: tuple[int, ...] = ()
+    """Extents of the ``tile.parallel`` around: their indices are lanes of the scalars inside."""
 
     # Where.
 
@@ -264,12 +275,16 @@ class Scope:
 
     def opaque_integer(self, value: SSAValue, mask: int, basis: int = 0) -> Integer:
         expr = self.atoms.opaque(
-            self.opaque_name(value), mask, shape_of(value.type), integer_range(value.type)
+            self.opaque_name(value), mask, self.shape(value), integer_range(value.type)
         )
         return Integer(expr, expr, basis=basis)
 
     def opaque_formula(self, value: SSAValue, mask: int) -> Formula:
-        return self.atoms.predicate(self.opaque_name(value), mask, shape_of(value.type))
+        return self.atoms.predicate(self.opaque_name(value), mask, self.shape(value))
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        """The extents of a value's lanes: its own, or those of the loop it is in."""
+        return shape_of(value.type) or self.lane_shape
 
     def unknown_pointer(self, value: SSAValue, mask: int, basis: int = 0) -> Pointer:
         """A pointer to who knows where."""
@@ -315,7 +330,7 @@ class Scope:
         """Keep an access; a mask that is constantly true is none."""
         if site.mask is not None and site.mask.truth is True:
             site = replace(site, mask=None)
-        self.machine.sites[site.operation, site.path] = site
+        self.machine.sites[site.operation, site.path, site.part] = site
 
     def not_analysed(self, op: Operation, reason: str) -> None:
         """Note an op whose accesses to global memory the report does not contain."""

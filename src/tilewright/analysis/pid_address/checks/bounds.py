@@ -7,7 +7,7 @@ rule.
 
 from __future__ import annotations
 
-from tilewright.analysis.affine import Kind, Poly, evaluate
+from tilewright.analysis.affine import Formula, Kind, Poly, conjunction, evaluate
 from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.pid_address.checks import intervals, presburger
 from tilewright.analysis.pid_address.checks.enumeration import NotEnumerable
@@ -21,14 +21,50 @@ from tilewright.analysis.pid_address.checks.findings import (
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
 from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask, opaque_reason
-from tilewright.analysis.pid_address.checks.regions import Region, is_opaque, varies
-from tilewright.analysis.pid_address.report import Access
+from tilewright.analysis.pid_address.checks.regions import Region, conjuncts, is_opaque, varies
+from tilewright.analysis.pid_address.report import Access, AccessKind
 
 _DIVISIONS = (Kind.FDIV, Kind.MOD, Kind.TDIV, Kind.TREM)
 
 
 def check(launch: Launch) -> list[Finding]:
-    return [_finding(launch, access) for access in launch.report.accesses]
+    findings = [_finding(launch, access) for access in launch.report.accesses]
+    return findings + [_guarded(launch, a) for a in launch.report.accesses if a.inside is not None]
+
+
+def _guarded(launch: Launch, access: Access) -> Finding:
+    """Does an access of the tile language name elements that do not exist?
+
+    Those read as the safe value and are not written, so nothing leaves its tensor. Where a tensor
+    is no multiple of its tiles that is meant; elsewhere an offset may be wrong.
+    """
+    region = launch.region(access)
+    assert access.inside is not None
+    domain = launch.domain(access) & lanes_inside(access)
+    question = Question(domain & ~access.inside, region.symbols, region.complete, (region.offset,))
+    answer = ask(question, launch.effort, SYMBOLIC)
+    if answer.possible is False:
+        message = f"{access.name} names elements of {access.base} only, so its guard is not needed"
+        return Finding(Check.GUARD, Verdict.PROVED, (access.index,), None, answer.method, message)
+    if answer.values is None:
+        message = f"{access.name} may name elements outside of {access.base}: {answer.reason}"
+        return Finding(Check.GUARD, Verdict.UNKNOWN, (access.index,), None, answer.method, message)
+    point = region.point(answer.values)
+    effect = "reads the safe value" if access.kind is AccessKind.LOAD else "writes nothing"
+    given = launch.given(question, answer.values)
+    message = f"{access.name} names an element outside of {access.base}: {point} {effect} there"
+    if given:
+        message += f" for {', '.join(f'{name}={value}' for name, value in given.items())}"
+    witness = Witness((point,), _address(launch, access, answer.values), args=given)
+    return Finding(Check.GUARD, Verdict.REFUTED, (access.index,), witness, answer.method, message)
+
+
+def lanes_inside(access: Access) -> Formula:
+    """The mask of an access of the tile language without its guard: which lanes there are."""
+    space = access.offset.space
+    guard = () if access.inside is None else conjuncts(access.inside)
+    mask = () if access.mask is None else conjuncts(access.mask)
+    return conjunction(space, (part for part in mask if part not in guard))
 
 
 def _finding(launch: Launch, access: Access) -> Finding:

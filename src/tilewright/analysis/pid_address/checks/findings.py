@@ -33,6 +33,8 @@ class Check(StrEnum):
     """With ``coalesce``: a load and a store want different lane orders."""
     ALIGNMENT = "alignment"
     """With ``coalesce``: long runs that start anywhere."""
+    GUARD = "guard"
+    """With ``bounds``: elements outside of a tensor, which the tile language leaves out."""
 
 
 class Method(StrEnum):

@@ -15,6 +15,7 @@ from tilewright.analysis.pid_address.checks.questions import Question
 from tilewright.analysis.pid_address.checks.regions import VARYING, Region, domain_of, region_of
 from tilewright.analysis.pid_address.checks.settings import Effort, Settings
 from tilewright.analysis.pid_address.report import Access, AddressReport
+from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tt import GetNumProgramsOp, GetProgramIdOp
 
 
@@ -122,4 +123,8 @@ def _axes(function: Operation) -> set[int]:
     while root.parent_op() is not None:
         root = root.parent_op() or root
     asking = (op for op in root.walk() if isinstance(op, GetProgramIdOp | GetNumProgramsOp))
-    return {op.dimension for op in asking}
+    axes = {op.dimension for op in asking}
+    for op in root.walk():
+        if isinstance(op, KernelOp):
+            axes.update(range(len(op.grid)))
+    return axes

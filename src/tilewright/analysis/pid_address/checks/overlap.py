@@ -36,7 +36,10 @@ from tilewright.analysis.pid_address.checks.regions import (
     program_bounds,
 )
 from tilewright.analysis.pid_address.report import Access, AccessKind, Pattern
+from tilewright.dialects.tile import KernelOp, SyncOp
+from tilewright.ir.traversal import walk
 
+GRID = "grid"
 _UNMODELLED = "locks and barriers between programs are not modelled"
 _DECIDING = frozenset(("scf.condition", "scf.if", "cf.cond_br", "cf.switch", "scf.index_switch"))
 
@@ -227,14 +230,26 @@ def has_one_base(access: Access) -> bool:
     return access.pattern is not Pattern.UNKNOWN and all(stride is not None for stride in strides)
 
 
-def synchronising(launch: Launch, left: Access, right: Access) -> list[Access]:
-    """Atomics in front of one of two accesses that decide which way a program goes."""
+def synchronising(launch: Launch, left: Access, right: Access) -> list[str]:
+    """What may order two accesses: atomics in front of one of them that decide which way a program
+    goes, barriers for all blocks of the grid."""
     last = max(left.index, right.index)
-    return [
-        access
+    found = [
+        access.name
         for access in launch.report.accesses
         if access.kind is AccessKind.ATOMIC and access.index < last and _decides(access.operation)
     ]
+    if any(isinstance(op, SyncOp) and op.scope.data == GRID for op in walk(_kernel(left))):
+        found.append(f"{SyncOp.name} {GRID}")
+    return found
+
+
+def _kernel(access: Access) -> Operation:
+    """The ``tile.kernel`` around an access, or the access itself: no barrier is inside of that."""
+    op: Operation | None = access.operation
+    while op is not None and not isinstance(op, KernelOp):
+        op = op.parent_op()
+    return access.operation if op is None else op
 
 
 def _decides(op: Operation) -> bool:
@@ -258,8 +273,8 @@ def _decides(op: Operation) -> bool:
 
 def _same_address(access: Access) -> Finding | None:
     """Two lanes of one store at one address, where lanes enter with integer factors."""
-    if access.kind is not AccessKind.STORE or not access.shape:
-        return None
+    if access.kind is not AccessKind.STORE or not access.shape or access.inside is not None:
+        return None  # What lies outside of a tensor is not written, however its address looks.
     strides = [None if s is None else s.constant for s in access.lane_strides]
     total = np.zeros((1,) * len(access.shape), dtype=np.int64)
     for dim, (stride, extent) in enumerate(zip(strides, access.shape, strict=True)):
@@ -328,7 +343,7 @@ def _race(
     address: int,
     method: Method,
     given: dict[str, int],
-    locks: list[Access],
+    locks: list[str],
 ) -> Finding:
     message = (
         f"{_names(left, right)} of different programs meet at byte {address} of {left.base}: "
@@ -338,7 +353,7 @@ def _race(
         message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
     reason = _UNMODELLED
     if locks:
-        names = ", ".join(dict.fromkeys(lock.name for lock in locks))
+        names = ", ".join(dict.fromkeys(locks))
         reason = f"{names} may keep them apart, but {_UNMODELLED}"
     return Finding(
         Check.RACE,

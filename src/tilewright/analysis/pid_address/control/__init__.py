@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.analysis.pid_address.control import choices, loops
+from tilewright.analysis.pid_address.control import choices, loops, tile
 from tilewright.analysis.pid_address.control.regions import run_region
 from tilewright.analysis.pid_address.scope import ControlRule
 
@@ -21,6 +21,13 @@ CONTROL: Mapping[str, ControlRule] = {
     "ttg.warp_specialize": choices.specialize,
     "tt.call": choices.call,
     "llvm.intr.assume": choices.assume,
+    "tile.kernel": tile.run_kernel,
+    "tile.parallel": tile.run_parallel,
+    "tile.pipeline": tile.run_pipeline,
+    "tile.persistent": tile.run_persistent,
+    "tile.ws": tile.run_roles,
+    "tile.assume": tile.assume,
+    "gpu.thread_id": tile.thread_id,
     "scf.yield": choices.nothing,
     "scf.condition": choices.nothing,
     "ttg.warp_yield": choices.nothing,

@@ -10,9 +10,18 @@ from collections.abc import Iterable
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, RecursiveMemoryEffect
+from xdsl.traits import (
+    EffectInstance,
+    MemoryEffect,
+    MemoryEffectKind,
+    RecursiveMemoryEffect,
+    Resource,
+)
 
 from tilewright.analysis.pid_address.scope import Scope
+from tilewright.dialects.tile.access import SpaceMemory
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.tt import TensorDescType
 from tilewright.dialects.tt.traits import GlobalMemory
 from tilewright.dialects.ttg.types import MemDescType
@@ -27,6 +36,8 @@ def is_address(type: Attribute) -> bool:
     """Whether a value of `type` leads to global memory."""
     if isinstance(type, TensorDescType | TensorDescIm2ColType):
         return True
+    if space_of(type) is not None:
+        return space_of(type) is Space.GLOBAL
     return not isinstance(type, MemDescType) and isinstance(element_type_of(type), PointerLike)
 
 
@@ -40,11 +51,17 @@ def global_effect(scope: Scope, op: Operation) -> str | None:
         is_known = not isinstance(op, UnregisteredOp)
         return _through(scope, "may access", addresses) if addresses or not is_known else None
     effects = [effect for trait in traits for effect in trait.get_effects(op) or ()]
-    known = [e for e in effects if e.kind in _ACCESSES and isinstance(e.resource, GlobalMemory)]
+    known = [e for e in effects if e.kind in _ACCESSES and _is_global(e.resource)]
     if known:
         return _through(scope, _verbs(known), addresses)
     anything = [e for e in effects if e.kind in _ACCESSES and e.value is None]
     return _through(scope, "may access", addresses) if anything and addresses else None
+
+
+def _is_global(resource: Resource) -> bool:
+    if isinstance(resource, SpaceMemory):
+        return resource.space is Space.GLOBAL
+    return isinstance(resource, GlobalMemory)
 
 
 def _verbs(effects: Iterable[EffectInstance]) -> str:

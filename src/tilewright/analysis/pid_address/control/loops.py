@@ -88,7 +88,7 @@ def run_for(scope: Scope, op: Operation) -> Scope:
     lower, upper, step = map(scope.integer, op.operands[:3])
     trips = _trip_count(scope, op, lower.expr, upper.expr, step.expr)
     basis = lower.basis | upper.basis | step.basis
-    loop, body = _enter(scope, scope.machine.name(op.induction_variable), trips, basis)
+    loop, body = enter_loop(scope, scope.machine.name(op.induction_variable), trips, basis)
     counter = scope.space.of_atom(loop.counter)
     progress = times(body, step, Integer(counter, counter))
     scope.set(op.induction_variable, total(body, op.induction_variable, lower, progress))
@@ -113,7 +113,7 @@ def run_for(scope: Scope, op: Operation) -> Scope:
     return scope
 
 
-def _enter(scope: Scope, name: str, trips: Poly | None, basis: int = 0) -> tuple[Loop, Scope]:
+def enter_loop(scope: Scope, name: str, trips: Poly | None, basis: int = 0) -> tuple[Loop, Scope]:
     """A loop and the scope of its body."""
     last = None
     if trips is not None:
@@ -143,7 +143,7 @@ def _trip_count(scope: Scope, op: ForOp, lower: Poly, upper: Poly, step: Poly) -
 
 def run_while(scope: Scope, op: Operation) -> Scope:
     assert isinstance(op, WhileOp)
-    loop, body = _enter(scope, WHILE, None)
+    loop, body = enter_loop(scope, WHILE, None)
     firsts = [scope.get(init) for init in op.operands]
     before, after = op.before_region, op.after_region
     forwarded: list[Value] = []

@@ -13,8 +13,15 @@ from tilewright.analysis.pid_address.transfer.async_memory import ASYNC_ACCESS_R
 from tilewright.analysis.pid_address.transfer.memory import ACCESS_OPS as PLAIN_ACCESS_OPS
 from tilewright.analysis.pid_address.transfer.memory import MEMORY_RULES
 from tilewright.analysis.pid_address.transfer.shape import SHAPE_RULES
+from tilewright.analysis.pid_address.transfer.tile import TILE_RULES
 
-RULES: Mapping[str, Rule] = {**ARITH_RULES, **SHAPE_RULES, **MEMORY_RULES, **ASYNC_RULES}
+RULES: Mapping[str, Rule] = {
+    **ARITH_RULES,
+    **SHAPE_RULES,
+    **MEMORY_RULES,
+    **ASYNC_RULES,
+    **TILE_RULES,
+}
 
 ACCESS_OPS = PLAIN_ACCESS_OPS | ASYNC_ACCESS_RULES.keys()
 """Ops that are accesses, numbered in textual order."""
