@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ from tilewright.ir.diagnostics import (
     pretty_all,
 )
 from tilewright.runtime.options import current_run_options, running
+from tilewright.runtime.tile.fresh import watching
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault
 
@@ -156,7 +158,8 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
         schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
         changes["schedules"] = schedules
         tiles = {"schedules": schedules, **({"check_capacity": True} if checking else {})}
-        with running(**changes), changed(**tiles), logged(log):
+        watch = watching() if checking else nullcontext()
+        with running(**changes), changed(**tiles), logged(log), watch as fresh:
             code = _run_script(line) if line.is_script else _run_text(line, log)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
@@ -167,6 +170,8 @@ def execute(arguments: Sequence[str], program: str, usage: str, *, checking: boo
     if orders is None:
         return code
     reports = [] if log.fault is not None else _unread(orders, line, log)
+    if fresh is not None and log.fault is None:
+        reports += fresh.reports()
     try:
         _draw(orders, line.values.get("timeline"), program)
     except UsageError as error:

@@ -26,6 +26,7 @@ from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.runtime.arrays import HostArray, host_array
+from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
 from tilewright.runtime.tile.observers import tell
@@ -197,12 +198,22 @@ class CompiledTileKernel:
         """Run on this machine, with one value for each parameter; arrays are `HostArray`s."""
         from tilewright.targets.numpy.api import Buffer, NumpyFault
 
+        fresh = watched()
+        empty = {
+            number
+            for number, value in enumerate(values)
+            if fresh is not None
+            and number not in self.out_idx
+            and isinstance(value, HostArray)
+            and fresh.is_untouched(value.array)
+        }
         arguments = [
             Buffer(
                 param.name,
                 value.array,
-                initialised=number not in self.out_idx,
+                initialised=number not in self.out_idx and number not in empty,
                 is_result=number in self.results,
+                is_fresh=number in empty,
             )
             if isinstance(value, HostArray)
             else value
@@ -217,9 +228,19 @@ class CompiledTileKernel:
             tell(self.name, fault)
             raise
         tell(self.name, self.report)
+        if fresh is not None:
+            self._tell_of(fresh, values, self.report)
         for value in values:
             if isinstance(value, HostArray) and value.finish is not None:
                 value.finish()
+
+    def _tell_of(self, fresh: FreshArrays, values: Sequence[Any], report: TileReport) -> None:
+        """What the launch read, and what it left of arrays that hold nothing else."""
+        for parameter, value in zip(self.program.parameters, values, strict=True):
+            if parameter.is_read and isinstance(value, HostArray):
+                fresh.read(value.array)
+        for number, (missing, diagnostic) in report.left.items():
+            fresh.left(values[number].array, missing, diagnostic)
 
     @cached_property
     def _capacity_unknown(self) -> str | None:

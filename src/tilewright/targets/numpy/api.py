@@ -80,6 +80,8 @@ class Buffer:
     """False for memory nobody has written yet: reading it before a store is a fault."""
     is_result: bool = False
     """Whether the call made the array and hands it back, so that every element must be written."""
+    is_fresh: bool = False
+    """Whether the caller made the array and has put nothing into it: what is left is told."""
 
 
 @dataclass(frozen=True)

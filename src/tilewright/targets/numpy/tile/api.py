@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tilewright.ir.diagnostics import Diagnostic, SourceManager
 from tilewright.targets.numpy.api import Buffer, Grid, NumpyFault, Progress
@@ -93,6 +93,10 @@ class TileReport:
     """Whether the order of events was a matter of choice."""
     not_analysed: list[str] = field(default_factory=list[str])
     """What the checks could not follow, and why."""
+    left: dict[int, tuple[Any, Diagnostic]] = field(
+        default_factory=lambda: dict[int, "tuple[Any, Diagnostic]"]()
+    )
+    """Elements of fresh arrays that no block wrote, by the position of the argument."""
     seconds: float = 0.0
 
 

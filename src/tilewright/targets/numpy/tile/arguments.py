@@ -3,7 +3,8 @@ written, after it that every element of a result was written.
 
 A tensor that the call makes (`out_idx`, `T.empty`) holds nothing before the launch, and all of it
 goes to the caller: an element that no block writes is a fault. A tensor that the caller passes
-holds what the caller put there; a kernel may write a part of it and leave the rest as it was.
+holds what the caller put there; a kernel may write a part of it and leave the rest as it was. Of an
+array into which the caller has put nothing it is told what is left (`runtime/tile/fresh.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from xdsl.ir import Attribute
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Argument, Array, Buffer
 from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
-from tilewright.targets.numpy.tile.support.buffers import TileBuffer
+from tilewright.targets.numpy.tile.support.buffers import Shadow, TileBuffer
 from tilewright.targets.numpy.tile.support.problems import count_text, index_text
 
 _WORK = 10_000
@@ -33,6 +34,8 @@ class Parameter(Protocol):
     def location(self) -> Attribute | None: ...
     @property
     def written_at(self) -> tuple[Attribute | None, ...]: ...
+    @property
+    def is_read(self) -> bool: ...
 
 
 # Overlaps.
@@ -102,7 +105,7 @@ def _overlap(
             None,
         ),
     ]
-    return _fault("overlap", diagnostic, notes, sources)
+    return TileFault("overlap", _noted(diagnostic, notes), None, sources)
 
 
 # Results.
@@ -119,16 +122,43 @@ def check_results(
         if not isinstance(argument, Buffer) or not argument.is_result:
             continue
         if isinstance(value, TileBuffer) and value.shadow is not None:
-            defined = value.shadow.defined(tuple(slice(None) for _ in value.shape))
-            if not defined.all():
-                raise _unwritten(parameter, value, ~defined, sources)
+            missing = ~_defined(value, value.shadow)
+            if missing.any():
+                raise TileFault(
+                    "unwritten",
+                    _unwritten(parameter, value, missing, "which the call returns"),
+                    None,
+                    sources,
+                )
 
 
-def _unwritten(
-    parameter: Parameter, buffer: TileBuffer, missing: Any, sources: SourceManager | None
-) -> TileFault:
+def left_over(
+    parameters: Sequence[Parameter], values: Sequence[Any], arguments: Sequence[Argument]
+) -> dict[int, tuple[Any, Diagnostic]]:
+    """What is not written of arrays in which the caller has put nothing, and the kernel reads none.
+
+    Nothing is said of an array that the kernel writes nothing of: others may be meant to.
+    """
+    found: dict[int, tuple[Any, Diagnostic]] = {}
+    for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
+        argument = arguments[number]
+        if not isinstance(argument, Buffer) or not argument.is_fresh or parameter.is_read:
+            continue
+        if isinstance(value, TileBuffer) and value.shadow is not None:
+            missing = ~_defined(value, value.shadow)
+            if missing.any() and not missing.all():
+                why = "and the script has left it as np.empty made it"
+                found[number] = missing, _unwritten(parameter, value, missing, why)
+    return found
+
+
+def _defined(buffer: TileBuffer, shadow: Shadow) -> Any:
+    return shadow.defined(tuple(slice(None) for _ in buffer.shape))
+
+
+def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str) -> Diagnostic:
     first = [int(i) for i in np.argwhere(missing)[0]]
-    message = f"no block writes {index_text(buffer.name, first)}, which the call returns"
+    message = f"no block writes {index_text(buffer.name, first)}, {why}"
     diagnostic = _error("unwritten", message, parameter.location)
     count, total = int(missing.sum()), missing.size
     box = ", ".join(f"{int(found.min())}:{int(found.max()) + 1}" for found in np.nonzero(missing))
@@ -150,19 +180,14 @@ def _unwritten(
             None,
         )
     )
-    return _fault("unwritten", diagnostic, notes, sources)
+    return _noted(diagnostic, notes)
 
 
 def _error(kind: FaultKind, message: str, location: Attribute | None) -> Diagnostic:
     return Diagnostic(Severity.ERROR, message, location, CODES[kind])
 
 
-def _fault(
-    kind: FaultKind,
-    diagnostic: Diagnostic,
-    notes: Sequence[tuple[str, Attribute | None]],
-    sources: SourceManager | None,
-) -> TileFault:
+def _noted(diagnostic: Diagnostic, notes: Sequence[tuple[str, Attribute | None]]) -> Diagnostic:
     for text, location in notes:
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text, location))
-    return TileFault(kind, diagnostic, None, sources)
+    return diagnostic

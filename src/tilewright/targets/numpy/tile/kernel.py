@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.interfaces import writes
+from tilewright.dialects.tile.interfaces import Region, reads, writes
 from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
@@ -44,7 +44,7 @@ from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import Place
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tile.api import TileFault, TileOptions, TileReport
-from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results
+from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results, left_over
 from tilewright.targets.numpy.tile.emitter import TileEmitter, TileUnit
 from tilewright.targets.numpy.tile.launch import Launch, fault_of
 from tilewright.targets.numpy.tile.ops import RULES
@@ -83,6 +83,8 @@ class TileParameter:
     """Where it is declared."""
     written_at: tuple[Attribute | None, ...] = ()
     """Where the kernel writes it."""
+    is_read: bool = False
+    """Whether the kernel reads it."""
 
     @property
     def is_buffer(self) -> bool:
@@ -209,6 +211,7 @@ class TileKernel:
             raise fault_of(error, self, launch, options.sources or self.sources, seed) from error
         else:
             check_results(self.parameters, values, arguments, options.sources or self.sources)
+            report.left = left_over(self.parameters, values, arguments)
         finally:
             report.programs += launch.blocks
             if log is not None:
@@ -353,7 +356,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
     parameters: list[TileParameter] = []
     spelled = ["rt"]
     block = function.regions[0].block
-    writers = _writers(function)
+    writers, readers = _accesses(function, writes), _accesses(function, reads)
     for index, argument in enumerate(block.args):
         facts = _argument_facts(function, index)
         emitter.location = getattr(argument, "location", None)
@@ -370,6 +373,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
             TileParameter(
                 *(hint, argument.type, scalar, dtype, number, emitter.location),
                 tuple(op.location for op in writers.get(argument, ())),
+                is_read=argument in readers,
             )
         )
         variable = unit.symbol(hint)
@@ -384,11 +388,13 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
     return parameters
 
 
-def _writers(function: Operation) -> dict[SSAValue, list[Operation]]:
-    """The ops that write a tensor, by the tensor."""
+def _accesses(
+    function: Operation, ask: Callable[[Operation], Sequence[Region]]
+) -> dict[SSAValue, list[Operation]]:
+    """The ops that write a tensor, or read it, by the tensor."""
     found: dict[SSAValue, list[Operation]] = {}
     for op in walk(function):
-        for region in () if op.regions else writes(op):
+        for region in () if op.regions else ask(op):
             if region.space is Space.GLOBAL:
                 found.setdefault(region.base, []).append(op)
     return found
