@@ -259,7 +259,8 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         is_unsigned=parameter.is_unsigned,
         safe=dtype.type(parameter.safe),
     )
-    made.seen = Seen(Trace(argument.name, array.size), array.shape)
+    if parameter.written_at:
+        made.seen = Seen(Trace(argument.name, array.size), array.shape)
     return made
 
 

@@ -106,6 +106,8 @@ class Launch:
         for count, place in enumerate(order):
             self.blocks += 1
             runtime.begin(_padded(place))
+            if runtime.log is not None:
+                runtime.log.begin_block()
             if isinstance(runtime, ConcurrentRuntime):
                 runtime.run([(_padded(place), kernel(*_ids(place)))], threads)
             else:

@@ -159,7 +159,7 @@ class Runtime(Control):
         self, place: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
     ) -> None:
         """Stop if the result of a division by zero is used."""
-        if not all(np.all(each) for each in defined):
+        if not all(each is np.True_ or np.all(each) for each in defined):
             raise by_zero(origins[0], what, place)
 
     def turn(self, place: int) -> None:

@@ -74,11 +74,12 @@ class Trace:
 class Seen:
     """A trace in the shape of a buffer."""
 
-    __slots__ = ("shape", "trace")
+    __slots__ = ("_shaped", "shape", "trace")
 
     def __init__(self, trace: Trace, shape: tuple[int, ...]) -> None:
         self.trace = trace
         self.shape = shape
+        self._shaped: dict[str, Any] = {}
 
     def viewed(self, shape: tuple[int, ...], same_size: bool) -> Seen | None:
         """The same for a view; None if its elements are not those of the tensor."""
@@ -89,10 +90,17 @@ class Seen:
         return None
 
     def _array(self, which: str) -> Any:
-        found = self.trace.flat.get(which)
+        found = self._existing(which)
         if found is None:
-            found = self.trace.flat[which] = np.zeros(self.trace.size, np.int32)
-        return found.reshape(self.shape)
+            self.trace.flat[which] = np.zeros(self.trace.size, np.int32)
+            found = self._existing(which)
+        return found
+
+    def _existing(self, which: str) -> Any:
+        found = self._shaped.get(which)
+        if found is None and which in self.trace.flat:
+            found = self._shaped[which] = self.trace.flat[which].reshape(self.shape)
+        return found
 
     def read(self, name: str, index: tuple[Any, ...]) -> None:
         """The current block reads elements."""
@@ -100,13 +108,17 @@ class Seen:
         if log is None:
             return
         self._check(log, name, index, "reads", ("writer", "updater"))
-        stamp = log.stamp()
-        reader, other = self._array("reader"), self._array("other")
+        reader = self._array("reader")
         before = reader[index]
-        reader[index] = np.where(before <= log.floor, stamp, before)
-        foreign = log.is_foreign(before)
-        if foreign.any():
-            other[index] = np.where(foreign, stamp, other[index])
+        if log.is_past(before):
+            reader[index] = log.stamp()
+        elif not log.is_own(before):
+            stamp = log.stamp()
+            reader[index] = np.where(before <= log.floor, stamp, before)
+            foreign = log.is_foreign(before)
+            if foreign.any():
+                other = self._array("other")
+                other[index] = np.where(foreign, stamp, other[index])
 
     def write(self, name: str, index: tuple[Any, ...]) -> None:
         """The current block writes elements."""
@@ -115,6 +127,19 @@ class Seen:
             return
         self._check(log, name, index, "writes", ("writer", "updater", "reader", "other"))
         self._array("writer")[index] = log.stamp()
+
+    def write_one(self, name: str, index: tuple[Any, ...]) -> None:
+        """The same for one element, which is what loops over elements do."""
+        log = self.trace.log
+        if log is None:
+            return
+        writer = self._shaped.get("writer")
+        if writer is not None and log.first and len(self.trace.flat) == 1:
+            before = writer[index]
+            if before <= log.floor or before >= log.first:
+                writer[index] = log.stamp()
+                return
+        self.write(name, index)
 
     def update(self, name: str, index: tuple[Any, ...]) -> None:
         """The current block updates elements atomically."""
@@ -145,11 +170,13 @@ class Seen:
         self, log: BlockLog, name: str, index: tuple[Any, ...], verb: str, others: Sequence[str]
     ) -> None:
         for which in others:
-            if which not in self.trace.flat:
+            array = self._existing(which)
+            if array is None:
                 continue
-            stamps = np.asarray(self._array(which)[index])
-            if not stamps.any():
+            stamps = array[index]
+            if log.is_past(stamps) or log.is_own(stamps):
                 continue
+            stamps = np.asarray(stamps)
             bad = log.is_foreign(stamps)
             if bad.any():
                 bad &= ~np.isin(stamps, log.ordered(stamps[bad]))
@@ -168,6 +195,8 @@ class BlockLog:
     filename: str
     """Of the generated code, whose lines say where an access was written."""
     floor: int = 0
+    first: int = 0
+    """The first stamp of the block that runs, where blocks run one after another; else 0."""
     not_analysed: list[str] = field(default_factory=list[str])
     acting: tuple[Events, int] | None = None
     """On whose behalf, and where, an engine works at the moment."""
@@ -193,9 +222,17 @@ class BlockLog:
 
     def stamp(self) -> int:
         """For what the current statement of the current block does."""
-        events = self.events()
-        where = self._line() if self.acting is None else self.acting[1]
-        key = self._segment(events), where
+        if self.acting is None:
+            events, where = self.runtime.state.events, 0
+            frame = currentframe()
+            while frame is not None:
+                if frame.f_code.co_filename == self.filename:
+                    where = frame.f_lineno
+                    break
+                frame = frame.f_back
+        else:
+            events, where = self.acting
+        key = events.segment or self._segment(events), where
         found = self._stamps.get(key)
         if found is None:
             found = self._stamps[key] = len(self._of_stamp)
@@ -215,15 +252,25 @@ class BlockLog:
     def _number(self, events: Events) -> int:
         return self._numbers.setdefault(events.block, len(self._numbers) + 1)
 
-    def _line(self) -> int:
-        frame = currentframe()
-        while frame is not None:
-            if frame.f_code.co_filename == self.filename:
-                return frame.f_lineno
-            frame = frame.f_back
-        return 0
+    def begin_block(self) -> None:
+        """A block starts, and the one before it has come to its end."""
+        self.first = len(self._of_stamp)
 
     # -- order -------------------------------------------------------------------------------
+
+    def is_past(self, stamps: Any) -> bool:
+        """Whether all stamps come before a point that orders all blocks, or are none at all."""
+        if not stamps.ndim:
+            return stamps <= self.floor
+        if not np.count_nonzero(stamps):  # by far the quickest question
+            return True
+        return self.floor > 0 and stamps.max() <= self.floor
+
+    def is_own(self, stamps: Any) -> bool:
+        """Whether all stamps are known to be of the current block."""
+        if not self.first or self.acting is not None:
+            return False
+        return (stamps.min() if stamps.ndim else stamps) >= self.first
 
     def is_foreign(self, stamps: Any) -> Any:
         """Which stamps are of other blocks, since the last point that orders all."""
@@ -244,6 +291,7 @@ class BlockLog:
         """A kernel starts; those of a function run one after another."""
         self._met.clear()
         self._clocks.clear()
+        self.first = 0
         self._all_before()
 
     def _all_before(self) -> None:

@@ -67,12 +67,12 @@ def put(
     if buffer.pending.parts:
         _check_pending(buffer, place, writes=True)
     if buffer.seen is not None:
-        (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, place)
+        (buffer.seen.update if atomic else buffer.seen.write_one)(buffer.name, place)
     buffer.data[place] = value
     if buffer.shadow is not None:
         buffer.shadow.mark(place)
     for divisible, origin in quotients:
-        if not np.all(divisible):
+        if divisible is not np.True_ and not np.all(divisible):
             _undefine(buffer, place, np.False_, origin)
 
 
@@ -138,7 +138,7 @@ def load(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | Non
         return np.zeros(lanes.shape, buffer.data.dtype)
     active = lanes.active
     index = tuple(np.asarray(i) for i in index)
-    known = _mesh(buffer, index) if active is None else None
+    known = _mesh(lanes, buffer, index) if active is None else None
     if known is not None:
         return _load_mesh(lanes, buffer, index, known, at)
     return _load_any(lanes, buffer, index, active, at)
@@ -275,28 +275,29 @@ def _check_lanes(
 # Slices.
 
 
-def _mesh(buffer: TileBuffer, index: tuple[Any, ...]) -> list[tuple[int, int, int]] | None:
+def _mesh(
+    lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]
+) -> list[tuple[int, int, int]] | None:
     """Start, length and axis of every index, if each walks along an axis of its own."""
-    if prod([i.size for i in index]) < MESH:
+    if prod([i.size for i in index]) < _least(buffer):
         return None
     found: list[tuple[int, int, int]] = []
-    for i in index:
-        axes = [axis for axis, extent in enumerate(i.shape) if extent != 1]
-        if len(axes) > 1:
+    for i, extent in zip(index, buffer.data.shape, strict=True):
+        walk = lanes.walk(i)
+        if walk is None:
             return None
-        flat = i.reshape(-1)
-        start = int(flat[0])
-        if axes and (
-            any(axis == axes[0] for _, _, axis in found)
-            or int(flat[-1]) - start + 1 != flat.size
-            or not (flat[1:] - flat[:-1] == 1).all()
-        ):
-            return None
-        found.append((start, flat.size, axes[0] if axes else -1))
-    for (start, length, _), extent in zip(found, buffer.data.shape, strict=True):
+        start, length, axis = walk
         if start < 0 or start + length > extent:
             return None
+        if axis >= 0 and any(axis == other for _, _, other in found):
+            return None
+        found.append(walk)
     return found
+
+
+def _least(buffer: TileBuffer) -> int:
+    """How many elements make slices worth while: a box is quickly followed."""
+    return MESH if buffer.seen is None or buffer.seen.trace.log is None else 1
 
 
 def _box(mesh: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
@@ -355,9 +356,9 @@ def store(
         raise read_only(buffer)
     index = tuple(np.asarray(i) for i in index)
     active = lanes.active
-    quotients = [each for each in quotients if not np.all(each[0])]
+    quotients = [each for each in quotients if each[0] is not np.True_ and not np.all(each[0])]
     if active is None and not quotients and (lanes.races is None or at is None):
-        mesh = _mesh(buffer, index)
+        mesh = _mesh(lanes, buffer, index)
         if mesh is not None and _store_mesh(lanes, buffer, value, mesh):
             return
     _store_any(lanes, buffer, value, index, active, at, quotients, varies)

@@ -17,6 +17,8 @@ from tilewright.targets.numpy.tile.support.problems import Problem, by_zero
 from tilewright.targets.numpy.tile.support.races import Races
 
 _MAX_TURNS = 1 << 20
+_MAX_WALKS = 16
+"""Indices whose walks are kept: a statement uses few, and often the same for a load and a store."""
 
 
 class Lanes(Control):
@@ -31,6 +33,8 @@ class Lanes(Control):
         self.size = int(np.prod(self.shape, dtype=np.int64))
         self._indices = inner
         self.races: Races | None = None
+        self._walks: dict[int, tuple[Any, tuple[int, int, int] | None]] = {}
+        """What `walk` found, by the identity of arrays, which are kept with it."""
         self.beyond: Any = None
         """Iterations that have read beyond the end of a tensor: what they compute is dropped."""
         if outer is not None and outer.active is not None:
@@ -59,6 +63,17 @@ class Lanes(Control):
         if np.ndim(x) and np.ndim(x) < self.rank:
             return x.reshape(x.shape + (1,) * (self.rank - x.ndim))
         return x
+
+    def walk(self, index: Any) -> tuple[int, int, int] | None:
+        """Start, length and axis of an index that goes up by one along one axis, or along none."""
+        if not index.ndim:
+            return int(index), 1, -1
+        known = self._walks.get(id(index))
+        if known is None:
+            if len(self._walks) >= _MAX_WALKS:
+                self._walks.clear()
+            known = self._walks[id(index)] = index, _walk(index)
+        return known[1]
 
     def text(self, lane: int) -> str:
         """An iteration in words."""
@@ -91,8 +106,9 @@ class Lanes(Control):
         """Stop if an iteration that counts uses the result of a division by zero."""
         missing: Any = np.False_
         for term in defined:
-            missing = missing | ~term
-        if not missing.any():
+            if term is not np.True_:
+                missing = missing | ~term
+        if missing is np.False_ or not missing.any():
             return
         if self.active is not None:
             missing = missing & self.active
@@ -119,6 +135,17 @@ class Lanes(Control):
     def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
         if np.any(np.asarray(step) <= 0):
             raise Problem("endless", "the step of a loop must be positive", place=place)
+
+
+def _walk(index: Any) -> tuple[int, int, int] | None:
+    axes = [axis for axis, extent in enumerate(index.shape) if extent != 1]
+    if len(axes) > 1:
+        return None
+    flat = index.reshape(-1)
+    start = int(flat[0])
+    if axes and (int(flat[-1]) - start + 1 != flat.size or not (flat[1:] - flat[:-1] == 1).all()):
+        return None
+    return start, flat.size, axes[0] if axes else -1
 
 
 class _Turns(Turns):
