@@ -51,7 +51,7 @@ def compiled(case: ModuleType, kernel) -> tuple[list[str], Sequence[Diagnostic],
     """The CUDA of a kernel, unless something is wrong, and what was said."""
     engine = DiagnosticEngine()
     try:
-        module = kernel.compile(*arguments_of(case, kernel)).prim_func.module.clone()
+        module = kernel.get_tir(*arguments_of(case, kernel)).module.clone()
     except CompileError as error:
         return [], error.diagnostics, engine
     GpuPipeline(target=getattr(case, "TARGET", HOPPER)).run(module, engine)

@@ -18,7 +18,7 @@ from tilewright.passes.tile.infer_layouts import InferLayouts
 def said(kernel: Any, *arguments: np.ndarray) -> Diagnostic:
     """The error of the solver alone: nothing is sent through shared memory for it."""
     engine = DiagnosticEngine()
-    module = kernel.compile(*arguments).prim_func.module.clone()
+    module = kernel.get_tir(*arguments).module.clone()
     for each in GpuPipeline().passes():
         if isinstance(each, InferLayouts):
             break

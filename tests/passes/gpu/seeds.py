@@ -21,7 +21,7 @@ from tilewright.targets.numpy.simt import compile_simt
 def lowered(kernel: Any, *arguments: np.ndarray) -> tuple[Any, DiagnosticEngine]:
     """Device functions of a kernel; raises `CompileError`."""
     engine = DiagnosticEngine()
-    module = kernel.compile(*arguments).prim_func.module.clone()
+    module = kernel.get_tir(*arguments).module.clone()
     GpuPipeline().run(module, engine)
     engine.raise_if_errors()
     return module, engine
@@ -60,7 +60,7 @@ def by_threads(
     kernel: Any, module: Any, arguments: tuple[np.ndarray, ...], like: np.ndarray
 ) -> np.ndarray:
     """The result of a run that follows every thread; what is returned is poisoned first."""
-    compiled = kernel.compile(*arguments)
+    compiled = kernel.traced(*arguments)
     given = iter(arguments)
     buffers = [
         Buffer(param.name, np.full(like.shape, -77).astype(like.dtype), initialised=False)

@@ -113,7 +113,7 @@ def test_a_copy_announces_its_bytes_before_its_thread_arrives() -> None:
 
 def run_on_threads(passes, a: np.ndarray) -> np.ndarray:
     """What the thread level computes in several orders of events."""
-    module, engine = arriving.compile(a).prim_func.module.clone(), DiagnosticEngine()
+    module, engine = arriving.get_tir(a).module.clone(), DiagnosticEngine()
     for each in passes:
         each.run(module, engine)
     engine.raise_if_errors()
@@ -138,7 +138,7 @@ def product_on_threads(passes) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     a = rng.standard_normal((256, 64)).astype(np.float16)
     b = rng.standard_normal((64, 128)).astype(np.float16)
-    module, engine = shared_b.compile(M=256, N=128).prim_func.module.clone(), DiagnosticEngine()
+    module, engine = shared_b.get_tir(M=256, N=128).module.clone(), DiagnosticEngine()
     for each in passes:
         each.run(module, engine)
     engine.raise_if_errors()

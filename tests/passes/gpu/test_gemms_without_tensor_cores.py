@@ -185,7 +185,7 @@ def test_beside_one_that_uses_tensor_cores():
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the text is not run: there is no g++ here")
 def test_the_text_runs_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     kernel, a, b = gemm_of(8, 12, 20, 64, clear=False), whole(12, 8, 20), whole(13, 20, 12)
-    module = kernel.compile(a, b).prim_func.module.clone()
+    module = kernel.get_tir(a, b).module.clone()
     engine = DiagnosticEngine()
     GpuPipeline(target="cuda:sm_80", wgmma=False).run(module, engine)
     engine.raise_if_errors()

@@ -62,7 +62,7 @@ def expected(a: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def lowered() -> Any:
     engine = DiagnosticEngine()
-    module = chained.compile(*arguments()).prim_func.module.clone()
+    module = chained.get_tir(*arguments()).module.clone()
     GpuPipeline().run(module, engine)
     engine.raise_if_errors()
     return module

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import tilewright as tw
 from tests.passes.gpu.features import FEATURES
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime.tile.jit import traced_tile
 from tilewright.targets.cuda import processes
 from tilewright.targets.cuda.compile import compile_as
 from tilewright.targets.cuda.errors import CudaCompilerError
@@ -145,12 +145,12 @@ def test_how_many_processes(monkeypatch):
 
 def test_sources_of_compiled_kernels_reach_them(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    kernel = tw.compile(FEATURES["a_choice"].func, target="cuda")
+    kernel = traced_tile(FEATURES["a_choice"].func, target="cuda")
     assert kernel.gpu is not None
     assert not kernel.gpu.is_compiled()
     with Compilers(1) as compilers:
         kernel.gpu.adopt(compilers.compile(kernel.gpu.module, kernel.gpu.settings).result())
-    again = tw.compile(FEATURES["a_choice"].func, target="cuda")
+    again = traced_tile(FEATURES["a_choice"].func, target="cuda")
     assert again.gpu is not None
     assert again.gpu.is_compiled()
     assert again.get_kernel_source() == kernel.get_kernel_source()

@@ -42,7 +42,7 @@ def product(A, B, block_M=128, block_N=128, block_K=32, threads=128):
 def instructions(**tile: int) -> tuple[list[str], str]:
     """The machine code of the product, and what the compiler said."""
     like = np.empty((1024, 1024), np.float16)
-    module = product.compile(like, like, **tile).prim_func.module.clone()
+    module = product.get_tir(like, like, **tile).module.clone()
     engine = DiagnosticEngine()
     GpuPipeline().run(module, engine)
     engine.raise_if_errors()

@@ -11,6 +11,7 @@ each other in the IR run side by side: nobody waits between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -19,7 +20,7 @@ from tilewright.dialects.gpu import DimensionOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.interfaces import writes
-from tilewright.dialects.tile.kernel import KernelOp
+from tilewright.dialects.tile.kernel import KernelOp, kernel_of
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.traversal import walk
@@ -99,12 +100,19 @@ def _ws(base: Emitter, op: Operation) -> None:
     if emitter.lanes is not None or emitter.divergence:
         raise emitter.unsupported("roles inside a parallel loop or a divergent branch are not run")
     texts: list[str] = []
+    whole: list[tuple[Role, SSAValue]] = []
+    kernel = kernel_of(op)
+    threads = prod((kernel.thread_extents if kernel is not None else None) or (1,))
     for each in _row(emitter, op):
         for role, region in zip(each.roles, each.regions, strict=True):
-            symbol = _role(emitter, each, role, region.block)
+            symbol, owned = _role(emitter, each, role, region.block)
             texts.append(f"({role.name!r}, {spell(symbol)}, {role.num_threads})")
+            if each.is_custom and role.num_threads == threads:
+                whole += [(role, value) for value in owned]
     emitter.location = op.location
     emitter.effect(f"yield from rt.roles({', '.join(texts)})")
+    for role, value in whole:
+        emitter.effect(f"give_back({{0}}, {role.ranges!r})", emitter.memory[value])
 
 
 def _row(emitter: TileEmitter, first: WsOp) -> list[WsOp]:
@@ -130,24 +138,28 @@ def _is_plain(op: Operation) -> bool:
     return not op.regions and is_side_effect_free(op)
 
 
-def _role(emitter: TileEmitter, op: WsOp, role: Role, block: Block) -> int:
+def _role(emitter: TileEmitter, op: WsOp, role: Role, block: Block) -> tuple[int, list[SSAValue]]:
+    """The function of a role, and what of its threads it works on."""
     symbol = emitter.unit.symbol(role.name)
     emitter.location = op.location
     state = emitter.threads, emitter.control
     emitter.threads, emitter.control = None, emitter.runtime
     with emitter.nested(f"def {spell(symbol)}():", is_function=True):
         emitter.step()
-        saved = _own_buffers(emitter, block)
+        saved = _own_buffers(emitter, block, role if op.is_custom else None)
         emitter.first_thread = role.ranges[0][0] if op.is_custom else 0
         with_threads(emitter, block, (role.num_threads,), outside_roles=False)
         emitter.first_thread = 0
         emitter.memory.update(saved)
     emitter.threads, emitter.control = state
-    return symbol
+    return symbol, [value for value in saved if value not in emitter.private]
 
 
-def _own_buffers(emitter: TileEmitter, block: Block) -> dict[SSAValue, Piece]:
-    """Threads of a role have their own of what each thread has; returns what was there before."""
+def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[SSAValue, Piece]:
+    """Threads of a role have their own of what each thread has; returns what was there before.
+
+    Those of a role that the author wrote keep it for the next one.
+    """
     saved: dict[SSAValue, Piece] = {}
     for op in block.ops:
         for each in walk(op):
@@ -158,7 +170,9 @@ def _own_buffers(emitter: TileEmitter, block: Block) -> dict[SSAValue, Piece]:
                 saved[operand] = emitter.memory[operand]
     for value, piece in saved.items():
         hint = value.name_hint or "own"
-        emitter.memory[value] = emitter.statement("{0}.copy()", piece, hint=hint)
+        is_kept = role is not None and value not in emitter.private
+        text = f"own({{0}}, {role.ranges!r})" if role is not None and is_kept else "{0}.copy()"
+        emitter.memory[value] = emitter.statement(text, piece, hint=hint)
     return saved
 
 

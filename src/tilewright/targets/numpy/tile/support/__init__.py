@@ -15,6 +15,7 @@ _BY_MODULE = {
     "movement": "copy fill im2col transpose",
     "pointers": "pointer",
     "regions": "part",
+    "roles": "give_back own",
     "threads": ("active_threads dp4a elected reduce_threads shuffle thread_index vote warp_reduce"),
 }
 

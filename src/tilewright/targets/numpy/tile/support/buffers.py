@@ -131,6 +131,7 @@ class TileBuffer:
         "is_global",
         "is_unsigned",
         "name",
+        "owned",
         "pending",
         "place",
         "safe",
@@ -168,6 +169,8 @@ class TileBuffer:
         """The arena it lies in, if it shares its bytes."""
         self.by_zero: dict[int, Any] = {}
         """Elements that got the result of a division by zero, by the place of the division."""
+        self.owned: dict[tuple[tuple[int, int], ...], TileBuffer] = {}
+        """Of what each thread has: what threads in roles have of it."""
         self.seen: Seen | None = None
         """Which blocks accessed its elements, in global memory."""
 

@@ -25,6 +25,7 @@ from tilewright.targets.numpy.tile.support.problems import (
     index_text,
 )
 from tilewright.targets.numpy.tile.support.regions import read_only, uninitialised
+from tilewright.targets.numpy.tile.support.roles import check_agreement
 
 MESH = 1024
 """Accesses with fewer elements are not worth a look for slices."""
@@ -40,6 +41,8 @@ def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
         if buffer.is_global:
             return buffer.safe
         raise outside(buffer, place, "read")
+    if buffer.owned:
+        check_agreement(buffer, place)
     if buffer.pending.parts:
         _check_pending(buffer, place, writes=False)
     if buffer.shadow is not None and not buffer.shadow.defined(place):
@@ -74,6 +77,8 @@ def put(
     for divisible, origin in quotients:
         if divisible is not np.True_ and not np.all(divisible):
             _undefine(buffer, place, np.False_, origin)
+    for each in buffer.owned.values():
+        put(each, value, *index, quotients=quotients)
 
 
 def _undefine(
@@ -136,6 +141,8 @@ def load(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | Non
     """The elements that the iterations read; `at` is the place of a load watched for races."""
     if lanes.size == 0:
         return np.zeros(lanes.shape, buffer.data.dtype)
+    if buffer.owned:
+        check_agreement(buffer)
     active = lanes.active
     index = tuple(np.asarray(i) for i in index)
     known = _mesh(lanes, buffer, index) if active is None else None
@@ -354,6 +361,8 @@ def store(
         return
     if not buffer.writable:
         raise read_only(buffer)
+    for each in buffer.owned.values():
+        store(lanes, each, value, index, at, quotients, varies)
     index = tuple(np.asarray(i) for i in index)
     active = lanes.active
     quotients = [each for each in quotients if each[0] is not np.True_ and not np.all(each[0])]

@@ -157,6 +157,8 @@ class Region:
         if buffer.seen is not None:
             (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, outer)
         buffer.data[outer] = values
+        for each in buffer.owned.values():
+            Region(each, self.offsets, self.extents).write(values, defined)
         if buffer.shadow is None:
             return
         if defined is None:
