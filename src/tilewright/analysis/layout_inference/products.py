@@ -27,6 +27,7 @@ from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.layouts.hardware.wgmma import widest_wgmma
 
@@ -210,11 +211,26 @@ def _why_no_descriptor(operand: SSAValue) -> str | None:
         return "an operand is a part of a matrix"
     if isinstance(operand.owner, ViewOp):
         return "an operand is another view of a buffer"
+    if is_seen_otherwise(base_of(operand)):
+        return "an operand is viewed as elements of another type as well, and is not swizzled"
     rows, columns = shape_of(operand.type)[-2:]
     bits = bit_width(element_type_of(operand.type))
     if swizzles.for_matrix(rows, columns, bits) is None:
         return f"no swizzle fits {rows} x {columns} elements of {bits} bits in shared memory"
     return None
+
+
+def is_seen_otherwise(buffer: SSAValue) -> bool:
+    """Whether a view has elements of another type.
+
+    Bytes of two such elements are next to each other only in a plain layout.
+    """
+    return any(
+        (isinstance(op, ViewOp) and element_type_of(op.result.type) != element_type_of(buffer.type))
+        or is_seen_otherwise(op.results[0])
+        for op in (use.operation for use in buffer.uses)
+        if isinstance(op, ViewOp | RegionOp | SlotOp)
+    )
 
 
 def _is_one_of_several(op: RegionOp) -> bool:

@@ -206,7 +206,7 @@ class Solver(Agreement):
         owner = buffer.owner
         if not isinstance(owner, AllocOp) or owner.layout is not None:
             return
-        if len(shape_of(buffer.type)) < 2:
+        if len(shape_of(buffer.type)) < 2 or products.is_seen_otherwise(buffer):
             return
         *_, rows, columns = shape_of(buffer.type)
         swizzle = swizzles.for_matrix(rows, columns, bits, step)

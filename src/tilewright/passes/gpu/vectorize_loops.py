@@ -256,6 +256,7 @@ class _Vectors:
         first = code.index(part)
         values: dict[SSAValue, SSAValue] = {self.lane: first}
         at = [self._outside(code, each, values) for each in op.indices]
+        memory = self._outside(code, op.memref, values)  # it may be a view that is made in the loop
         if guard is not None:
             condition = self._outside(code, guard.condition, values)
             then = Block([YieldOp()])
@@ -268,9 +269,9 @@ class _Vectors:
             code = code.inside(then)
         place = code.index(part)
         if isinstance(op, LoadOp):
-            code.add(MoveOp(op.memref, at, stage, [place], lanes))
+            code.add(MoveOp(memory, at, stage, [place], lanes))
         else:
-            code.add(MoveOp(stage, [place], op.memref, at, lanes))
+            code.add(MoveOp(stage, [place], memory, at, lanes))
 
     def _fill(
         self, code: Code, block: Block, guard: IfOp, stage: SSAValue, part: int, lanes: int

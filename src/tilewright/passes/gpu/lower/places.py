@@ -210,7 +210,9 @@ class Places:
         self.registers[buffer] = Registers(new.result, table)
 
     def is_lowered(self, buffer: SSAValue) -> bool:
-        """Whether a shared buffer is one of those made here."""
+        """Whether a shared buffer is one of those made here, or such a one seen otherwise."""
+        if isinstance(buffer.owner, ViewOp):
+            return self.is_lowered(buffer.owner.source)
         return isinstance(buffer.owner, AllocOp) and buffer not in self.shared
 
     def thread(self, code: Code, threads: Threads) -> Mixed:
