@@ -18,7 +18,7 @@ DEVICE_FUZZ_TL_ARGS ?= --seeds 100000:101000
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest chromium bench fuzz device-test device-fuzz device-fuzz-tl clean
+.PHONY: help demo test lint lit pytest chromium bench fuzz device-test device-fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -64,9 +64,6 @@ device-test: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## tests that ne
 # Random kernels, compiled on all cores, run in processes that a fault of the GPU may end, against NumPy.
 device-fuzz: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## random kernels on a GPU: DEVICE_FUZZ_ARGS=--help
 	$(DEVICE_PYTHON) -m tests.fuzz.device $(DEVICE_FUZZ_ARGS)
-
-device-fuzz-tl: $(if $(filter $(BIN)/%,$(DEVICE_PYTHON)),$(STAMP)) ## random tl kernels on a GPU, through Triton
-	$(DEVICE_PYTHON) -m tests.fuzz.tl.device $(DEVICE_FUZZ_ARGS)
 	$(DEVICE_PYTHON) -m tests.fuzz.tl.device $(DEVICE_FUZZ_TL_ARGS)
 
 clean: ## remove outputs and caches; .venv stays

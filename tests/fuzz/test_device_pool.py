@@ -54,7 +54,7 @@ def test_refusals_are_counted_by_reason() -> None:
 
 
 def test_a_kernel_is_compiled_for_every_form() -> None:
-    outcomes = {TileJudge((form,), runs=False)(3).outcome for form in TileJudge().forms}
+    outcomes = {TileJudge((form,), "plain", runs=False)(3).outcome for form in TileJudge().forms}
     assert outcomes == {"right"}
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.fuzz.device.pool import Verdict, judged
 from tests.fuzz.device.sanitizer import SANITIZER, TOOLS, sanitized
-from tests.fuzz.device.tile import FORMS, TileJudge
+from tests.fuzz.device.tile import FAMILIES, FORMS, TileJudge
 
 FAILURES = ("wrong", "fault", "died", "hang", "internal")
 GPU = "/dev/nvidiactl"
@@ -35,7 +35,12 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="first seed (default: by the clock)")
     parser.add_argument("--count", type=int, default=3000, help="how many seeds (default 3000)")
     parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40, instead of a range")
-    parser.add_argument("--family", default="plain", help="which generator (default plain)")
+    parser.add_argument(
+        "--family",
+        default="both",
+        choices=(*FAMILIES, "both"),
+        help="which generator (default both)",
+    )
     parser.add_argument(
         *("--forms", "-f"),
         default=",".join(FORMS),

@@ -23,6 +23,7 @@ FORMS: dict[str, GpuPipeline] = {
     "ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
 }
 ARCH = "sm_90a"
+FAMILIES = ("plain", "wide")
 HOPPER = ("hopper", "hopper-no-roles")
 """Forms in which a kernel may name TMA and clusters itself."""
 OWN = "TW9"
@@ -34,17 +35,21 @@ class TileJudge:
     """Judges seeds; each takes one of the forms in turn, or all take the same."""
 
     forms: tuple[str, ...] = tuple(FORMS)
-    family: str = "plain"
+    family: str = "both"
+    """`plain`, `wide`, or `both`: seeds take them one after the other."""
     runs: bool = True
     """Without a GPU kernels are compiled only."""
 
     def form_of(self, seed: int) -> str:
         return self.forms[seed % len(self.forms)]
 
+    def family_of(self, seed: int) -> str:
+        return FAMILIES[seed % len(FAMILIES)] if self.family == "both" else self.family
+
     def __call__(self, seed: int) -> Verdict:
         form = self.form_of(seed)
         try:
-            case = generate(seed, self.family)
+            case = generate(seed, self.family_of(seed))
             if case.only_hopper and form not in HOPPER:
                 form = HOPPER[seed % len(HOPPER)]
             program = _compiled(case, form)
