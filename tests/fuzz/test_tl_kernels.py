@@ -107,3 +107,9 @@ def test_the_reference_refuses_results_that_depend_on_rounding() -> None:
 
 def test_kernels_are_found_by_their_lines() -> None:
     assert kernel(generate(0)).arg_names[0] == generate(0).arguments[0].name
+
+
+@pytest.mark.parametrize(("seed", "family"), [(400304, "wide"), (401155, "wide")])
+def test_kernels_that_the_generator_had_wrong(seed: int, family: str) -> None:
+    """A signed tensor shifted by an unsigned one; a hint about the number of an unrolled loop."""
+    assert check(generate(seed, family)) == []

@@ -119,6 +119,11 @@ def shift(k: Builder) -> bool:
     shape = broadcast(left.shape, right.shape)
     assert shape is not None
     numpy = f"bits({word!r}, {numpy_as(left, dtype)}, {_typed(amount, dtype)})"
+    if word == ">>" and left.dtype not in UNSIGNED and dtype in UNSIGNED:
+        # The sign of the left operand decides how it is shifted, also where the result has none.
+        same = dtype.removeprefix("u")
+        numpy = f"bits('>>', {numpy_as(left, same)}, {_typed(amount, same)})"
+        numpy = f"cast({numpy}, {dtype!r})"
     low, high = limits(dtype)
     if word == ">>" and dtype == left.dtype:
         low, high = min(left.low, 0), max(left.high, 0)

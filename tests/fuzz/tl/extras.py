@@ -25,7 +25,9 @@ def hint(k: Builder) -> bool:
         return True
     step = k.rng.choice((4, 8, 16))
     extent = k.rng.choice((16, 32, 64))
-    index = k.rng.choice(k.indices) if k.indices else None
+    known = {each.text for each in k.values} | {"pid"}  # those of unrolled loops are numbers
+    indices = [each for each in k.indices if each.text in known]
+    index = k.rng.choice(indices) if indices else None
     start = f"{index.text} * {step}" if index else "0"
     high = index.high * step if index else 0
     low = index.low * step if index else 0
