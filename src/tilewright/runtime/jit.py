@@ -233,7 +233,7 @@ class JITFunction(KernelFunction, Launchable):
         if len(args) > len(self._arg_names):
             raise TypeError(too_many(self, len(args)))
         bound = {**self._defaults, **dict(zip(self._arg_names, args, strict=False))}
-        options = dict(_COMPILE_OPTIONS)
+        options: dict[str, Any] = dict(_COMPILE_OPTIONS)
         if self._debug or is_debugging():
             options["debug"] = True
         for name, value in kwargs.items():

@@ -24,7 +24,7 @@ def ballot(mask: Any, truths: Any, threads: int) -> Any:
     bits = truths.reshape(-1)[places].astype(np.uint32) << lanes
     np.bitwise_or.at(votes, warps, bits)
     votes &= np.uint32(np.int64(mask) & 0xFFFFFFFF)
-    result = np.empty(truths.size, np.int32)
+    result: Any = np.empty(truths.size, np.int32)
     result[places] = votes.view(np.int32)[warps]
     return result.reshape(truths.shape)
 
