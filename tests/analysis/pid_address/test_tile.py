@@ -14,6 +14,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr
 
 import tilewright as tw
+from tests.analysis.pid_address.support import parse
 from tests.analysis.pid_address.tile_oracle import Compared, NotRunnable, compare
 from tests.fuzz.tile.generator import generate
 from tests.fuzz.tile.running import traced
@@ -392,3 +393,43 @@ def test_foreign_code_is_not_analysed() -> None:
     report = tw.analyze(called, check=["race"])
     assert [each.op for each in report.not_analysed] == ["tile.extern"]
     assert verdicts(report) == [Verdict.UNKNOWN]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_what_memory_says_differs_between_iterations_after_a_conversion(dtype: str) -> None:
+    @T.prim_func
+    def scattered(Ids: T.Tensor((32,), dtype), B: T.Tensor((128,), "float32")):
+        with T.Kernel(4, threads=32) as bx:
+            for i in T.Parallel(32):
+                B[T.cast(Ids[i], "int32") + bx] = 1.0
+
+    assert verdicts(tw.analyze(scattered, check=["race"])) == [Verdict.UNKNOWN]
+
+
+CARRIED = """
+#global = #tile.space<global>
+func.func public @k(%B: memref<4096xf32, #global>) attributes {tile.entry} {
+  tile.kernel (%bx) in (4) threads(32) {
+    %one = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    tile.parallel (%i) in (32) {
+      %n = scf.for %t = %c0 to %c3 step %c1 iter_args(%x = %i) -> (index) {
+        %square = arith.muli %x, %x : index
+        %next = arith.addi %square, %i : index
+        scf.yield %next : index
+      }
+      %at = arith.addi %n, %bx : index
+      memref.store %one, %B[%at] : memref<4096xf32, #global>
+    }
+  }
+  func.return
+}"""
+
+
+def test_what_a_loop_carries_differs_between_iterations() -> None:
+    """Iteration 0 of block 1 and iteration 1 of block 0 may well store to one element."""
+    [kernel] = tile_kernels(parse(CARRIED))
+    findings = run_checks(analyze_tile(kernel), ["race"])
+    assert [finding.verdict for finding in findings] == [Verdict.UNKNOWN]

@@ -45,7 +45,6 @@ from tilewright.analysis.pid_address.values import (
     deps_of,
     parts,
 )
-from tilewright.dialects.type_utils import shape_of
 
 _ANY = Interval()
 
@@ -94,7 +93,7 @@ def carried(scope: Scope, target: SSAValue, first: Value, *, same_base: bool) ->
     if base is not None and not same_base:
         base = Base("?", None, None, base.deps)
     value = Carried(target, first, base)
-    shape = shape_of(target.type)
+    shape = scope.shape(target)
     if isinstance(first, Pointer | Integer | BlockPointer | Descriptor):
         limits = integer_range(target.type) if isinstance(first, Integer) else _ANY
         inner = shape if isinstance(first, Pointer | Integer) else ()
@@ -349,7 +348,7 @@ class Solver:
                 expr = scope.ctx.limited(first.expr + rise)
                 return Integer(expr, None, is_simple=False, basis=basis)
         limits = integer_range(value.target.type) if isinstance(value.first, Integer) else _ANY
-        shape = shape_of(value.target.type)
+        shape = scope.shape(value.target)
         expr = scope.atoms.opaque(name, self._unsolved_mask(cell), shape, limits)
         return Integer(expr, expr, basis=basis)
 
@@ -386,7 +385,7 @@ class Solver:
             return Data(mask, basis)
         if isinstance(inside, Pointer) and not inside.base.deps & self._varying:
             expr = self._scope.atoms.opaque(
-                self._scope.opaque_name(target), mask, shape_of(target.type), _ANY
+                self._scope.opaque_name(target), mask, self._scope.shape(target), _ANY
             )
             return Pointer(inside.base, Integer(expr, expr, basis=basis))
         return self._scope.unknown(target, mask, basis)

@@ -249,7 +249,7 @@ def _extend_zero(scope: Scope, op: Operation) -> None:
     mask = value.expr.deps_mask | scope.atoms.unsupported
     width = min(integer_width(source.type), integer_width(result.type) - 1)
     limits = Interval.of_bits(width, signed=False)
-    expr = scope.atoms.opaque(scope.opaque_name(result), mask, shape_of(result.type), limits)
+    expr = scope.atoms.opaque(scope.opaque_name(result), mask, scope.shape(result), limits)
     scope.set(result, Integer(expr, expr, basis=value.basis))
 
 
