@@ -50,6 +50,7 @@ from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.memory_extents import Aliases
 from tilewright.runtime.tile.addresses import launches_told, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
+from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import RunReport
 
 MAX_LANES = 2**20
@@ -210,8 +211,15 @@ class _Launches:
 
 @contextmanager
 def _listening(launches: _Launches) -> Generator[None]:
-    """Note every launch inside the ``with`` before it runs."""
-    with launches_told(launches.add_tile, run=True), _listening_to_tl(launches):
+    """Note every launch inside the ``with`` before it runs.
+
+    A race does not end the script: that there is one is for the report to say.
+    """
+    with (
+        changed(check_races=False),
+        launches_told(launches.add_tile, run=True),
+        _listening_to_tl(launches),
+    ):
         yield
 
 
