@@ -80,14 +80,14 @@ def _write(op: GemmOp) -> None:
     type = _sum_type(target)
     first = _first(op, body, LoadOp(c.buffer, place), type)
     inner = Block(arg_types=[INDEX, type])
-    bounds = [body.index(each) for each in (0, k, 1)]
-    sums = ForOp(*bounds, [first], Region(inner))
+    lower, upper, step = (body.index(each) for each in (0, k, 1))
+    sums = ForOp(lower, upper, step, [first], Region(inner))
     body.add(sums)
     inner.add_op(end := YieldOp([inner.args[1]]))
     inside = code.inside(inner)
-    step = inner.args[0]
-    a = _factor(inside, op.a, (i, step), type, turned=op.transpose_a is not None)
-    b = _factor(inside, op.b, (step, j), type, turned=op.transpose_b is not None)
+    at = inner.args[0]
+    a = _factor(inside, op.a, (i, at), type, turned=op.transpose_a is not None)
+    b = _factor(inside, op.b, (at, j), type, turned=op.transpose_b is not None)
     is_float = isinstance(type, AnyFloat)
     product = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
     total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], product)).results[0]
