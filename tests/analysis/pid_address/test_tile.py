@@ -346,18 +346,17 @@ from tilewright import T
 
 
 @tw.jit
-def rows(A):
+def rows(A, B):
     N = T.const("N")
     A: T.Tensor((N,), "float32")
-    B = T.empty((N,), "float32")
+    B: T.Tensor((N,), "float32")
     with T.Kernel(T.ceildiv(N, 32), threads=32) as bx:
         for i in T.Parallel(32):
             B[bx * {step} + i] = A[bx * 32 + i]
-    return B
 
 
-rows(np.ones(96, np.float32))
-rows(np.ones(96, np.float32))
+rows(np.ones(96, np.float32), np.ones(96, np.float32))
+rows(np.ones(96, np.float32), np.ones(96, np.float32))
 """
 
 
