@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilewright as tw
+from tests.fuzz.tile.generator import generate
+from tests.fuzz.tile.running import traced
 from tilewright import T
+from tilewright.analysis.layout_inference import agreement
 from tilewright.analysis.layout_inference.scopes import kernels
 from tilewright.analysis.layout_inference.solver import Solver
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
@@ -108,3 +112,29 @@ def test_a_layout_of_the_author_with_more_threads_than_there_are():
     assert error.code == "TW2022"
     assert "gives elements to threads 0 to 63, but 32 threads run this" in error.message
     assert "threads=64" in error.notes[-1].message
+
+
+def test_layouts_that_were_only_tried_cost_minutes_of_drawing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A layout that does not fit is a reason to try the next: no message is built for it."""
+    tried: list[bool] = []
+    conflict = agreement.Agreement._conflict
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        tried.append(self.is_trial)
+        return conflict(self, *arguments)
+
+    pictures: list[str] = []
+
+    def drawn(*_: Any) -> str:
+        pictures.append("a picture")
+        return pictures[-1]
+
+    monkeypatch.setattr(agreement.Agreement, "_conflict", counted)
+    monkeypatch.setattr(agreement, "who_asks", drawn)
+    engine = DiagnosticEngine()
+    GpuPipeline().run(traced(generate(9)).module.clone(), engine)
+    assert not engine.error_count
+    assert sum(tried) > 3
+    assert len(pictures) == len(tried) - sum(tried)

@@ -101,3 +101,23 @@ def test_digits_are_found_again(parts: list[tuple[int, int]]) -> None:
 def test_what_is_no_sum_of_digits_has_no_formula() -> None:
     assert digits(np.array([0, 1, 3, 2])) is None
     assert formula(np.array([[0, 1], [1, 3]])) is None
+
+
+@given(st.integers(0, 10_000))
+def test_the_first_point_whose_threads_do_not_hold_its_element(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    holders = rng.integers(0, 4, (3, 4, 2))
+    table = Table(holders, np.arange(12).reshape(3, 4))
+    elements = (rng.integers(0, 3, (2, 5)), rng.integers(0, 4, (2, 5)))
+    threads = holders[elements].copy()
+    if seed % 3:
+        threads[rng.integers(2), rng.integers(5), 0] = rng.integers(0, 5)
+    wanted = next(
+        (
+            point
+            for point in np.ndindex(2, 5)
+            if not set(threads[point]) <= set(holders[tuple(each[point] for each in elements)])
+        ),
+        None,
+    )
+    assert table.first_absent(elements, threads) == wanted

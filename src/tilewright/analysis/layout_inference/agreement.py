@@ -111,15 +111,16 @@ class Agreement:
         raise self._conflict(loop, access, point)
 
     def _conflict(self, loop: Loop, access: Access, point: tuple[int, ...]) -> Failed:
+        if self.is_trial:
+            return Failed()  # nothing is reported, so there is no message to build
         buffer = base_of(access.buffer)
         assert loop.table is not None
         element = tuple(int(each[point]) for each in access.elements)
         held = self.fragments[buffer].holders[element]
         asked = loop.table.holders[point[: len(loop.shape)]]
-        if not self.is_trial:
-            does = "writes" if access.is_write else "reads"
-            reason = f"this loop {does} its elements in other threads than those that hold them"
-            self.clash = Clash(loop.op, buffer, reason)
+        does = "writes" if access.is_write else "reads"
+        reason = f"this loop {does} its elements in other threads than those that hold them"
+        self.clash = Clash(loop.op, buffer, reason)
         verb = "write" if access.is_write else "read"
         what = verb if len(asked) > 1 else f"{verb}s"
         message = (

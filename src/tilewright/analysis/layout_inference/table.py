@@ -174,8 +174,10 @@ class Table:
         has = np.zeros((size, max(self.num_threads, int(threads.max()) + 1)), dtype=np.bool_)
         has[np.arange(size)[:, None], self.holders.reshape(size, -1)] = True
         flat = np.asarray(np.ravel_multi_index(tuple(elements), self.shape))
-        bad = np.argwhere(~has[flat[..., None], threads].all(axis=-1))
-        return None if len(bad) == 0 else tuple(int(each) for each in bad[0])
+        good = has[flat[..., None], threads].all(axis=-1)
+        if good.all():
+            return None
+        return tuple(int(each) for each in np.unravel_index(np.argmin(good), good.shape))
 
     # -- formulas ----------------------------------------------------------------------------
 
