@@ -116,24 +116,24 @@ def tile_kernels(root: Operation, function: str | None = None) -> list[TileKerne
 def analyze_tile(kernel: TileKernel, facts: Facts | None = None) -> AddressReport:
     """Analyse one kernel of the tile language. Its grid is what the function computes; one in
     `facts` is not looked at."""
-    facts = replace(facts or Facts(), grid=(None,) * len(kernel.op.grid))
+    known = replace(facts or Facts(), grid=(None,) * len(kernel.op.grid))
     top = kernel.function.parent_op() or kernel.function
     names = ValueNames(top, names_from_locations=False, use_hints=True)
 
-    def run(changing: frozenset[str] = frozenset()) -> tuple[Start, Machine]:
-        begin = start(kernel.function, names, facts)
-        return begin, evaluate(kernel.function, top, names, begin, facts, changing, kernel.op)
+    def run(known: Facts, changing: frozenset[str] = frozenset()) -> tuple[Start, Machine]:
+        begin = start(kernel.function, names, known)
+        return begin, evaluate(kernel.function, top, names, begin, known, changing, kernel.op)
 
-    _, machine = run()
+    _, machine = run(known)
     grid = tuple(count.constant for count in machine.tile_grid)
     if any(count is not None and count < 1 for count in grid):
         raise AnalysisError(f"the grid of '{kernel.name}' has no blocks: nothing runs")
-    facts = replace(facts, grid=grid)
-    begin, machine = run()
+    known = replace(known, grid=grid)
+    begin, machine = run(known)
     changing = _written(machine) & _read(machine)
     if changing:
-        begin, machine = run(changing)
-    report = _Describer(machine, begin, kernel.function, top, facts).report()
+        begin, machine = run(known, changing)
+    report = _Describer(machine, begin, kernel.function, top, known).report()
     return replace(report, kernel=kernel.name)
 
 

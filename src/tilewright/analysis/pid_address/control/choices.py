@@ -103,7 +103,7 @@ def specialize(scope: Scope, op: Operation) -> Scope:
     """``ttg.warp_specialize``: every region runs, partitions with what they capture."""
     assert isinstance(op, WarpSpecializeOp)
     _set_results(scope, op, run_region(scope, op.default_region))
-    captures = [scope.get(value) for value in op.captures]
+    captures = [scope.get(value) for value in op.partition_op.operands]
     for partition in op.partitions:
         run_region(scope, partition, captures)
     return scope
