@@ -9,6 +9,8 @@ always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "T
   before it, too;
 * at most five dimensions; elements as they are, nothing but zero where the box leaves the tensor.
 
+A store writes the rest of the 16 bytes in which a row ends, so rows end at such a multiple.
+
 Any other start ends the kernel with an illegal instruction (measured on an H200: loads, stores and
 reductions, every swizzle, one to three dimensions). So it is proved, or TMA is not used.
 """
@@ -198,6 +200,20 @@ def _starts_inside(copy: BulkCopy) -> str | None:
     return None
 
 
+def _ends_at_granule(copy: BulkCopy) -> str | None:
+    extent = shape_of(copy.tensor.type)[-1]
+    name = copy.tensor.name_hint or "the tensor"
+    if extent == DYNAMIC_INDEX:
+        return f"the length of a row of {name} is not known: a store fills the 16 bytes it ends in"
+    size = extent * copy.element_bits // 8
+    if size % GRANULE_BYTES == 0:
+        return None
+    return (
+        f"a row of {name} has {size} bytes, not a multiple of {GRANULE_BYTES}: a TMA store would "
+        "write past its end"
+    )
+
+
 def _has_good_strides(copy: BulkCopy) -> str | None:
     """Every dimension but the last lies at multiples of 16 bytes."""
     strides = _strides(copy.tensor)
@@ -298,7 +314,7 @@ def bulk_store(op: CopyOp, starts: Starts) -> BulkCopy | str:
         return "it copies a part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
     copy = BulkCopy(op, base_of(op.dst), box, corner_of(op.dst), starts)
-    for condition in (*BULK_CONDITIONS, _starts_inside):
+    for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
         problem = condition(copy)
         if problem is not None:
             return problem

@@ -148,6 +148,33 @@ def test_the_executor_notices_a_store_that_starts_before_the_tensor(
         run(stores("float16", -8), given, out)
 
 
+def vector(length: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "float32"), B: T.Tensor((length,), "float32")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((32,), "float32")
+            for i in T.Parallel(32):
+                tile[i] = A[i]
+            T.copy(tile, B[0:32])
+
+    return kernel
+
+
+@pytest.mark.parametrize(("length", "uses_tma"), [(32, True), (20, True), (21, False), (35, False)])
+def test_a_store_does_not_fill_the_16_bytes_in_which_a_row_ends(
+    length: int, uses_tma: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = vector(length)
+    assert ("nv.tma_store" in print_module(lowered(function)[0])) == uses_tma
+    given, out = numbers("float32", 32), np.full(length, 99, np.float32)
+    run(function, given, out)
+    np.testing.assert_array_equal(out[:32], given[:length])
+    if length == 21:
+        monkeypatch.setattr(copy_choice, "_ends_at_granule", lambda copy: None)
+        with pytest.raises(SimtFault, match="passes the end of rows of 84 bytes"):
+            run(function, given, out)
+
+
 def stored_by_author(row: int) -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((TILE, TILE), "float16"), B: T.Tensor((ROWS, COLUMNS), "float16")):

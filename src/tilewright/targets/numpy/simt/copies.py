@@ -124,6 +124,17 @@ class _Tile:
                 f"row, which is not a multiple of {_STRIDE_BYTES}",
             )
 
+    def check_end(self, frame: Frame) -> None:
+        """A store fills the 16 bytes in which a row ends, whatever is there."""
+        extent = self.map.tensor.shape[-1]
+        is_cut = self.at[-1] < extent < self.at[-1] + self.map.box[-1]
+        if is_cut and not self.is_empty and extent * self.map.itemsize % _STRIDE_BYTES:
+            raise frame.problem(
+                "out of bounds",
+                f"a TMA store to '{self.map.name}' passes the end of rows of "
+                f"{extent * self.map.itemsize} bytes: it writes up to the next multiple of 16",
+            )
+
     def into(self, arena: Any) -> _Tile:
         """The same tile in the memory of another block."""
         other = copy(self)
@@ -312,6 +323,7 @@ def _tma_store(compiler: Compiler, op: Operation) -> Act:
                 f"a TMA store to '{tile.map.name}' starts at {corner}: negative coordinates are "
                 "for loads only",
             )
+        tile.check_end(frame)
         granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
         _start_store(frame, op, leader, granules, lambda: tile.store(combine))
 

@@ -17,6 +17,15 @@ def check_tma_start(part: Region, *, is_store: bool) -> None:
         )
     size = part.buffer.data.dtype.itemsize
     column = part.offsets[-1]
+    extent = part.buffer.data.shape[-1]
+    is_cut = column < extent < column + part.extents[-1]
+    if is_store and is_cut and extent * size % GRANULE_BYTES:
+        raise Problem(
+            "out of bounds",
+            f"TMA store to {part.text()} passes the end of rows of {extent * size} bytes: it "
+            f"writes up to the next multiple of {GRANULE_BYTES}",
+            ["pad the rows, or use T.copy, which takes TMA only where it can"],
+        )
     if column * size % GRANULE_BYTES == 0:
         return
     unit = GRANULE_BYTES // size
