@@ -59,14 +59,22 @@ def test_shown_is_what_is_printed(command, shown, capsys, monkeypatch, tmp_path)
     assert [line.replace(f"{ROOT}/", "") for line in lines] == shown.splitlines()
 
 
-def test_the_kernel_in_python(tmp_path, capsys):
-    file = tmp_path / "reverse.py"
-    file.write_text(block("python"))
-    exec(compile(file.read_text(), str(file), "exec"), {"__name__": "reverse"})
-    _, _, after = PAGE.partition(block("python"))
+KERNELS = re.findall(r"^```python\n([\s\S]*?)^```$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("number", "start"),
+    [(0, "PID_AFFINE -512 -4\nbounds: refuted"), (1, "%B (store): PATTERN(PID_MULTI_AXIS")],
+    ids=["tl", "T"],
+)
+def test_the_kernels_in_python(tmp_path, capsys, number, start):
+    file = tmp_path / f"kernel{number}.py"
+    file.write_text(KERNELS[number])
+    exec(compile(file.read_text(), str(file), "exec"), {"__name__": file.stem})
+    _, _, after = PAGE.partition(KERNELS[number])
     (shown, *_) = re.findall(r"^```\n([\s\S]*?)^```$", after.partition("```")[2], re.MULTILINE)
     out = capsys.readouterr().out
-    assert out.startswith("PID_AFFINE -512 -4\nbounds: refuted")
+    assert out.startswith(start)
     assert out == shown
 
 
