@@ -57,7 +57,7 @@ def test_most_kernels_write_something_and_every_form_occurs() -> None:
     for seed in range(41):
         case = generate(seed)
         changed += bool(differences(case.arrays(), expected(case), bitwise=False))
-        if seed < 12 or seed == 40:
+        if seed < 12 or seed in (21, 40):
             labels |= {label for label, _, _ in forms(traced(case).module)}
     assert changed >= 30
     assert {"pipelined", "in roles", "after normalize-indices", "after split-guards"} <= labels

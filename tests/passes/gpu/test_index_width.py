@@ -112,7 +112,8 @@ def array(*shape: int, outermost: int | None = None) -> DeviceArray:
     made = object.__new__(DeviceArray)
     steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     strides = (steps[0] if outermost is None else outermost, *steps[1:])
-    for name, value in {"shape": shape, "strides": strides, "element": "i8", "device": 0}.items():
+    facts = {"shape": shape, "strides": strides, "element": "i8", "element_bytes": 1, "device": 0}
+    for name, value in {**facts, "address": 0}.items():
         object.__setattr__(made, name, value)
     return made
 
