@@ -12,8 +12,8 @@ from tests.fuzz.device.__main__ import main, summarised, table
 from tests.fuzz.device.pool import Verdict, judged
 from tests.fuzz.device.tile import TileJudge
 
-SEEDS = range(60)
-DIES, FAULTS, HANGS = 7, 30, 33
+SEEDS = range(240)
+DIES, FAULTS, HANGS = 7, 130, 133
 
 
 def judge(seed: int) -> Verdict:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-CHUNK = 25
-"""Seeds of one process: small enough for a fault to cost little, large enough to pay for a context."""
+CHUNK = 100
+"""Seeds of one process: a CUDA context takes seconds to make while others do the same."""
 
 FATAL = frozenset({"fault", "died", "hang"})
 """Verdicts after which a process cannot be used any more."""
