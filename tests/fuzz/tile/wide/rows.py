@@ -185,7 +185,9 @@ class Rows:
                 author.copy(tile, worked)
                 self._reduce("max", worked, vector, clear=False)
             name = author.fresh("k")
-            last = f"{self.steps - 1} - {name}" if author.chance(0.5) else name
+            # With one step every start may be negative, and such an index counts from the end.
+            is_reversed = author.chance(0.5) and self.steps > 1
+            last = f"{self.steps - 1} - {name}" if is_reversed else name
             with author.text.block(*self._loop(name, tile.space == "shared")):
                 self._load(tile, f"({last})")
                 with author.parallel(*tile.shape):
