@@ -24,10 +24,26 @@ PATHS = (
 FAULT_OF_OURS = "TW9"
 """How codes begin that say that the compiler broke its own promise."""
 WHOLE, BATCH, WANTED = 3_600, 60, 1_000
-FAULTS = (774, 929, 1442, 1464, 1743, 1760, 1952, 2673, 3060, 5799, 5801, 5928)
+FAULTS = (
+    774,
+    929,
+    1442,
+    1464,
+    1743,
+    1760,
+    1952,
+    2673,
+    3060,
+    5799,
+    5801,
+    5928,
+    50002272,
+    50009912,
+    60000054,
+)
 """A tensor read after it was written, a loop that is passed by, units of two bytes, elements that all
 threads read, results of reductions held elsewhere, rows from the back, groups that are left over, a
-grid that no caller has.
+grid that no caller has, buffers that only the producer accesses.
 """
 SAMPLE = (*range(2, WHOLE, 240), *FAULTS)
 

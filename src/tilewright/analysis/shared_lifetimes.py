@@ -77,6 +77,8 @@ def lifetimes(function: FuncOp, *, in_turns: bool = False) -> dict[SSAValue, tup
         block = _common_block(ops) if is_private and not program.has_roles else None
         spans = [program.span(op, block) for op in ops]
         found[buffer] = (min(first for first, _ in spans), max(last for _, last in spans))
+        if block is None and all(map(program.runs_ahead, ops)):
+            found[buffer] = program.whole  # its copies are in flight at any time
     return found
 
 
@@ -122,6 +124,17 @@ class _Program:
                 for inner in region.blocks:
                     self._number(inner)
             self._spans[op] = (start, len(self._spans))
+
+    @property
+    def whole(self) -> tuple[int, int]:
+        return 0, len(self._spans)
+
+    def runs_ahead(self, op: Operation) -> bool:
+        """Whether an op belongs to a role that runs ahead of the last one."""
+        current: Operation | None = op
+        while current is not None and current.parent not in self._top:
+            current = current.parent_op()
+        return current is None or (isinstance(current, WsOp) and not current.is_custom)
 
     def span(self, op: Operation, block: Block | None) -> tuple[int, int]:
         """When the op of `block` that has `op` inside runs; without a block, the one at the top."""

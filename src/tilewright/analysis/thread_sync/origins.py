@@ -25,10 +25,15 @@ class Origin(Enum):
 
     BLOCK = auto()
     """The number of the block."""
+    GRID = auto()
+    """How many blocks there are: with `T.use_swizzle` even the second one works far away."""
     CALLER = auto()
     """Arguments of the kernel."""
     TENSOR = auto()
     """Elements of tensors."""
+
+
+# A loop variable grows with both bounds of its loop: `for k in range(bx): s[k]`.
 
 
 def origins_of(values: Iterable[SSAValue]) -> frozenset[Origin]:
@@ -48,13 +53,16 @@ def origins_of(values: Iterable[SSAValue]) -> frozenset[Origin]:
     return frozenset(found)
 
 
+_IDS = {"gpu.block_id": Origin.BLOCK, "gpu.grid_dim": Origin.GRID}
+
+
 def _origin(value: SSAValue) -> Origin | None:
     owner = value.owner
     if isinstance(value, BlockArgument):
         return Origin.CALLER if isinstance(value.owner.parent_op(), FuncOp) else None
     assert isinstance(owner, Operation)
-    if owner.name == "gpu.block_id":
-        return Origin.BLOCK
+    if owner.name in _IDS:
+        return _IDS[owner.name]
     is_load = owner.name == "memref.load" and space_of(owner.operands[0].type) is Space.GLOBAL
     return Origin.TENSOR if is_load else None
 
@@ -65,7 +73,7 @@ def _grows_with(value: SSAValue) -> list[SSAValue]:
         loop = value.owner.parent_op()
         if loop is None or loop.name != "scf.for":
             return []
-        return [loop.operands[0] if value.index == 0 else loop.operands[2 + value.index]]
+        return list(loop.operands[:2]) if value.index == 0 else [loop.operands[2 + value.index]]
     op = value.owner
     assert isinstance(op, Operation)
     if not is_arithmetic(op) or op.name == "arith.cmpi":

@@ -110,6 +110,7 @@ class Launch:
             return frozenset()
         chosen = {
             Origin.BLOCK: max(self.index),
+            Origin.GRID: max(self.grid),
             Origin.CALLER: max((self.arguments or {}).values(), default=0),
         }
         return frozenset((Origin.TENSOR, *(each for each, most in chosen.items() if most > SMALL)))
