@@ -63,3 +63,10 @@ def test_without_a_gpu_nothing_is_said_to_have_run(capsys: pytest.CaptureFixture
         pytest.skip("there is a GPU here")
     assert main(["--count", "1"]) == 2
     assert "no GPU here" in capsys.readouterr().err
+
+
+def test_seeds_that_are_no_numbers_are_an_error_without_a_traceback(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--seeds", "abc", "--compile-only"])
+    assert ended.value.code == 2
+    assert "--seeds: 'abc': seeds are numbers, as in 7,12,40" in capsys.readouterr().err

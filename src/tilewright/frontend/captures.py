@@ -16,6 +16,7 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from tilewright.frontend.attributes import attribute_of, has_attribute
 from tilewright.frontend.vocabulary import Vocabulary
 
 _ABSENT: Any = object()
@@ -89,7 +90,7 @@ def _inside(key: str, value: object, names: frozenset[str], seen: set[int]) -> I
     if isinstance(value, (ModuleType, type)):
         found = _members(key, value, names)
     else:
-        function = getattr(value, "__wrapped__", value)
+        function = attribute_of(value, "__wrapped__", value)
         if not isinstance(function, FunctionType):
             return
         names = frozenset(_mentioned(function.__code__))
@@ -108,7 +109,7 @@ def _members(key: str, value: ModuleType | type, names: frozenset[str]) -> Itera
             ask = partial(around.get, name, _ABSENT)
         else:
             around = None
-            ask = partial(getattr, value, name, _ABSENT)
+            ask = partial(attribute_of, value, name, _ABSENT)
         found = ask()
         if found is not _ABSENT:
             yield Capture(f"{key}.{name}", found, ask, around, name)
@@ -118,7 +119,7 @@ def is_authors(value: object) -> bool:
     """Whether `value` is a module, a class or a function for the host, and not Python's or ours."""
     if isinstance(value, ModuleType):
         home = value.__name__
-    elif isinstance(value, (type, FunctionType)) or hasattr(value, RUNS_WHEN_COMPILED):
+    elif isinstance(value, (type, FunctionType)) or has_attribute(value, RUNS_WHEN_COMPILED):
         home = str(value.__module__)
     else:
         return False

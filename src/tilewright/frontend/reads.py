@@ -4,8 +4,8 @@ A kernel is traced by executing Python: it, and the functions it calls, read nam
 elements of lists and dicts, attributes of objects, classes and modules. `Reads` follows them from
 the functions that are executed, by what their code mentions:
 
-    a function        defaults, closure, the globals it mentions, modules it imports
-    a list, a dict    all elements
+    a function        defaults, closure, attributes, the globals it mentions, modules it imports
+    a list, a dict    all elements; so of views of a dict, and of arrays
     an object         the attributes that any of the functions mentions; those of its class, too
     an author's module, a class    the same
 
@@ -23,9 +23,11 @@ from __future__ import annotations
 import enum
 import os
 import sys
+from array import array as plain_array
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MappingView, Sequence
 from collections.abc import Set as AbstractSet
+from contextvars import ContextVar
 from functools import partial
 from operator import is_
 from types import (
@@ -42,6 +44,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilewright.frontend.attributes import attribute_of, has_attribute
 from tilewright.frontend.mentions import Mentions, mentions_of
 
 _ABSENT: Any = object()
@@ -173,6 +176,8 @@ class _Walk:
         # For the quick look.
         self._names: list[tuple[Mapping[str, object], str, object]] = []
         self._cells: list[tuple[CellType, object]] = []
+        self._functions: list[tuple[FunctionType, tuple[object, object, object]]] = []
+        self._kinds: list[tuple[object, type[Any]]] = []
         self._sequences: list[tuple[Any, tuple[object, ...]]] = []
         self._dicts: list[tuple[Mapping[Any, Any], tuple[object, ...], tuple[object, ...]]] = []
         self._checks: list[Callable[[], bool]] = []
@@ -184,6 +189,12 @@ class _Walk:
                 return False
         for cell, value in self._cells:
             if _content(cell) is not value:
+                return False
+        for function, saved in self._functions:
+            if not all(map(is_, _parts(function), saved)):
+                return False
+        for value, kind in self._kinds:
+            if type(value) is not kind:  # ``value.__class__ = Other``
                 return False
         for items, saved in self._sequences:
             if len(items) != len(saved) or not all(map(is_, items, saved)):
@@ -256,8 +267,10 @@ class _Walk:
         mentions = mentions_of(function)
         self.mentions |= mentions
         around = function.__globals__
-        found: list[Any] = ["function", function.__code__]
-        found += self._refs((function.__defaults__, function.__kwdefaults__))
+        parts = _parts(function)
+        self._functions.append((function, parts))
+        found: list[Any] = ["function", function.__code__, *self._refs(parts[1:])]
+        found += self._attributes(vars(function))
         found += map(self._cell, function.__closure__ or ())
         for name in sorted(mentions.globals):
             value = around.get(name, _ABSENT)
@@ -286,11 +299,12 @@ class _Walk:
         found: list[Any] = ["class", kind.__module__, kind.__qualname__]
         if not _is_settled(type(kind).__module__):
             found.append(self._ref(type(kind)))
+        hidden = {name for each in (kind, type(kind)) for name in _names_of(each)}
         for base in kind.__mro__[:-1]:
             if _is_settled(base.__module__):
                 found.append(_Same(base))
                 continue
-            found += self._attributes(vars(base))
+            found += self._attributes(vars(base), hidden)
             methods = (name for name in sorted(vars(base)) if _is_special(name, vars(base)[name]))
             for name in methods:
                 value = vars(base)[name]
@@ -318,10 +332,19 @@ class _Walk:
             found.append(frozenset(self._ref(each) for each in members))
         elif isinstance(value, (dict, MappingProxyType)):
             found.append(self._mapping(cast("Mapping[object, object]", value)))
-        elif isinstance(value, bytearray):
-            saved = bytes(value)
-            self._checks.append(lambda: bytes(value) == saved)
-            found.append(saved)
+        elif isinstance(value, MappingView):
+            found.append(self._ref(_viewed(value)))
+        elif isinstance(value, (bytearray, memoryview, plain_array)):
+            items = cast("bytearray | memoryview | plain_array[Any]", value)
+            seen = _bytes(items)
+            self._checks.append(lambda: _bytes(items) == seen)
+            found.append(seen)
+        elif isinstance(value, ContextVar):
+            variable = cast("ContextVar[object]", value)
+            now = variable.get(_ABSENT)
+            self._checks.append(lambda: variable.get(_ABSENT) is now)
+            found.append(_Same(now) if now is _ABSENT else self._ref(now))
+            return tuple(found)
         if kind.__module__ == "builtins" and len(found) > 1:
             return tuple(found)
         return (*found, *self._object(value))
@@ -343,23 +366,29 @@ class _Walk:
 
     def _object(self, value: Any) -> tuple[Any, ...]:
         kind = cast("type[Any]", type(value))
-        version = getattr(value, _VERSION, None) if hasattr(value, "data_ptr") else None
+        is_tensor = has_attribute(value, "data_ptr")
+        version = attribute_of(value, _VERSION) if is_tensor else None
         if version is not None:  # a tensor of torch's, which counts its changes
-            self._checks.append(lambda: getattr(value, _VERSION) == version)
+            self._checks.append(lambda: attribute_of(value, _VERSION) == version)
             return (_Same(value), version)
-        attributes = cast("dict[str, object] | None", getattr(value, "__dict__", None))
+        found_dict = attribute_of(value, "__dict__")
+        has_attributes = isinstance(found_dict, dict)
+        attributes = cast("dict[str, object]", found_dict if has_attributes else {})
         is_ours = kind.__module__.partition(".")[0] in _SETTLED
         slots = [] if is_ours else list(self._slots(value))
-        if isinstance(value, enum.Enum) or is_ours or (attributes is None and not slots):
+        if isinstance(value, enum.Enum) and not is_ours:
+            own = self._attributes(attributes, _names_of(kind), everything=True)
+            return (_Same(value), self._ref(kind), *own)
+        if is_ours or (not has_attributes and not slots):
             return (_Same(value), self._ref(kind))
+        self._kinds.append((value, kind))
         found: list[Any] = [self._ref(kind), *slots]
-        if isinstance(attributes, dict):
-            hidden = {name for base in kind.__mro__ for name in vars(base)}
-            found += self._attributes(attributes, hidden, everything=_has_other_code(kind))
+        if has_attributes:
+            found += self._attributes(attributes, _names_of(kind), everything=_has_other_code(kind))
         if any(
             _is_settled(base.__module__) and "__getattr__" in vars(base) for base in kind.__mro__
         ):
-            found += self._answers(value, attributes or {})
+            found += self._answers(value, attributes)
         return tuple(found)
 
     def _attributes(
@@ -393,8 +422,8 @@ class _Walk:
         return [(name, self._asked(value, name)) for name in names]
 
     def _asked(self, value: object, name: str) -> Any:
-        now = _attribute(value, name)
-        self._checks.append(lambda: _attribute(value, name) is now)
+        now = attribute_of(value, name, _ABSENT)
+        self._checks.append(lambda: attribute_of(value, name, _ABSENT) is now)
         return _Same(now) if now is _ABSENT else self._ref(now)
 
     def _is_mentioned(self, name: str) -> bool:
@@ -408,16 +437,32 @@ def _content(cell: CellType) -> object:
         return _ABSENT
 
 
-def _attribute(value: object, name: str) -> object:
+def _parts(function: FunctionType) -> tuple[object, object, object]:
+    """What may be replaced in a function."""
+    return function.__code__, function.__defaults__, function.__kwdefaults__
+
+
+def _names_of(kind: type[Any]) -> set[str]:
+    """The attributes of a class and of its bases."""
+    return {name for base in kind.__mro__ for name in vars(base)}
+
+
+def _viewed(view: MappingView) -> object:
+    """The mapping that ``values()`` was asked of: a dict, or one that is written in Python."""
+    found = attribute_of(view, "mapping")
+    return attribute_of(view, "_mapping") if found is None else found
+
+
+def _bytes(items: bytearray | memoryview | plain_array[Any]) -> object:
     try:
-        return getattr(value, name, _ABSENT)
-    except Exception:  # whatever it is, a trace that needed it would have met it
+        return bytes(items)
+    except ValueError:  # a view that was released
         return _ABSENT
 
 
 def _wrapped(value: Any) -> object | None:
     """The function of a kernel function, of a ``lru_cache``."""
-    found = getattr(value, "__wrapped__", None) if callable(value) else None
+    found = attribute_of(value, "__wrapped__") if callable(value) else None
     return found if callable(found) else None
 
 

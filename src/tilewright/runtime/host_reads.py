@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tilewright.frontend.attributes import has_attribute
 from tilewright.frontend.captures import RUNS_WHEN_COMPILED, Capture, is_authors
 from tilewright.frontend.reads import Reads, atom
 from tilewright.language.tl.constexpr import constexpr
@@ -38,7 +39,7 @@ def _roots(keys: Sequence[Key], captured: Iterable[Capture]) -> Iterator[object]
     for capture in captured:
         value = capture.value
         is_class = isinstance(value, type) and is_authors(value)
-        if is_class or hasattr(value, RUNS_WHEN_COMPILED):
+        if is_class or has_attribute(value, RUNS_WHEN_COMPILED):
             yield value
         elif isinstance(value, constexpr) and atom(value.value) is None:
             yield value.value

@@ -34,7 +34,13 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="device-fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--first", type=int, default=0, help="first seed (default: by the clock)")
     parser.add_argument("--count", type=int, default=3000, help="how many seeds (default 3000)")
-    parser.add_argument("--seeds", default="", help="exactly these, as 7,12,40, instead of a range")
+    parser.add_argument(
+        "--seeds",
+        type=listed,
+        default=[],
+        metavar="SEEDS",
+        help="exactly these, as 7,12,40, instead of a range",
+    )
     parser.add_argument(
         "--family",
         default="both",
@@ -60,9 +66,17 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def listed(text: str) -> list[int]:
+    """The numbers of ``7,12,40``."""
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: seeds are numbers, as in 7,12,40") from None
+
+
 def seeds_of(options: argparse.Namespace) -> list[int]:
     if options.seeds:
-        return [int(each) for each in options.seeds.split(",")]
+        return options.seeds
     first = options.first or int(time.time()) % 10**6 * 1000
     return list(range(first, first + options.count))
 

@@ -1,8 +1,11 @@
 """A kernel follows every Python value that its trace has read, however it was reached."""
 
+import enum
 import os
 import types
+from array import array
 from collections import ChainMap, UserDict
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -182,6 +185,122 @@ def restored(monkeypatch):
 def test_a_kernel_uses_the_new_value_of(reader):
     amount, change = READERS[reader]
     follows(kernel_of(amount), change)
+
+
+def plain_class(**attributes):
+    return type("Plain", (), attributes)
+
+
+def test_a_kernel_uses_an_attribute_of_a_subclass_that_hides_the_one_of_its_base():
+    derived = type("Derived", (plain_class(scale=1.0),), {})
+    follows(kernel_of(lambda: derived.scale), lambda: setattr(derived, "scale", 6.0))
+
+
+def test_an_instance_uses_an_attribute_of_a_subclass_that_hides_the_one_of_its_base():
+    derived = type("Derived", (plain_class(scale=1.0),), {})
+    made = derived()
+    follows(kernel_of(lambda: made.scale), lambda: setattr(derived, "scale", 6.0))
+
+
+def test_a_kernel_uses_the_new_attribute_of_a_function():
+    def amount():
+        return amount.scale
+
+    amount.scale = 1.0
+    follows(kernel_of(amount), lambda: setattr(amount, "scale", 6.0))
+
+
+@pytest.mark.parametrize("kind", ["__defaults__", "__kwdefaults__"])
+def test_a_kernel_uses_the_replaced_defaults_of_a_function(kind):
+    def amount(first=1.0, *, second=1.0):
+        return first * second
+
+    changed = (6.0,) if kind == "__defaults__" else {"second": 6.0}
+    follows(kernel_of(lambda: amount()), lambda: setattr(amount, kind, changed))
+
+
+def test_a_kernel_uses_the_replaced_code_of_a_function():
+    def amount():
+        return 1.0
+
+    code = (lambda: 6.0).__code__
+    follows(kernel_of(lambda: amount()), lambda: setattr(amount, "__code__", code))
+
+
+@pytest.mark.parametrize("mapping", [dict, UserDict, types.MappingProxyType])
+@pytest.mark.parametrize("view", ["values", "items"])
+def test_a_kernel_uses_the_new_values_of_a_view_of_a_mapping(mapping, view):
+    below = {"scale": 1.0}
+    whole = mapping(below)
+    seen = getattr(whole, view)()
+    target = below if mapping is types.MappingProxyType else whole
+    amount = (lambda: next(iter(seen))) if view == "values" else (lambda: next(iter(seen))[1])
+    follows(kernel_of(amount), lambda: target.__setitem__("scale", 6.0))
+
+
+def test_a_kernel_uses_the_new_attribute_of_an_enum_member():
+    class Kind(enum.Enum):
+        PLAIN = 1.0
+
+        def __init__(self, scale):
+            self.scale = scale
+
+    follows(kernel_of(lambda: Kind.PLAIN.scale), lambda: setattr(Kind.PLAIN, "scale", 6.0))
+
+
+def test_a_kernel_uses_the_new_class_of_an_object():
+    made = plain_class(scale=1.0)()
+    other = plain_class(scale=6.0)
+    follows(kernel_of(lambda: made.scale), lambda: setattr(made, "__class__", other))
+
+
+def test_a_kernel_uses_the_new_value_of_a_context_variable():
+    variable = ContextVar("variable", default=1.0)
+    follows(kernel_of(lambda: variable.get()), lambda: variable.set(6.0))
+
+
+@pytest.mark.parametrize("make", [lambda: array("d", [1.0]), lambda: memoryview(bytearray([1]))])
+def test_a_kernel_uses_the_new_elements_of_an_array_of_bytes(make):
+    elements = make()
+    follows(
+        kernel_of(lambda: float(elements[0])),
+        lambda: elements.__setitem__(0, type(elements[0])(6)),
+    )
+
+
+class AttrDict(dict):
+    __getattr__ = dict.__getitem__
+
+
+class Refusing:
+    scale = 1.0
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize("make", [lambda: AttrDict(scale=1.0), Refusing])
+def test_an_object_whose_getattr_raises_something_else_is_captured(make):
+    made = make()
+
+    def change():
+        if isinstance(made, dict):
+            made["scale"] = 6.0
+        else:
+            made.scale = 6.0
+
+    follows(kernel_of(lambda: made.scale), change)
+
+    @tw.jit
+    def named(A):
+        A: T.Tensor((4,), "float32")
+        B = T.empty((4,), "float32")
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                B[i] = A[i] * made.scale
+        return B
+
+    assert named(X).tolist() == (X * np.float32(6)).tolist()
 
 
 def test_a_kernel_uses_the_new_content_of_a_closure_of_a_helper():

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 from xdsl.ir import SSAValue
 
 from tilewright.dialects import arith, math
+from tilewright.frontend.attributes import has_attribute
 from tilewright.language.T.dtypes import boolean, float32, int32
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
@@ -122,7 +123,9 @@ def _operand(value: Any, dtype: Dtype) -> Expr:
 
 
 def _supported(value: Any) -> bool:
-    return is_number(value) or isinstance(value, (Expr, Symbolic)) or hasattr(value, "as_scalar")
+    return (
+        is_number(value) or isinstance(value, (Expr, Symbolic)) or has_attribute(value, "as_scalar")
+    )
 
 
 def binary(operator: str, left: Any, right: Any) -> Any:

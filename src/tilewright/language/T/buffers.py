@@ -22,6 +22,7 @@ from xdsl.traits import IsTerminator
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.regions import RegionOp
+from tilewright.frontend.attributes import attribute_of
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.values import Value
@@ -358,7 +359,7 @@ class Element(Expr):
     def write(self, value: Any) -> None:
         """``buffer[indices] = value``."""
         if not (is_number(value) or isinstance(value, (Expr, Symbolic))):
-            scalar = getattr(value, "as_scalar", None)
+            scalar = attribute_of(value, "as_scalar")
             if scalar is None:
                 raise TypeError(
                     f"an element of {self.buffer.name} is {self.dtype}, it cannot hold "

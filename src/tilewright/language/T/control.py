@@ -15,6 +15,7 @@ from typing import Any, cast
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from tilewright.dialects.scf import IfOp, YieldOp
+from tilewright.frontend.attributes import attribute_of
 from tilewright.frontend.branches import Branches
 from tilewright.frontend.builder import current
 from tilewright.frontend.choice import Choice
@@ -96,7 +97,7 @@ class TileControl(Control):
         elif isinstance(value, Buffer):
             value.take(name)
         else:
-            take_name = getattr(value, "take_name", None)
+            take_name = attribute_of(value, "take_name")
             if take_name is not None:
                 return take_name(name)
         return value
@@ -143,7 +144,7 @@ class TileControl(Control):
 
     def annotate(self, name: str, annotation: Any, now: object) -> object:
         """``name: annotation``: declares a parameter."""
-        declare = getattr(annotation, "declare", None)
+        declare = attribute_of(annotation, "declare")
         if declare is None and self.rewritten is not trace().rewritten:
             return now  # a variable of a macro
         self._define(name)

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 from xdsl.ir import Block
 
+from tilewright.frontend.attributes import has_attribute
 from tilewright.frontend.callers import call_site
 from tilewright.frontend.errors import BAD_RETURN, FrontendError, compile_error
 from tilewright.ir.collector import collector_paused
@@ -368,7 +369,7 @@ def _given(size: Size, known: Mapping[str, int]) -> str:
 def _is_tensor(value: Any) -> bool:
     if isinstance(value, Undeclared):
         return True
-    is_array = hasattr(value, "shape") and hasattr(value, "dtype")
+    is_array = has_attribute(value, "shape") and has_attribute(value, "dtype")
     return is_array and not isinstance(value, (Number, np.generic))  # np.bool_ is no Number
 
 

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from tilewright.dialects import arith
+from tilewright.frontend.attributes import attribute_of
 from tilewright.frontend.builder import current
 from tilewright.frontend.values import Value
 from tilewright.language.T.dtypes import (
@@ -205,7 +206,7 @@ def as_expr(value: object, dtype: Dtype | None = None) -> Expr:
         return symbol_value(value)
     if is_number(value):
         return constant(value, dtype or number_dtype(value))
-    scalar = getattr(value, "as_scalar", None)
+    scalar = attribute_of(value, "as_scalar")
     if scalar is not None:
         return scalar()
     raise TypeError(f"expected a number or a value of the kernel, got {describe(value)}")

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilewright.frontend.attributes import attribute_of, has_attribute
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
 from tilewright.frontend.reads import Reads
@@ -199,7 +200,7 @@ class TileJIT:
             argument = arguments[param.name]
             if param.kind != "tensor" or isinstance(argument, _Absent):
                 continue
-            if not hasattr(argument, "shape"):
+            if not has_attribute(argument, "shape"):
                 check_is_tensor(eager.name, param, argument)
             shapes[param.name] = tuple(argument.shape)
         for name, value in arguments.items():
@@ -388,7 +389,7 @@ def _shapes(args: tuple[Any, ...], objects: list[object]) -> tuple[Any, ...] | N
             found.append((kind, each))
             continue
         is_number = isinstance(each, np.generic)  # has a shape all the same
-        shape = None if is_number else getattr(each, "shape", None)
+        shape = None if is_number else attribute_of(each, "shape")
         if shape is not None:
             found.append((tuple(shape), each.dtype))
             continue
