@@ -124,3 +124,40 @@ def test_shared_memory_that_is_not_known_is_listed(check):
     code, err = check(LARGE.replace("BARRIER", loop))
     assert code == 0
     assert "tilewright check: not analysed: the shared memory of large on sm_90a: " in err
+
+
+ROLES = (
+    HEAD
+    + """
+
+@tw.jit
+def handed_on(X):
+    X: T.Tensor((64,), "float32")
+    Y = T.empty((64,), "float32")
+    with T.Kernel(1, threads=256):
+        s = T.alloc_shared((64,), "float32")
+        full = T.alloc_barrier(128)
+        T.clear(s)
+        with T.ws(1):
+            for i in T.Parallel(64):
+                s[i] = X[i]
+            T.barrier_arrive(full)
+        with T.ws(0):
+            WAIT
+            for i in T.Parallel(64):
+                Y[i] = s[i]
+    return Y
+
+
+handed_on(np.zeros(64, np.float32))
+"""
+)
+
+
+def test_roles_that_nothing_orders_are_reported_though_their_values_agree(check):
+    code, err = check(ROLES.replace("WAIT", "pass"))
+    assert code == 1
+    assert "error[TW4052]: a read by group0 (s[0:64]), but nothing orders this after a write" in err
+    assert "the other access is here" in err
+    code, err = check(ROLES.replace("WAIT", "T.barrier_wait(full, 0)"))
+    assert (code, "no fault" in err) == (0, True)

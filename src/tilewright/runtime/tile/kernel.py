@@ -221,9 +221,9 @@ class CompiledTileKernel:
         ]
         options = self._options()
         try:
-            unknown = self._capacity_unknown if options.check_capacity else None
+            unknown = self._unknown_of_chip if options.check_capacity else ()
             self.report = self.program.launch(arguments, options)
-            self.report.not_analysed.extend([] if unknown is None else [unknown])
+            self.report.not_analysed.extend(unknown)
         except NumpyFault as fault:
             tell(self.name, fault)
             raise
@@ -243,11 +243,14 @@ class CompiledTileKernel:
             fresh.left(values[number].array, missing, diagnostic)
 
     @cached_property
-    def _capacity_unknown(self) -> str | None:
-        """Why it is not known whether the kernel's shared memory fits its chip; raises if not."""
+    def _unknown_of_chip(self) -> tuple[str, ...]:
+        """What is not known of the kernel on its GPU: whether its shared memory fits, whether its
+        roles are ordered; raises if they are not."""
         from tilewright.runtime.tile.capacity import require_capacity
+        from tilewright.runtime.tile.role_order import require_ordered_roles
 
-        return require_capacity(self)
+        asked = (require_ordered_roles(self), require_capacity(self))
+        return tuple(each for each in asked if each is not None)
 
     @cached_property
     def results(self) -> frozenset[int]:
