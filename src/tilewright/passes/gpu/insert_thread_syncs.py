@@ -9,7 +9,9 @@ what other roles did: who waits in one may need those who would have to come. Th
 may have another one later, or again in the next iteration of a loop around it: they continue with
 what they did before.
 
-The same holds for tensors that threads of a kernel read and write, by plain accesses.
+The same holds for tensors that threads of a kernel read and write. Atomic updates of a tensor need
+no order among themselves, but with plain accesses to it they do. (`order-tensor-writes` has ordered
+tensors that are only written.)
 
 What TMA writes is ordered by its own barriers and not looked at here. Two kinds of accesses by
 threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
@@ -73,6 +75,8 @@ class Touch:
     by_engine: bool = False
     is_started: bool = False
     """Whether the write goes on after the op."""
+    is_update: bool = False
+    """Whether the write is an atomic update of a tensor: in any order with others of its kind."""
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:
@@ -98,6 +102,8 @@ class Pending:
 
     reads: set[SSAValue] = field(default_factory=set[SSAValue])
     writes: set[SSAValue] = field(default_factory=set[SSAValue])
+    updates: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Tensors with atomic updates."""
     unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by threads, and not yet made visible to engines."""
     unfenced_reads: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -112,7 +118,11 @@ class Pending:
         )
 
     def _against(self, touch: Touch) -> set[SSAValue]:
-        return self.writes | self.reads if touch.is_write else self.writes
+        if touch.is_update:
+            return self.writes | self.reads
+        if touch.is_write:
+            return self.writes | self.updates | self.reads
+        return self.writes | self.updates
 
     def needs_fence(self, touches: Iterable[Touch]) -> bool:
         return any(
@@ -122,7 +132,9 @@ class Pending:
 
     def add(self, touches: Iterable[Touch]) -> None:
         for each in touches:
-            if each.is_write:
+            if each.is_update:
+                self.updates.add(each.buffer)
+            elif each.is_write:
                 self.writes.add(each.buffer)
                 self.unfenced.add(each.buffer)
                 if each.is_started:
@@ -144,11 +156,13 @@ class Pending:
     def met(self) -> None:
         self.reads.clear()
         self.writes.clear()
+        self.updates.clear()
 
     def copy(self) -> Pending:
         return Pending(
             set(self.reads),
             set(self.writes),
+            set(self.updates),
             set(self.unfenced),
             set(self.unfenced_reads),
             set(self.started),
@@ -157,6 +171,7 @@ class Pending:
     def join(self, other: Pending) -> None:
         self.reads |= other.reads
         self.writes |= other.writes
+        self.updates |= other.updates
         self.unfenced |= other.unfenced
         self.unfenced_reads |= other.unfenced_reads
         self.started |= other.started
@@ -174,10 +189,7 @@ def touches_of(op: Operation) -> list[Touch]:
 
 
 def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
-    """Tensors that threads read and write, with the argument that stands for all of their views.
-
-    Atomics are in order by themselves.
-    """
+    """Tensors that threads read and write, with the argument that stands for all of their views."""
     views: dict[object, list[SSAValue]] = {}
     for argument in function.body.block.args:
         if space_of(argument.type) is Space.GLOBAL:
@@ -192,7 +204,7 @@ def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
             for value, is_write, _ in _operands(use.operation)
             if value in arguments
         }
-        if len(is_write) == 2 and not any(isinstance(use.operation, AtomicOp) for use in uses):
+        if len(is_write) == 2:
             found.update((each, arguments[0]) for each in arguments)
     return found
 
@@ -271,7 +283,8 @@ class _Walk:
             found += touches_of(inner)
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
-                    found.append(Touch(self.tensors[value], is_write))
+                    is_update = isinstance(inner, AtomicOp)
+                    found.append(Touch(self.tensors[value], is_write, is_update=is_update))
         return found
 
     def run(self) -> None:
@@ -394,7 +407,7 @@ class _Walk:
         self._join_roles(after)
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
-        if pending.writes or pending.conflicts(self._touches(op)):
+        if pending.writes or pending.updates or pending.conflicts(self._touches(op)):
             _before(op, BarrierOp())
             pending.met()
             self._all_met()

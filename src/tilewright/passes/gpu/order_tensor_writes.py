@@ -120,8 +120,17 @@ class _Walk:
 
 def _writes(op: Operation) -> list[_Write]:
     """What an op and those in it write to tensors."""
-    is_atomic = any(isinstance(each, AtomicOp) for each in walk(op))
-    return [_Write(op, each, is_atomic) for each in writes(op) if each.space is Space.GLOBAL]
+    is_plain = {
+        region.base
+        for each in walk(op)
+        if not each.regions and not isinstance(each, AtomicOp)
+        for region in writes(each)
+    }
+    return [
+        _Write(op, each, is_atomic=each.base not in is_plain)
+        for each in writes(op)
+        if each.space is Space.GLOBAL
+    ]
 
 
 def _sync_before(op: Operation) -> SyncOp:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Operation
 
 from tilewright.targets.numpy.simt.shadow import Shadow, Touch
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
@@ -282,16 +283,26 @@ class GlobalBuffer(Memory):
         """Note an access, a write if values are given."""
         if not frame.block.options.checked or frame.op is None:
             return
-        block = frame.block
-        shadow = block.tensors.get(id(self))
-        if shadow is None:
-            shadow = Shadow(block.clocks, self.size, 1, self._element, is_filled=True)
-            block.tensors[id(self)] = shadow
+        shadow = self._shadow(frame)
         touch = shadow.touch(index, lanes, frame.active_tids)
         if written is None:
             shadow.read_by_threads(frame.op, touch)
             return
         shadow.write_by_threads(frame.op, touch, lambda: holds(self.data, index, written, touch))
+
+    def watch_update(self, op: Operation, frame: Frame, index: Any, threads: Any) -> None:
+        """Note an atomic update of one element by each of these threads."""
+        if self.is_watched and frame.block.options.checked:
+            shadow = self._shadow(frame)
+            shadow.update_by_threads(op, shadow.touch(index, 1, threads))
+
+    def _shadow(self, frame: Frame) -> Shadow:
+        block = frame.block
+        shadow = block.tensors.get(id(self))
+        if shadow is None:
+            shadow = Shadow(block.clocks, self.size, 1, self._element, is_filled=True)
+            block.tensors[id(self)] = shadow
+        return shadow
 
 
 def holds(data: Any, index: Any, values: Any, touch: Touch) -> Any:

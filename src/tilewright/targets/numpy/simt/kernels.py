@@ -140,16 +140,18 @@ def _unit(op: Operation, threads: int) -> int:
 
 
 def _is_contended(argument: SSAValue) -> bool:
-    """Whether ops of threads write a tensor that others read or write; atomics order themselves."""
-    reads = writes = 0
+    """Whether ops of threads write a tensor that others read or write.
+
+    Atomic updates need no order among themselves, but with other accesses they do.
+    """
+    reads = writes = updates = 0
     for use in argument.uses:
         op = use.operation
-        if isinstance(op, AtomicOp):
-            return False
+        updates += isinstance(op, AtomicOp)
         is_move = isinstance(op, MoveOp)
         reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
         writes += isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
-    return writes > 1 or (reads > 0 and writes > 0)
+    return writes > 1 or (reads > 0 and writes > 0) or (updates > 0 and reads + writes > 0)
 
 
 def _cluster(op: Operation) -> Grid:

@@ -332,7 +332,10 @@ def _atomic(compiler: Compiler, op: Operation) -> Act:
         given = None if value is None else frame.wide(frame.env[value])
         old = np.zeros(frame.count, dtype)
         mine = inside(frame)
-        for number in np.flatnonzero(frame.active if mine is None else mine):
+        taking = np.flatnonzero(frame.active if mine is None else mine)
+        if isinstance(held, GlobalBuffer):
+            held.watch_update(op, frame, index[taking], frame.tids[taking])
+        for number in taking:
             at = index[number]
             old[number] = held.data[at]
             if given is not None:
