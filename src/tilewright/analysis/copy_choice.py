@@ -305,8 +305,11 @@ def bulk_copy(op: CopyOp, starts: Starts) -> BulkCopy | str:
     return copy
 
 
-def bulk_store(op: CopyOp, starts: Starts) -> BulkCopy | str:
-    """`op` as a bulk copy out of shared memory, or why it cannot be one."""
+def bulk_store(op: CopyOp, starts: Starts, *, is_promised: bool = False) -> BulkCopy | str:
+    """`op` as a bulk copy out of shared memory, or why it cannot be one.
+
+    With `is_promised` the author answers for where it starts.
+    """
     source = space_of(op.src.type)
     if space_of(op.dst.type) is not Space.GLOBAL or source is None or not source.is_shared:
         return "it does not copy shared memory to global memory"
@@ -314,8 +317,9 @@ def bulk_store(op: CopyOp, starts: Starts) -> BulkCopy | str:
         return "it copies a part of a buffer in shared memory"
     box = tuple(shape_of(op.dst.type))
     copy = BulkCopy(op, base_of(op.dst), box, corner_of(op.dst), starts)
+    promised = (_starts_at_granule, _starts_inside) if is_promised else ()
     for condition in (*BULK_CONDITIONS, _starts_inside, _ends_at_granule):
-        problem = condition(copy)
+        problem = None if condition in promised else condition(copy)
         if problem is not None:
             return problem
     return copy

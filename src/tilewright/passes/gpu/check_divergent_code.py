@@ -11,7 +11,8 @@ warning, as it may be one thread alone. Code with a barrier of the author's own 
 index that only the run knows is left alone.
 
 A tile operation is shared among all threads that run the kernel, or the role. In code that some of
-them do not run, their share would not be done: that is an error, too.
+them do not run, their share would not be done: that is an error, too; so is a store that the author
+gives to TMA, for which one of all threads is picked.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
     AllocOp,
+    AsyncCopyOp,
     CopyOp,
     FillOp,
     GemmOp,
@@ -42,6 +44,7 @@ from tilewright.dialects.tile import (
     ParallelOp,
     ReduceOp,
     ScanOp,
+    Space,
     space_of,
 )
 from tilewright.dialects.tile.access import base_of
@@ -106,20 +109,29 @@ def _divergent(kernel: KernelOp) -> Iterator[IfOp]:
 
 def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
     """Report a tile operation that only some threads would do their share of."""
-    found = next((op for op in walk(choice) if isinstance(op, _SHARED_WORK)), None)
+    found = next((op for op in walk(choice) if _is_for_all(op)), None)
     if found is None:
         return False
-    diagnostic = engine.error(
-        found,
-        f"{_WORDS.get(found.name, 'a tile operation')} is shared among all threads, but not all of "
-        "them run this: the others' share would not be done",
-        INCOMPLETE,
+    why = (
+        "T.tma_copy picks the thread that issues a store itself, but not all threads run this: it "
+        "may be none"
+        if isinstance(found, AsyncCopyOp)
+        else f"{_WORDS.get(found.name, 'a tile operation')} is shared among all threads, but not "
+        "all of them run this: the others' share would not be done"
     )
+    diagnostic = engine.error(found, why, INCOMPLETE)
     diagnostic.note(choice, "only some threads come in here")
     diagnostic.note(
         None, "help: take it out of the if, or give the threads roles (with T.ws(0): ...)"
     )
     return True
+
+
+def _is_for_all(op: Operation) -> bool:
+    """Whether all threads have to come to an op: those that share it, or one that they pick."""
+    if isinstance(op, AsyncCopyOp):
+        return op.is_bulk and space_of(op.dst.type) is Space.GLOBAL
+    return isinstance(op, _SHARED_WORK)
 
 
 @dataclass(frozen=True)

@@ -4,25 +4,32 @@ A copy of a whole buffer from shared to global memory goes through TMA where the
 thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
 engine. The engine tells when it has read a tile, not when others find it in the tensor, so a tensor
 that the kernel comes back to is stored by threads. What keeps a copy from it is said in a remark.
+
+A store that the author gives to TMA, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. For its
+start the author answers (`check-tma-starts` has warned); groups that the author closes and waits
+for are empty then, since each store closes its own and its thread waits until the tile is read.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 from tilewright.analysis.by_thread import begins_by_thread
 from tilewright.analysis.copy_choice import BulkCopy, Starts, bulk_store
 from tilewright.analysis.later_accesses import later_access
-from tilewright.dialects.tile import CopyOp, Space, space_of
+from tilewright.dialects.tile import AsyncCopyOp, CopyOp, Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
+from tilewright.passes.tile.code import Code
 
 _HOPPER = 90
+_PROMISED = "nv.promised_start"
+"""On a store that the author gives to TMA."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +39,16 @@ class ChooseEngines(Pass):
     name = "choose-engines"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(walk(module)):
+            if isinstance(op, AsyncCopyOp) and op.is_bulk and _is_store(op):
+                _as_copy(op)
         starts = Starts(module)
         for op in walk(module):
             if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
                 continue
             if begins_by_thread(op.src) or begins_by_thread(op.dst):
                 continue  # each thread copies a part of its own
-            reason, later = bulk_store(op, starts), None
+            reason, later = bulk_store(op, starts, is_promised=_PROMISED in op.attributes), None
             if isinstance(reason, BulkCopy):
                 later = later_access(op)
                 if later is None:
@@ -51,7 +61,15 @@ class ChooseEngines(Pass):
                 remark.note(later, "here")
 
 
-def _is_store(op: CopyOp) -> bool:
+def _as_copy(op: AsyncCopyOp) -> None:
+    policy = op.eviction_policy.data if op.eviction_policy else None
+    attributes = {**op.attributes, _PROMISED: UnitAttr()}
+    code = Code(op)
+    code.add(CopyOp(op.src, op.dst, eviction_policy=policy, attributes=attributes))
+    code.rewriter.erase(op)
+
+
+def _is_store(op: CopyOp | AsyncCopyOp) -> bool:
     source = space_of(op.src.type)
     return (
         space_of(op.dst.type) is Space.GLOBAL
