@@ -77,9 +77,14 @@ class Lowering:
 
 
 def is_moved(lowering: Lowering, placement: Placement) -> bool:
-    """Whether indices of this buffer no longer mean what the author wrote."""
+    """Whether indices of this buffer no longer mean what the author wrote.
+
+    With explicit placement buffers that no definition names are placed as well, over each other:
+    as plain views of the region two of one type would be the same value, and a run that checks
+    who overwrites whom could not tell them apart.
+    """
     if lowering.plan.mode is Mode.EXPLICIT:
-        return placement.buffer.name not in lowering.outside
+        return placement.buffer.name not in lowering.outside or len(lowering.spec.allocations) > 1
     return not placement.index_map.is_identity
 
 
