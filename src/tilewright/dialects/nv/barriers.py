@@ -323,9 +323,13 @@ class WgmmaWaitOp(WaitOp):
 
 @irdl_op_definition
 class FenceProxyAsyncOp(PlainOp):
-    """What threads wrote to shared memory before is seen by engines that read it after."""
+    """What threads wrote to shared memory before is seen by engines that read it after.
+
+    With ``tensors``, what they wrote to global memory is as well.
+    """
 
     name = "nv.fence_proxy_async"
+    tensors = mark_prop()
 
 
 @irdl_op_definition

@@ -17,7 +17,8 @@ What TMA writes is ordered by its own barriers and not looked at here. Two kinds
 threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
 signals another role (`specs/passes.md` G12): writes to what TMA or a tensor core reads, and every
 access to what TMA writes next. Without the fence a load of a thread that has been issued may be
-performed after a later TMA write: zeros past the end of a tensor arrive within a few cycles.
+performed after a later TMA write: zeros past the end of a tensor arrive within a few cycles. Where
+TMA loads a tensor that threads of the kernel write, the fences order writes to tensors as well.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.analysis.uniformity import differs, leaves_apart, runs_together
@@ -134,12 +135,14 @@ class Pending:
         for each in touches:
             if each.is_update:
                 self.updates.add(each.buffer)
+                self.unfenced.add(each.buffer)
             elif each.is_write:
                 self.writes.add(each.buffer)
                 self.unfenced.add(each.buffer)
                 if each.is_started:
                     self.started.add(each.buffer)
-            else:
+            elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
+                # A TMA load has read its tensor when its mbarrier says so.
                 self.reads.add(each.buffer)
                 if not each.by_engine:
                     self.unfenced_reads.add(each.buffer)
@@ -189,14 +192,21 @@ def touches_of(op: Operation) -> list[Touch]:
 
 
 def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
-    """Tensors that threads read and write, with the argument that stands for all of their views."""
+    """Tensors that threads write, and threads or TMA read.
+
+    With the argument that stands for all of their views, and for the maps that TMA has of them.
+    """
     views: dict[object, list[SSAValue]] = {}
+    maps: dict[object, list[SSAValue]] = {}
     for argument in function.body.block.args:
+        tensor = argument_attributes(argument).get(nv_names.TENSOR, argument)
         if space_of(argument.type) is Space.GLOBAL:
-            tensor = argument_attributes(argument).get(nv_names.TENSOR, argument)
             views.setdefault(tensor, []).append(argument)
+        elif any(isinstance(use.operation, TmaLoadOp) for use in argument.uses):
+            maps.setdefault(tensor, []).append(argument)
     found: dict[SSAValue, SSAValue] = {}
-    for arguments in views.values():
+    for tensor, arguments in views.items():
+        loaded = maps.get(tensor, [])
         uses = [use for each in arguments for use in each.uses]
         is_write = {
             is_write
@@ -204,8 +214,8 @@ def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
             for value, is_write, _ in _operands(use.operation)
             if value in arguments
         }
-        if len(is_write) == 2:
-            found.update((each, arguments[0]) for each in arguments)
+        if len(is_write) == 2 or (True in is_write and loaded):
+            found.update((each, arguments[0]) for each in (*arguments, *loaded))
     return found
 
 
@@ -272,6 +282,13 @@ class _Walk:
         self.for_engines = {
             each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
         }
+        self.loaded = {
+            self.tensors[op.map]
+            for op in walk(function)
+            if isinstance(op, TmaLoadOp) and op.map in self.tensors
+        }
+        """Tensors that threads write and TMA reads."""
+        self.for_engines |= self.loaded
         self.by_tma = {
             base_of(op.dst) for op in walk(function) if isinstance(op, (TmaLoadOp, BulkLoadOp))
         }
@@ -281,6 +298,8 @@ class _Walk:
         found: list[Touch] = []
         for inner in walk(op):
             found += touches_of(inner)
+            if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
+                found.append(Touch(self.tensors[inner.map], is_write=False, by_engine=True))
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
                     is_update = isinstance(inner, AtomicOp)
@@ -289,6 +308,10 @@ class _Walk:
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
+        if self.loaded:
+            for op in walk(self.function):
+                if isinstance(op, FenceProxyAsyncOp):
+                    op.properties["tensors"] = UnitAttr()
 
     def _block(self, block: Block, pending: Pending) -> None:
         for op in list(block.ops):

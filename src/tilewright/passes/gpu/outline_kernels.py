@@ -210,6 +210,8 @@ def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAt
             found[names.NAME] = StringAttr(value.name_hint)
         if space_of(value.type) is Space.GLOBAL:
             found.update(_memory(tensor, tensors, is_written=tensor in written))
+        elif isinstance(value.owner, TensorMapOp) and tensor in written:
+            found[nv_names.TENSOR] = IntegerAttr(tensors.index(tensor), i64)
         described.append(DictionaryAttr(found))
     return ArrayAttr(described)
 

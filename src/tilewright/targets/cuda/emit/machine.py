@@ -18,6 +18,7 @@ from tilewright.dialects.nv.across import AllReduceOp
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
+    FenceProxyAsyncOp,
     MBarrierArriveOp,
     MBarrierInitOp,
     MBarrierWaitOp,
@@ -274,6 +275,12 @@ def _settle(emitter: Emitter, op: Operation) -> None:
     emitter.statement(f"{emitter.call(function, [emitter.operand(op.acc)])};")
 
 
+def _fence_async(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, FenceProxyAsyncOp)
+    function = "fence_async" if op.tensors is None else "fence_async_all"
+    emitter.statement(f"{emitter.call(function, [])};")
+
+
 def _bulk_wait(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TmaStoreWaitOp)
     function = "bulk_wait" if op.read is None else "bulk_wait_read"
@@ -335,7 +342,7 @@ RULES: Mapping[str, Rule] = {
     "nv.cp_async.wait": _counted("cp_async_wait"),
     "nv.tma_store.commit": _plain("bulk_commit"),
     "nv.tma_store.wait": _bulk_wait,
-    "nv.fence_proxy_async": _plain("fence_async"),
+    "nv.fence_proxy_async": _fence_async,
     "nv.fence_barrier_init": _plain("fence_barrier_init"),
     "nv.cluster.arrive": _plain("cluster_arrive"),
     "nv.cluster.wait": _plain("cluster_wait"),

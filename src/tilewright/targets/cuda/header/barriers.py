@@ -69,6 +69,7 @@ __device__ __forceinline__ void barrier_wait(Barrier* barrier, unsigned parity) 
     ),
     "fence_barrier_init": asm("fence_barrier_init()", "fence.mbarrier_init.release.cluster;"),
     "fence_async": asm("fence_async()", "fence.proxy.async.shared::cta;"),
+    "fence_async_all": asm("fence_async_all()", "fence.proxy.async;"),
     "named_barrier_sync": asm(
         "named_barrier_sync(int id, int threads)",
         "bar.sync %0, %1;",
