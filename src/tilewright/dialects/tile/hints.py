@@ -1,6 +1,6 @@
 """Promises, checks, synchronisation and output.
 
-tile.assume %c                      a promise to the compiler; nothing is checked
+tile.assume %c                      a promise to the compiler; a checked run on the CPU looks
 tile.assert %c, "index in range"    checked by the device
 tile.sync                           all threads of the block wait for each other
 tile.sync grid                      all blocks do

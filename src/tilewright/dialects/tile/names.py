@@ -44,3 +44,7 @@ THREAD_BINDING = "tile.thread_binding"
 # tile.alloc.
 PRIVATE = "tile.private"
 """Unit: every turn of the loops around all accesses fills the buffer before it reads it."""
+
+# Assumptions.
+INJECTED = "tile.injected"
+"""Unit: `inject-assumes` states it, and not the author."""

@@ -223,7 +223,7 @@ def dec_max_nreg(reg_count: int) -> None:
 
 
 def assume(cond: Any, message: str | None = None) -> None:
-    """Promise that a condition holds; nothing checks it."""
+    """Promise that a condition holds: a GPU relies on it, a checked run on the CPU looks."""
     if is_number(cond):
         if not cond:
             raise FrontendError(

@@ -24,13 +24,11 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp
 from tilewright.dialects.tile import AssumeOp, KernelOp
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.names import INJECTED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-
-INJECTED = "tile.injected"
-"""On assumptions made here, and not by the author."""
 
 
 @dataclass(frozen=True)

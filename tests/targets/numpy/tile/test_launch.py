@@ -259,7 +259,7 @@ def test_assertions() -> None:
     assert "in iteration (2) of T.Parallel" in str(caught.value)
 
 
-def test_assumptions_are_not_checked() -> None:
+def test_assumptions_are_looked_at_in_checked_runs_only() -> None:
     text = block(
         "%A: memref<4xi32, #global>, %c: i1",
         """
@@ -270,7 +270,10 @@ def test_assumptions_are_not_checked() -> None:
 """,
     )
     a = np.zeros(4, np.int32)
-    run(text, a, False)
+    with pytest.raises(TileFault, match=r"TW6124.*T\.assume does not hold") as caught:
+        run(text, a, False)
+    assert "c is False" in str(caught.value)
+    run(text, a, False, checked=False)
     assert a[0] == 1
 
 

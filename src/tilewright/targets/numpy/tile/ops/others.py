@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv.machine import CpAsyncOp, Dp4aOp
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.extern import ExternOp
-from tilewright.dialects.tile.hints import AssertOp, PrintOp
+from tilewright.dialects.tile.hints import AssertOp, AssumeOp, PrintOp
+from tilewright.dialects.tile.names import INJECTED
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.types import is_buffer_or_region
@@ -44,6 +48,55 @@ def _assert(base: Emitter, op: Operation) -> None:
         emitter.effect(f"{text})", emitter.piece(op.condition))
     else:
         emitter.effect(f"{text}, {{1}})", emitter.piece(op.condition), lanes)
+
+
+def _assume(base: Emitter, op: Operation) -> None:
+    """A promise that a GPU relies on without looking: a checked run looks."""
+    emitter = tile(base)
+    assert isinstance(op, AssumeOp)
+    if INJECTED in op.attributes:
+        return
+    lanes = emitter.lanes or emitter.threads
+    given = _given(op.condition)
+    pieces = [emitter.piece(op.condition), *map(emitter.piece, given)]
+    names = tuple(_name(each) for each in given)
+    message = op.message.data if op.message is not None else ""
+    listed = "".join(f"{{{number}}}, " for number in range(1, len(pieces)))
+    options = "" if lanes is None else f", {{{len(pieces)}}}"
+    text = f"rt.assumed({{0}}, {_literal(message)}, {_literal(names)}, ({listed}){options})"
+    emitter.effect(text, *pieces, *([] if lanes is None else [lanes]))
+
+
+def _literal(value: object) -> str:
+    return repr(value).replace("{", "{{").replace("}", "}}")
+
+
+def _given(condition: SSAValue) -> list[SSAValue]:
+    """The values that a condition is computed from, as the author named them."""
+    found: dict[SSAValue, None] = {}
+    work = [condition]
+    while work:
+        value = work.pop()
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            continue
+        is_computed = isinstance(owner, Operation) and owner.name.startswith("arith.")
+        if (
+            isinstance(owner, Operation)
+            and is_computed
+            and (value is condition or value.name_hint is None)
+        ):
+            work += reversed(owner.operands)
+        else:
+            found[value] = None
+    return list(found)
+
+
+def _name(value: SSAValue) -> str:
+    owner = value.owner
+    if value.name_hint is None and isinstance(owner, LoadOp):
+        return f"an element of {base_of(owner.memref).name_hint or 'a buffer'}"
+    return value.name_hint or "a value in it"
 
 
 def _print(base: Emitter, op: Operation) -> None:
@@ -113,7 +166,7 @@ RULES: dict[str, Rule] = {
     "tile.reducer.alloc": _reducer,
     "tile.reducer.finalize": _finalize,
     "tile.assert": _assert,
-    "tile.assume": _nothing,
+    "tile.assume": _assume,
     "tile.print": _print,
     "tile.source": _nothing,
     "tile.ptr_of": _pointer,

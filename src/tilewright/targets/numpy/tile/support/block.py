@@ -196,6 +196,33 @@ class Runtime(Control):
             "assertion", f"assertion failed: {message}" if message else "assertion failed", notes
         )
 
+    def assumed(
+        self,
+        condition: Any,
+        message: str,
+        names: Sequence[str],
+        values: Sequence[Any],
+        lanes: Lanes | None = None,
+    ) -> None:
+        """Fail, in a checked run, unless what the author promised holds wherever it is said."""
+        if not self.checked:
+            return
+        holds = np.asarray(condition)
+        bad = ~holds if lanes is None or lanes.active is None else ~holds & lanes.active
+        if not bad.any():
+            return
+        notes: list[Note | str] = []
+        lane = None if lanes is None else int(np.argmax(lanes.spread(bad).reshape(-1)))
+        found = zip(names, values, strict=True)
+        shown = dict.fromkeys(f"{name} is {_at(value, lane, lanes)}" for name, value in found)
+        if shown:
+            notes.append(", ".join(shown))
+        if lanes is not None and lane is not None:
+            notes.append(f"in {lanes.text(lane)} of T.Parallel")
+        notes.append("a GPU relies on it: it may leave out a guard, or use TMA")
+        text = "T.assume does not hold"
+        raise Problem("assertion", f"{text}: {message}" if message else text, notes)
+
     def print(self, message: str, *values: Any, lanes: Lanes | None = None) -> None:
         """Print values or buffers, a line for each iteration that takes part."""
         if lanes is None:
@@ -270,3 +297,10 @@ def persistent(
         final = digits[0] * width + digits[-1]
         if final < last:
             yield tuple(np.int64(digit) for digit in (*digits[1:-1], final))
+
+
+def _at(value: Any, lane: int | None, lanes: Lanes | None) -> Any:
+    """A value, of one iteration if it differs."""
+    if lanes is None or lane is None or not np.ndim(value):
+        return value
+    return lanes.spread(value).reshape(-1)[lane]
