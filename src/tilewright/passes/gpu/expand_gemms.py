@@ -8,14 +8,15 @@
 Tensor cores want multiples of 16 rows, 8 columns and 4 to 32 elements of K, whole warps, and some
 element types (`analysis.layout_inference.feasible`). What does not fit is correct on CUDA cores as
 well, and many times slower: a warning says why, and what the smallest change to the kernel is
-(TW3008). Sums are taken in the accumulator's type, those of small floats in float32.
+(TW3008). Sums are taken in the accumulator's type, those of small floats in float32. An operand in
+the buffer of the sums is copied to shared memory first: other threads write there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import AnyFloat, Float32Type, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, Float32Type, MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from tilewright.analysis.layout_inference.feasible import Infeasible
@@ -24,7 +25,8 @@ from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.arith import AddfOp, AddiOp, ConstantOp, MulfOp, MuliOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, YieldOp
-from tilewright.dialects.tile import GemmOp, ParallelOp, Space, space_of
+from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, Space, SpaceAttr, space_of
+from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -32,7 +34,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
-from tilewright.passes.gpu.parts import Part, part_of
+from tilewright.passes.gpu.parts import Part, copy_elements, part_of
 from tilewright.passes.tile.code import Code
 
 NO_TENSOR_CORES = "TW3008"
@@ -70,6 +72,7 @@ class ExpandGemms(Pass):
 def _write(op: GemmOp) -> None:
     m, n, k = op.mnk
     code = Code(op)
+    left, right = (_apart(code, each, op.c) for each in (op.a, op.b))
     loop = ParallelOp([m, n])
     code.add(loop)
     i, j = loop.body.block.args
@@ -86,14 +89,26 @@ def _write(op: GemmOp) -> None:
     inner.add_op(end := YieldOp([inner.args[1]]))
     inside = code.inside(inner)
     at = inner.args[0]
-    a = _factor(inside, op.a, (i, at), type, turned=op.transpose_a is not None)
-    b = _factor(inside, op.b, (at, j), type, turned=op.transpose_b is not None)
+    a = _factor(inside, left, (i, at), type, turned=op.transpose_a is not None)
+    b = _factor(inside, right, (at, j), type, turned=op.transpose_b is not None)
     is_float = isinstance(type, AnyFloat)
     product = inside.add((MulfOp if is_float else MuliOp)(a, b)).results[0]
     total = inside.add((AddfOp if is_float else AddiOp)(inner.args[1], product)).results[0]
     end.operands[0] = total
     body.add(StoreOp(converted(body, sums.results[0], target), c.buffer, place))
     code.rewriter.erase(op)
+
+
+def _apart(code: Code, operand: SSAValue, sums: SSAValue) -> SSAValue:
+    """The operand, or a copy of it where the sums are written to its own buffer."""
+    owner = base_of(operand).owner
+    if base_of(operand) is not base_of(sums) or not isinstance(owner, AllocOp):
+        return operand
+    shape = [each for each in part_of(operand).extents if isinstance(each, int)]
+    type = MemRefType(element_type_of(operand.type), shape, NoneAttr(), SpaceAttr(Space.SHARED))
+    room = code.add(AllocOp(type, name=f"{owner.buffer_name}_staged")).results[0]
+    copy_elements(code, operand, room)
+    return room
 
 
 def _sum_type(target: Attribute) -> Attribute:
