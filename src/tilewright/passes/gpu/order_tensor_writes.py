@@ -5,10 +5,18 @@
     T.copy(sums, C[0])           before another one writes it there
 
 Statements deal their elements out to threads each in its own way, so program order alone orders
-nothing between them. Parts that are known to lie apart need no barrier, nor do two turns of one
-statement, which deals them out alike, nor atomic updates among each other. In a role the barrier is
-one of its threads (`insert-thread-syncs` names it). What TMA stores is not looked at, nor is code
-of some threads only, where they could not meet.
+nothing between them. Parts that are known to lie apart need no barrier, nor do iterations of one
+statement that write the same part, which they deal out alike, nor atomic updates among each other.
+Iterations whose parts overlap at other elements do need one:
+
+    for k in T.serial(8):
+        tile.sync                <- B[5] was written by the thread of i = 5 when k was 0
+        for i in T.Parallel(64):
+            B[i + k] = ...       and is written by that of i = 4 when k is 1
+
+In a role the barrier is one of its threads (`insert-thread-syncs` names it). What TMA stores is not
+looked at (`choose-engines` leaves no two such writes to it), nor is code of some threads only,
+where they could not meet.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation
 
 from tilewright.analysis.uniformity import comes_together, differs
+from tilewright.analysis.write_overlap import WriteOverlap, tensor_writes
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AtomicOp, KernelOp, PersistentOp, PipelineOp, Space
@@ -44,7 +53,7 @@ class OrderTensorWrites(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
             if isinstance(op, KernelOp):
-                _Walk().block(op.body_block)
+                _Walk(WriteOverlap(op)).block(op.body_block)
 
 
 @dataclass(frozen=True)
@@ -53,9 +62,11 @@ class _Write:
     region: Region
     is_atomic: bool
 
-    def meets(self, other: _Write) -> bool:
-        if self.statement is other.statement or (self.is_atomic and other.is_atomic):
+    def meets(self, other: _Write, overlap: WriteOverlap) -> bool:
+        if self.is_atomic and other.is_atomic:
             return False
+        if self.statement is other.statement:
+            return overlap.is_shifted(self.statement)
         return self.region.may_overlap(other.region)
 
 
@@ -63,6 +74,7 @@ class _Write:
 class _Walk:
     """One kernel, in the order of its program; loops twice, for what a turn leaves to the next."""
 
+    overlap: WriteOverlap
     pending: list[_Write] = field(default_factory=list[_Write])
     """Writes since all threads last met."""
 
@@ -88,7 +100,7 @@ class _Walk:
 
     def _roles(self, op: WsOp) -> None:
         """Roles run concurrently; each orders its own statements."""
-        if any(one.meets(other) for one in _writes(op) for other in self.pending):
+        if any(one.meets(other, self.overlap) for one in _writes(op) for other in self.pending):
             Code(op).add(SyncOp())
             self.pending = []
         after = list(self.pending)
@@ -111,7 +123,7 @@ class _Walk:
         if BY_ENGINE in op.attributes:
             return
         found = _writes(op)
-        if any(one.meets(other) for one in found for other in self.pending):
+        if any(one.meets(other, self.overlap) for one in found for other in self.pending):
             if comes_together(op):
                 Code(op).add(_sync_before(op))
             self.pending = []
@@ -120,17 +132,11 @@ class _Walk:
 
 def _writes(op: Operation) -> list[_Write]:
     """What an op and those in it write to tensors."""
-    is_plain = {
-        region.base
-        for each in walk(op)
-        if not each.regions and not isinstance(each, AtomicOp)
-        for region in writes(each)
-    }
-    return [
-        _Write(op, each, is_atomic=each.base not in is_plain)
-        for each in writes(op)
-        if each.space is Space.GLOBAL
-    ]
+    found = [each for each in writes(op) if each.space is Space.GLOBAL]
+    if not found:
+        return []
+    plain = {region.base for leaf, region in tensor_writes(op) if not isinstance(leaf, AtomicOp)}
+    return [_Write(op, each, each.base not in plain) for each in found]
 
 
 def _sync_before(op: Operation) -> SyncOp:

@@ -98,3 +98,81 @@ func.func @in_a_role(%C: memref<64x32xf16, #global>, %D: memref<64x32xf16, #glob
   }
   func.return
 }
+
+// Iterations whose parts overlap at other elements need a barrier; those that lie apart do not.
+
+// CHECK-LABEL: func.func @shifted_by_less_than_a_part
+// CHECK:         scf.for
+// CHECK-NEXT:      tile.region
+// CHECK-NEXT:      tile.sync
+// CHECK-NEXT:      tile.copy
+// CHECK-NEXT:    }
+func.func @shifted_by_less_than_a_part(%C: memref<256xf16, #global>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<32xf16, #shared>
+    scf.for %k = %c0 to %c8 step %c1 {
+      %part = tile.region %C[%k] [32] : memref<256xf16, #global> to !tile.region<32xf16, #global>
+      tile.copy %a -> %part : memref<32xf16, #shared> -> !tile.region<32xf16, #global>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @in_steps_of_a_part
+// CHECK-NOT:     tile.sync
+func.func @in_steps_of_a_part(%C: memref<256xf16, #global>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc "a" : memref<32xf16, #shared>
+    scf.for %k = %c0 to %c256 step %c32 {
+      %part = tile.region %C[%k] [32] : memref<256xf16, #global> to !tile.region<32xf16, #global>
+      tile.copy %a -> %part : memref<32xf16, #shared> -> !tile.region<32xf16, #global>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @elements_between_each_other
+// CHECK-NOT:     tile.sync
+func.func @elements_between_each_other(%C: memref<256xi32, #global>, %v: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  tile.kernel (%bx) in (1) threads(64) {
+    scf.for %k = %c0 to %c4 step %c1 {
+      tile.parallel (%i) in (64) {
+        %row = arith.muli %i, %c4 : index
+        %at = arith.addi %row, %k : index
+        memref.store %v, %C[%at] : memref<256xi32, #global>
+      }
+    }
+  }
+  func.return
+}
+
+// An atomic update of another tensor makes no store atomic.
+
+// CHECK-LABEL: func.func @store_beside_an_atomic
+// CHECK:         tile.parallel
+// CHECK:         tile.sync
+// CHECK-NEXT:    tile.parallel
+func.func @store_beside_an_atomic(%C: memref<64xi32, #global>, %D: memref<64xi32, #global>, %v: i32) {
+  %c63 = arith.constant 63 : index
+  tile.kernel (%bx) in (1) threads(64) {
+    tile.parallel (%i) in (64) {
+      memref.store %v, %C[%i] : memref<64xi32, #global>
+      tile.atomic add %D[%i], %v : memref<64xi32, #global>, i32
+    }
+    tile.parallel (%i) in (64) {
+      %at = arith.subi %c63, %i : index
+      memref.store %v, %C[%at] : memref<64xi32, #global>
+      tile.atomic add %D[%i], %v : memref<64xi32, #global>, i32
+    }
+  }
+  func.return
+}

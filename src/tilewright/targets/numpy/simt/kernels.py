@@ -16,6 +16,7 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp
 from tilewright.dialects.nv.matrix import WgmmaOp
 from tilewright.dialects.nv.moves import MoveOp
+from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.dialects.tile.kernel import KernelOp
@@ -79,7 +80,7 @@ class Kernel:
     granule: int
     cluster: Grid
     watched: frozenset[int]
-    """Positions of tensors that it writes in one op and accesses in another."""
+    """Positions of tensors that it writes in one op and accesses in another, or again."""
     unit: int
     """Threads that may run in step."""
     least: int
@@ -140,9 +141,11 @@ def _unit(op: Operation, threads: int) -> int:
 
 
 def _is_contended(argument: SSAValue) -> bool:
-    """Whether ops of threads write a tensor that others read or write.
+    """Whether threads write a tensor that others read or write.
 
-    Atomic updates need no order among themselves, but with other accesses they do.
+    That is so if several ops access it, or one that writes it in iterations of a loop, unless
+    those are a thread's share of elements, which are its own. Atomic updates need no order among
+    themselves, but with other accesses they do.
     """
     reads = writes = updates = 0
     for use in argument.uses:
@@ -150,8 +153,21 @@ def _is_contended(argument: SSAValue) -> bool:
         updates += isinstance(op, AtomicOp)
         is_move = isinstance(op, MoveOp)
         reads += isinstance(op, LoadOp | HintedLoadOp) or (is_move and op.src is argument)
-        writes += isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument)
+        if isinstance(op, StoreOp | HintedStoreOp) or (is_move and op.dst is argument):
+            writes += 2 if _is_in_iterations(op) else 1
     return writes > 1 or (reads > 0 and writes > 0) or (updates > 0 and reads + writes > 0)
+
+
+def _is_in_iterations(op: Operation) -> bool:
+    """Whether an op stands in a loop that is not a thread's share of a parallel one."""
+    around = op.parent_op()
+    while around is not None:
+        if isinstance(around, WhileOp):
+            return True
+        if isinstance(around, ForOp) and nv_names.SHARE not in around.attributes:
+            return True
+        around = around.parent_op()
+    return False
 
 
 def _cluster(op: Operation) -> Grid:
