@@ -134,6 +134,12 @@ def space() -> Space:
     return Space()
 
 
+def test_the_quotient_of_zero_is_zero_whatever_the_divisor(space: Space):
+    divisor = 8 * space.symbol("n") + 1
+    assert space.root.fdiv(0, divisor) == space.zero
+    assert space.root.mod(0, divisor) == space.zero
+
+
 def test_text_orders_terms_by_degree_then_name(space: Space):
     z, qz, a = (space.symbol(name) for name in ("z", "stride_qz", "a"))
     assert str(2 * qz * z + 64) == "2*stride_qz*z + 64"

@@ -162,7 +162,9 @@ class Context:
     # Arithmetic
 
     def fdiv(self, dividend: Poly | int, divisor: Poly | int) -> Poly:
-        """Quotient rounded down."""
+        """Quotient rounded down; of zero it is zero, as its remainder is."""
+        if self.space.poly(dividend).constant == 0:
+            return self.space.zero
         return self.apply(Kind.FDIV, dividend, divisor)
 
     def mod(self, dividend: Poly | int, divisor: Poly | int) -> Poly:
