@@ -257,14 +257,15 @@ def ring(index: str, blocks: str) -> ModuleOp:
     """Threads write the second slot of a ring, and the first one from an index on."""
     text = f"""{HEADER}
 module {{
-  func.func public @main(%In: memref<?xf32, #global>) {{
+  func.func public @main(%In: memref<?xf32, #global>, %Ids: memref<4xi32, #global>) {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %blocks = {blocks}
-    nv.launch @kernel grid(%blocks, %c1, %c1) args(%blocks) : index
+    nv.launch @kernel grid(%blocks, %c1, %c1) args(%blocks, %Ids)
+      : index, memref<4xi32, #global>
     func.return
   }}
-  func.func @kernel(%n: index) attributes {{
+  func.func @kernel(%n: index, %Ids: memref<4xi32, #global>) attributes {{
       nv.kernel, nv.threads = 128 : i64, nv.shared_bytes = 8192 : i64}} {{
     %one = arith.constant 1.0 : f32
     %c1 = arith.constant 1 : index
@@ -276,6 +277,9 @@ module {{
     %s = tile.alloc "s" offset 0 : memref<2048xf32, #shared>
     %behind = arith.addi %c128, %tid : index
     memref.store %one, %s[%behind] : memref<2048xf32, #shared>
+    %0 = memref.load %Ids[%c1] : memref<4xi32, #global>
+    %element = arith.index_cast %0 : i32 to index
+    %next = arith.addi %element, %c1 : index
     %where = arith.addi %tid, {index} : index
     memref.store %one, %s[%where] : memref<2048xf32, #shared>
     func.return
@@ -299,6 +303,8 @@ GIVEN, FIXED = "memref.dim %In, %c0 : memref<?xf32, #global>", "arith.constant 4
         ("%n", GIVEN, ["TW9021"]),  # found with one block
         ("%far", GIVEN, []),  # only in a block so far off that the caller may not have it
         ("%far", FIXED, []),
+        ("%element", FIXED, []),  # only if the tensor holds 1 or more there
+        ("%next", FIXED, ["TW9021"]),  # whatever it holds
     ],
 )
 def test_numbers_that_are_made_up_prove_something_if_they_are_small(

@@ -136,6 +136,15 @@ def test_more_threads_and_less_code_if_either_is_not_enough():
     assert kernel.facts.threads == 2 * 128
 
 
+def test_a_kernel_of_much_code_is_compiled_once(monkeypatch: pytest.MonkeyPatch):
+    """Other forms of it would each take as long."""
+    monkeypatch.setattr("tilewright.targets.cuda.compile._LARGE_CODE", 1 << 10)
+    engine = DiagnosticEngine()
+    program = compile_module(two_sums(names_a_thread=False).module, engine=engine)
+    assert program.spill_bytes > 0
+    assert "TW5012" in {each.code for each in engine.diagnostics}
+
+
 def test_what_was_tried_before_is_not_told():
     """With fewer copies of the loop fewer registers spill, and with more threads none."""
     engine = DiagnosticEngine()

@@ -4,7 +4,9 @@ If nothing depends on the number of the block, one block stands for all; otherwi
 the last one are followed, since loops over parts of a triangle or over the rest of the tiles differ
 there, and one beside the first where indices of shared memory grow with it (`origins.py`). Extents
 and other integers of the caller are all taken to be the same number, each of `EXTENTS` in turn: so
-that loops make one turn, a few, and so many that every ring of slots is used again.
+that loops make one turn, a few, and so many that every ring of slots is used again. Elements of
+tensors grow with their index, as the offsets of packed sequences do; where an index of shared
+memory grows with them, a second run with zeros judges those accesses.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ def launches_of(program: Program, host: LaunchOp | None) -> Iterator[Launch]:
         is_made_up = bool(numbers) or len({_grid(host, each) for each in EXTENTS}) > 1
         for index in _blocks(program, grid):
             yield Launch(index, grid, arguments, is_made_up)
+            if Origin.TENSOR in program.compiler.followed:
+                yield Launch(index, grid, arguments, is_made_up, elements_are_zero=True)
 
 
 def _given(host: LaunchOp | None, index: int, extent: int) -> int:

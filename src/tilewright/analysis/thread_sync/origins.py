@@ -4,7 +4,8 @@ A run has to choose a block and numbers of the caller. An author who writes `s[b
 there are few blocks; a run of the last of a thousand would go on behind the row that is meant, into
 the next one or into another slot of a ring, and meet accesses there that it never meets. So with
 numbers that no caller may give, accesses that follow them are left out; another run, with small
-numbers, looks at those.
+numbers, looks at those. Elements of tensors are the extreme case: the ones chosen grow with their
+index, and nothing says that a tensor may hold them.
 """
 
 from __future__ import annotations

@@ -102,18 +102,21 @@ class Launch:
     arguments: Mapping[int, int] | None = None
     is_made_up: bool = False
     """Whether some of the numbers stand for those of a caller."""
+    elements_are_zero: bool = False
+    """Whether elements of tensors are 0, the least index; otherwise they grow with their own."""
 
     @property
     def too_great(self) -> frozenset[Origin]:
         """What no caller need have that great."""
+        elements = frozenset[Origin]() if self.elements_are_zero else frozenset((Origin.TENSOR,))
         if not self.is_made_up:
-            return frozenset()
+            return elements
         chosen = {
             Origin.BLOCK: max(self.index),
             Origin.GRID: max(self.grid),
             Origin.CALLER: max((self.arguments or {}).values(), default=0),
         }
-        return frozenset((Origin.TENSOR, *(each for each, most in chosen.items() if most > SMALL)))
+        return elements | {each for each, most in chosen.items() if most > SMALL}
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,12 @@ class Outcome:
 
 def run(program: Program, launch: Launch) -> Outcome:
     """Follow one block; a fault that is found in a shortened run is looked for in full."""
-    budget = Budget(_STEPS, is_made_up=launch.is_made_up, too_great=launch.too_great)
+    budget = Budget(
+        _STEPS,
+        is_made_up=launch.is_made_up,
+        too_great=launch.too_great,
+        elements_are_zero=launch.elements_are_zero,
+    )
     fault, blocks = _attempt(program, launch, budget)
     if fault is not None and any(any(known.values()) for known in budget.left_out.values()):
         # A run that takes too long is not made: then the shortened one has to do.

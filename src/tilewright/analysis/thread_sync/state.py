@@ -73,11 +73,12 @@ class Budget:
     """Whether numbers of the caller stand for others: indices may then be too great."""
     too_great: frozenset[Origin] = frozenset()
     """What was chosen greater than every caller may have it."""
+    elements_are_zero: bool = False
 
     def element(self, place: int) -> int:
         """A number for an element of a tensor."""
         self.is_made_up = True
-        return _ELEMENT * (place + 1)
+        return 0 if self.elements_are_zero else _ELEMENT * (place + 1)
 
     def spend(self, op: Operation, steps: int) -> None:
         self.steps -= steps

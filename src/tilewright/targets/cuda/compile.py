@@ -38,6 +38,9 @@ from tilewright.targets.cuda.spills import warn_of_spills
 
 ROLLED = "TW5013"
 WIDER = "TW5017"
+_LARGE_CODE = 512 << 10
+"""Bytes of machine code from which spills are accepted: such a kernel takes most of a minute to
+compile, and other forms of it would take that again, each."""
 
 
 def compile_module(
@@ -65,14 +68,15 @@ def _compiled(
     lowered = _Lowered.of(module, pipeline, engine)
     kernels = lowered.compiled(arch, options)
     reason: tuple[str, str] | None = None
-    if _spilled(kernels) and not pipeline.rolled:
+    is_small = sum(len(each.cubin) for each in kernels.values()) <= _LARGE_CODE
+    if _spilled(kernels) and is_small and not pipeline.rolled:
         smaller = _lowered_instead(module, replace(pipeline, rolled=True))
         if smaller is not None and smaller.sources != lowered.sources:
             instead = smaller.compiled(arch, options)
             if _spilled(instead) < _spilled(kernels):
                 reason = _why_rolled(_spilled(kernels), _spilled(instead)), ROLLED
                 lowered, kernels = smaller, instead
-    if _spilled(kernels):
+    if _spilled(kernels) and is_small:
         for wider in _with_more_threads(module, pipeline):
             instead = wider.compiled(arch, options)
             if not _spilled(instead):
