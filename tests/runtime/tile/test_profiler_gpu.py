@@ -82,6 +82,17 @@ def test_inputs_on_the_gpu_hold_what_those_on_the_host_hold(gpu, dtype):
     assert np.asarray(there).tobytes() == here.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_arrays_on_the_gpu_of_every_element_type_are_taken(gpu, dtype):
+    """NumPy has no name for float8_e5m2, and makes no view of it with other strides."""
+    kernel = doubled(dtype)
+    (given,) = kernel.get_profiler().inputs()
+    result = kernel(given)
+    (launch,) = gpu.launches
+    assert int.from_bytes(launch.parameters[1], "little") == result.address
+    assert result.dtype == given.dtype
+
+
 def test_a_reference_gets_arrays_of_the_host(gpu):
     kernel = doubled()
 

@@ -19,6 +19,7 @@ from tilewright.language.T.symbols import Size, evaluate, solve, text
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array, is_array, numpy_dtype
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.tile.tensors import device_of
+from tilewright.targets.numpy.strided_view import strided_view
 
 if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
@@ -127,7 +128,7 @@ def _on_gpu(call: _Call, where: str, param: Param, argument: Any) -> DeviceArray
         _fail(ValueError(f"{where} is in host memory, but the kernel runs on a GPU: move it there"))
     dtype = numpy_dtype(found.element)
     steps = [step * dtype.itemsize for step in found.strides]
-    likeness = np.lib.stride_tricks.as_strided(np.empty(1, dtype), found.shape, steps)
+    likeness = strided_view(np.empty(1, dtype), found.shape, steps)
     _fitting(call, where, param, likeness)
     offset = found.address % ACCESS_BYTES
     if offset and likeness.size:

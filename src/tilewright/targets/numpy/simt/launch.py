@@ -34,6 +34,7 @@ from tilewright.targets.numpy.simt.problems import Problem
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
+from tilewright.targets.numpy.strided_view import strided_view
 
 Teams: TypeAlias = dict[Operation, Sequence[Any]]
 """Threads of a kernel that run in step."""
@@ -272,7 +273,7 @@ def _flat(array: Any) -> Any:
         (extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)
     )
     count = reach // array.itemsize + 1 if array.size else 0
-    return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,))
+    return strided_view(array, (count,), (array.itemsize,))
 
 
 # -- faults ------------------------------------------------------------------------------------

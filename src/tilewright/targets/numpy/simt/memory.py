@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -31,6 +30,7 @@ from tilewright.targets.numpy.simt.program import Act, Compiler, Rule, unsupport
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import Frame
 from tilewright.targets.numpy.simt.sync import set_up_all
+from tilewright.targets.numpy.strided_view import strided_view
 from tilewright.targets.numpy.support.floats import int_to_float, narrow, to_single
 from tilewright.targets.numpy.support.select import where as select
 
@@ -406,7 +406,7 @@ def _shaped(compiler: Compiler, op: ViewOp) -> Callable[[Frame, Any], Any]:
         if strides is None:
             return data[: prod(shape)].reshape(shape)
         steps = [next(rest) if step is None else step for step in strides]
-        return as_strided(data, shape, [step * data.itemsize for step in steps])
+        return strided_view(data, shape, [step * data.itemsize for step in steps])
 
     return tensor
 
