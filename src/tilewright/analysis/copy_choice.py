@@ -1,7 +1,8 @@
 """Which instructions can do a copy, and if one cannot, why.
 
 A table of conditions, each with the sentence that explains its failure, so that a fallback can
-always be explained (`specs/passes.md` S8). Bulk tensor copies (TMA), PTX ISA "Tensor-copy":
+always be explained (docs/design/passes.md#copy-instructions). Bulk tensor copies (TMA), PTX ISA
+"Tensor-copy":
 
 * the innermost dimension is contiguous, the others lie at multiples of 16 bytes;
 * the box is at most 256 elements wide in every dimension, and a multiple of 16 bytes innermost;

@@ -2,8 +2,8 @@
 
 Every diagnostic of storage aliasing has a row here: its id, how bad it is, which op it belongs to,
 the step of the lowering that finds it, and its text. Planning returns `Finding`s made from these
-rows; a pass attaches them to ops. Ids E1…, W1… and texts are those of the specification (section
-6); V1… are the checks of the tree's ops (section 2.3); the rest are our own.
+rows; a pass attaches them to ops. docs/design/storage-alias.md#rules lists them: V1… are the checks
+of the tree's ops, E1… errors, W1… warnings, R1… remarks.
 
 ``subject`` tells a pass where to put the message:
 
@@ -12,7 +12,7 @@ spec       the ``storage_alias_spec``
 overlap    the ``set_buffer_overlap``, of `Finding.phase` where there are several
 group      the ``reuse_group`` at `Finding.path`
 leaf       the allocation named by `Finding.subject`
-others     ops this room knows nothing about; the texts are kept with their family
+others     ops this package has no model of; the texts stay with their family
 =========  ==========================================================================
 """
 

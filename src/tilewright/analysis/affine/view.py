@@ -1,10 +1,11 @@
 """Polynomials as a reader expects them: remainders and selections as atoms.
 
 The ring form spells a remainder `X - D*fdiv(X, D)` and a selection `Q + [F]*(P - Q)`. The view
-looks for these patterns and puts `mod(X, D)`, `trem(X, D)` and `sel(F, P, Q)` back (rule S3 read
-from right to left). Each term of the cofactor of a quotient is turned on its own, and only if the
-sum gets shorter, or stays as long and the remainder enters with a positive sign. The choice is
-made from the canonical ring form alone, so equal values have equal views.
+looks for these patterns and puts `mod(X, D)`, `trem(X, D)` and `sel(F, P, Q)` back (rule S3 of
+docs/design/address-analysis.md#rewrite-rules, read from right to left). Each term of the cofactor
+of a quotient is turned on its own, and only if the sum gets shorter, or stays as long and the
+remainder enters with a positive sign. The choice is made from the canonical ring form alone, so
+equal values have equal views.
 
     4*x - 32*fdiv(x, 8)                     4*mod(x, 8)
     fdiv(x, 4) - 2*fdiv(x, 8)               mod(fdiv(x, 4), 2)

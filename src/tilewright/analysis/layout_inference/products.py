@@ -1,7 +1,7 @@
 """Which instruction multiplies, how the warps share the product, and what operands look like.
 
-Rules of `specs/passes.md` S7. A condition that a faster instruction fails is a sentence, so that
-the remark about the slower one can say why.
+Rules: docs/design/layouts.md#gemm-instructions. A condition that a faster instruction fails is a
+sentence, so that the remark about the slower one can say why.
 """
 
 from __future__ import annotations

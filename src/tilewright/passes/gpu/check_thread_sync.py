@@ -1,9 +1,9 @@
 """`check-thread-sync`: the synchronisation of finished kernels, proved without data.
 
-The last of the checkers that run on every compile (`specs/passes.md` 7). It sees what is printed as
-CUDA and knows nothing of the passes that put barriers, waits and fences there: a block is run with
-the numbers of its threads and no data (`analysis/thread_sync`), and what nothing orders is
-reported:
+The last of the checkers that run on every compile (docs/design/concurrency.md#check-thread-sync).
+It sees what is printed as CUDA and knows nothing of the passes that put barriers, waits and fences
+there: a block is run with the numbers of its threads and no data (`analysis/thread_sync`), and what
+nothing orders is reported:
 
     accesses of the same bytes that nothing orders                        TW9021   TW4081
     an engine that reads what threads wrote, with no fence between        TW9022   TW4082

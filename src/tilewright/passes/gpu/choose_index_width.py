@@ -1,8 +1,9 @@
 """`choose-index-width`: numbers that address elements are as wide as the tensors ask for.
 
 32 bits are cheaper, and enough for tensors of fewer than 2^31 elements. A kernel that is given a
-larger one computes with 64 bits throughout (`specs/passes.md` C3). Extents that only the run knows
-are taken to be small; who launches the kernel looks, and has it compiled again with `bits=64`.
+larger one computes with 64 bits throughout (docs/design/passes.md#index-width). Extents that only
+the run knows are taken to be small; who launches the kernel looks, and has it compiled again with
+`bits=64`.
 """
 
 from __future__ import annotations

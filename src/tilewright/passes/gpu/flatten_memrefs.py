@@ -4,7 +4,7 @@
 
 Strides that a tensor declares are taken from there; who checks the launch makes sure of them.
 Extents that only the run knows become arguments of the kernel when it is outlined
-(`specs/passes.md` C2).
+(docs/design/passes.md#linear-addresses).
 """
 
 from __future__ import annotations

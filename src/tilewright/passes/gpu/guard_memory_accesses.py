@@ -3,8 +3,8 @@
     %v = memref.load %A[%r, %c]    ->    %ok = %r < %M and %c < %K
                                          %v = scf.if %ok { load } else { safe value }
 
-Only conditions that cannot be proved are tested (`specs/passes.md` S11). Copies by TMA need none:
-the engine knows the extents of its tensor.
+Only conditions that cannot be proved are tested (docs/design/passes.md#guards). Copies by TMA need
+none: the engine knows the extents of its tensor.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """`insert-thread-syncs`: threads meet before one reads what another wrote, or writes over it.
 
 A walk over the kernel keeps what shared memory was read and written since threads last met; an op
-that conflicts gets a barrier in front of it (`specs/passes.md` T4). A loop body is walked twice, so
-that the end of one turn meets the beginning of the next. Code that only some threads run is taken
-as one op, and the barrier comes in front of it. In a role it is a named barrier of its threads.
-Code of some threads that waits at an mbarrier is a role of the author's, and gets no barrier for
-what other roles did: who waits in one may need those who would have to come. The threads of a role
-may have another one later, or again in the next iteration of a loop around it: they continue with
-what they did before.
+that conflicts gets a barrier in front of it (docs/design/scheduling.md#block-barriers). A loop body
+is walked twice, so that the end of one turn meets the beginning of the next. Code that only some
+threads run is taken as one op, and the barrier comes in front of it. In a role it is a named
+barrier of its threads. Code of some threads that waits at an mbarrier is a role of the author's,
+and gets no barrier for what other roles did: who waits in one may need those who would have to
+come. The threads of a role may have another one later, or again in the next iteration of a loop
+around it: they continue with what they did before.
 
 The same holds for tensors that threads of a kernel read and write. Atomic updates of a tensor need
 no order among themselves, but with plain accesses to it they do. (`order-tensor-writes` has ordered
@@ -15,10 +15,11 @@ tensors that are only written.)
 
 What TMA writes is ordered by its own barriers and not looked at here. Two kinds of accesses by
 threads need an async proxy fence before the barrier, or before the arrival at an mbarrier that
-signals another role (`specs/passes.md` G12): writes to what TMA or a tensor core reads, and every
-access to what TMA writes next. Without the fence a load of a thread that has been issued may be
-performed after a later TMA write: zeros past the end of a tensor arrive within a few cycles. Where
-TMA loads a tensor that threads of the kernel write, the fences order writes to tensors as well.
+signals another role (docs/design/concurrency.md#async-proxy): writes to what TMA or a tensor core
+reads, and every access to what TMA writes next. Without the fence a load of a thread that has been
+issued may be performed after a later TMA write: zeros past the end of a tensor arrive within a few
+cycles. Where TMA loads a tensor that threads of the kernel write, the fences order writes to
+tensors as well.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     tile.alloc init [1, 128] : 2x!nv.mbarrier    ->    if tid == 0 { init both; fence }; barrier
 
-All barriers of a kernel by one thread, in one place, at its start (`specs/passes.md` G1).
+All barriers of a kernel by one thread, in one place, at its start
+(docs/design/scheduling.md#mbarriers).
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ The runtime's way to say this is a window: a range of addresses and a part of th
 for it. That is a setting of the stream and of the context, and takes the cache from every other
 kernel until it is reset. A policy of the accesses means the same for this kernel alone: a part of
 them, the ratio, is evicted last, the rest first. It is made once, where the kernel begins, and
-given to every load, store and copy of the tensor (`specs/passes.md` S9; PTX ISA, ``createpolicy``).
-Results do not depend on it. ``eviction_policy`` of a copy by the copy engine becomes a policy too.
+given to every load, store and copy of the tensor (docs/design/passes.md#l2-policy; PTX ISA,
+``createpolicy``). Results do not depend on it. ``eviction_policy`` of a copy by the copy engine
+becomes a policy too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Partners within a warp exchange by shuffles, half the distance at each step. Partners in different
 warps put their values into shared memory, meet, and each reads those of its partners
-(`specs/passes.md` T2).
+(docs/design/passes.md#reductions-across-threads).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`lower-tile-ops`: from whole tiles to what each thread does.
 
-`specs/passes.md` S8. Fragments become registers, shared buffers runs of elements in the order of
-their layout; loops, products, reductions and copies are written for the running thread, with the
-instructions that earlier passes have chosen. Guards, barriers and wide accesses come after.
+docs/design/passes.md#lowering-tile-ops. Fragments become registers, shared buffers runs of elements
+in the order of their layout; loops, products, reductions and copies are written for the running
+thread, with the instructions that earlier passes have chosen. Guards, barriers and wide accesses
+come after.
 """
 
 from __future__ import annotations

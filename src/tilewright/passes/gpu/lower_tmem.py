@@ -1,7 +1,8 @@
 """`lower-tmem`: tensor memory is a part of Blackwell's tensor cores, and of no other chip.
 
 The front end refuses it at once (`T.alloc_tmem`). IR text can still ask for it; without this pass a
-buffer would reach the printer that no line of CUDA can declare (`specs/passes.md` G2).
+buffer would reach the printer that no line of CUDA can declare
+(docs/design/passes.md#tensor-memory).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     if %c { b }          ->              b }
 
 Equal conditions are the same value once `cse` has run, so the first body cannot change what the
-second one tests (`specs/passes.md` G11). Only ops without effects may stand in between; they move
-in front. It runs after barriers are in place: one between two branches keeps them apart.
+second one tests (docs/design/passes.md#guards). Only ops without effects may stand in between; they
+move in front. It runs after barriers are in place: one between two branches keeps them apart.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 What the body uses from outside becomes an argument; constants are written again inside. Extents
 of tensors are read by the host. The order in which blocks walk over the grid (the raster) is
-computed from the numbers the hardware gives (`specs/passes.md` H2).
+computed from the numbers the hardware gives (docs/design/passes.md#host-and-device).
 """
 
 from __future__ import annotations

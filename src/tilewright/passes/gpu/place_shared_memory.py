@@ -1,9 +1,10 @@
 """`place-shared-memory`: every shared buffer of a kernel gets its place in one arena.
 
-Buffers that are never needed at the same time may share bytes (`specs/passes.md` H3); the planner
-of `memory.planner` finds the places, and its independent checker goes over them.
-`analysis.shared_lifetimes` says when a buffer is needed; barriers always are. Buffers of a
-storage-alias spec lie where `plan-storage-alias` put them, and get their place as one.
+Buffers that are never needed at the same time may share bytes
+(docs/design/passes.md#shared-memory-arena); the planner of `memory.planner` finds the places, and
+its independent checker goes over them. `analysis.shared_lifetimes` says when a buffer is needed;
+barriers always are. Buffers of a storage-alias spec lie where `plan-storage-alias` put them, and
+get their place as one.
 """
 
 from __future__ import annotations

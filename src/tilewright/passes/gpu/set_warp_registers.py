@@ -2,7 +2,8 @@
 
 With G warp groups of 128 threads the launch gives each thread ``R = 65536 / (128 G)`` registers,
 rounded down to eights. Producers keep 24 (40 if they move data themselves), consumers share the
-rest, at most 240; nothing is done where they would not gain (`specs/passes.md` G7).
+rest, at most 240; nothing is done where they would not gain
+(docs/design/scheduling.md#registers-of-warp-groups).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Registers have no addresses: an array of them needs indices that are constant on
 unrolled, so a loop with known bounds that counts such an index is marked for it, if the author said
 nothing else. A mark asks the CUDA compiler to write out every turn; for a loop of very many ops
 that would take minutes, so there the mark becomes a factor, unless registers are at stake
-(`specs/passes.md` C6). Loops that the author wants unrolled explicitly were expanded before tiles
-were scheduled.
+(docs/design/passes.md#unrolling). Loops that the author wants unrolled explicitly were expanded
+before tiles were scheduled.
 """
 
 from __future__ import annotations

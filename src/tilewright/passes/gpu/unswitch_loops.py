@@ -5,7 +5,7 @@
 
 The condition, and what it is computed from, must not depend on the turn; it moves in front of the
 loop. Besides the branch the body may hold arithmetic, which goes into both copies; the second form
-copies only small bodies (`specs/passes.md` C10).
+copies only small bodies (docs/design/passes.md#unswitching).
 
 Threads of a block come to the same barriers in the same order. A loop in which threads meet, or in
 which an engine is waited for, is therefore left alone if threads may answer differently. This runs

@@ -5,9 +5,9 @@
       memref.store f(%x), %C[%b + %l]            %y = f(stage[%l]); store %y, %out[%l]
                                                nv.move %out[0] -> %C[%b] lanes(8)
 
-An access is made wide if its address grows by one with the lane, begins at a multiple of the
-width, and is guarded by nothing that differs between lanes (`specs/passes.md` C4). What is not wide
-stays in the loop; a remark says why (TW3010).
+An access is made wide if its address grows by one with the lane, begins at a multiple of the width,
+and is guarded by nothing that differs between lanes (docs/design/passes.md#vector-width). What is
+not wide stays in the loop; a remark says why (TW3010).
 
 A value that is read from memory, or chosen by a branch, is an unknown to the algebra of indices. It
 differs between lanes if what it is computed from does: in ``X[I[j], j]`` each lane has its own row.

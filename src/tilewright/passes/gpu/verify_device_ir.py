@@ -1,8 +1,8 @@
 """`verify-device-ir`: what must hold of a kernel before it is printed.
 
 No op on whole tiles is left, no fragment, every shared buffer has a place inside the arena, and
-barriers are where all threads that count for them come by (`specs/passes.md` C11). A violation is
-a fault of this compiler and is reported as one.
+barriers are where all threads that count for them come by (docs/design/passes.md#device-ir). A
+violation is a fault of this compiler and is reported as one.
 """
 
 from __future__ import annotations

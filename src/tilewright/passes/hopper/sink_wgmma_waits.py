@@ -7,10 +7,10 @@
                                                  wgmma.wait 0; arrive empty[last s]
 
 The operands of a product may be overwritten once it is done, so what hands them back waits with it,
-one turn later (`specs/passes.md` G14). This is done where a loop ends with the wait and nothing
-until the next wait looks at the sums. In a loop with several products, as attention has, the first
-wait of the next turn waits for the last product of this one, too: the tensor core goes from one to
-the other without a pause.
+one turn later (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends with the
+wait and nothing until the next wait looks at the sums. In a loop with several products, as
+attention has, the first wait of the next turn waits for the last product of this one, too: the
+tensor core goes from one to the other without a pause.
 """
 
 from __future__ import annotations

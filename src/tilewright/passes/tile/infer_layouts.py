@@ -1,8 +1,8 @@
 """`infer-layouts`: every fragment gets its threads and registers, every loop its threads.
 
-`specs/passes.md` S7. The work is done by `analysis.layout_inference`, which returns a plan; this
-pass has it checked and writes it down: layouts on allocations and parallel loops, the instruction
-and the partition on products.
+docs/design/layouts.md#inference. The work is done by `analysis.layout_inference`, which returns a
+plan; this pass has it checked and writes it down: layouts on allocations and parallel loops, the
+instruction and the partition on products.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """`check-races`: a few blocks of every kernel run on NumPy, and nothing may be out of order.
 
-The last of the checkers (`specs/passes.md` 7): it looks at what is printed as CUDA, knows nothing
-of the passes that made it, and finds missing barriers, waits and fences, wrong parities and bytes,
-accesses out of bounds or not aligned, and products that are read too early. Tensors hold small
-random numbers, integers are zero, and extents that only the caller knows are taken to be `extent`.
+The last of the checkers (docs/design/concurrency.md#reference-execution): it looks at what is
+printed as CUDA, knows nothing of the passes that made it, and finds missing barriers, waits and
+fences, wrong parities and bytes, accesses out of bounds or not aligned, and products that are read
+too early. Tensors hold small random numbers, integers are zero, and extents that only the caller
+knows are taken to be `extent`.
 
 It costs about as much as a few blocks do on NumPy, tens of milliseconds each for small tiles, so it
 runs where it is asked for and not on every compile.
