@@ -4,7 +4,7 @@
                                             [--compile sm_90a,sm_80]
 
 FOLDER is `examples/` of a checkout of tile-ai/tilelang; NUMBERs pick entries of the compatibility
-suite (tile-language.md, section 10). torch has to be installed (a build for the CPU will do);
+suite. torch has to be installed (a build for the CPU will do);
 einops is needed by some, and `flash_attn` by one, for which there is a stand-in in
 `scripts/stand_ins`. The files are used as they are: `tilelang` is served by `tilewright.compat`,
 the device "cuda" is the CPU, and sizes are only what the files' own arguments make them. Each entry

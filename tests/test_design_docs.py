@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.test_docs import ROOT, blocks
+from tilewright.memory.rules import RULES
+
 PAGES = sorted((ROOT / "docs" / "design").glob("*.md"))
 _CITATION = re.compile(r"docs/design/([\w-]+\.md)(?:#([\w-]+))?")
 _LINK = re.compile(r"\]\(((?!https?:)[^)#\s]*)#([\w-]+)\)")
@@ -29,6 +31,20 @@ def _citing_files() -> list[Path]:
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
     return sorted([*sources, *documents, *tests])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_examples_of_a_page_hold(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    scope: dict[str, object] = {}
+    for code in blocks(name, "python"):
+        exec(compile(code, name, "exec"), scope)
+
+
+def test_the_rules_of_storage_aliasing_are_listed() -> None:
+    page = (ROOT / "docs/design/storage-alias.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([EVWR]\d+) \| (\w+) \| (\d) \|", page, flags=re.M)
+    assert sorted(rows) == sorted((r.id, r.severity.value, str(r.step)) for r in RULES.values())
 
 
 def citations() -> list[tuple[str, str, str]]:
@@ -63,7 +79,9 @@ def test_links_to_headings_resolve() -> None:
 
 
 def test_no_source_cites_a_document_outside_the_repository() -> None:
-    pattern = re.compile(r"\bspecs/|\bthe specification\b|\btile-language\.md|\barchitecture\.md")
+    pattern = re.compile(
+        r"\bspecs/|\bthe specification\b|\(spec [0-9.]+|\btile-language\.md|\barchitecture\.md"
+    )
     citing = [
         str(path.relative_to(ROOT))
         for path in (ROOT / "src").rglob("*.py")

@@ -3,7 +3,7 @@
 * The GEMM of ``examples/storage_alias`` stages its result in the ring it has drained. Were a place
   wrong, tiles would be overwritten while they are needed.
 * Random trees of reuse groups, each as a kernel that writes one buffer after the other and reads
-  all of them every time (`views_kernel`), compared byte by byte with the specification's formulas.
+  all of them every time (`views_kernel`), compared byte by byte with the formulas of docs/design/storage-alias.md.
 * The same with one number of the index arithmetic changed, which has to be noticed.
 """
 

@@ -2,7 +2,7 @@
 
 Examples run at sizes that a processor can follow. Here the same kernels have the tiles and the
 matrices they are written for; each of the entries 1 to 19 of the compatibility suite
-(tile-language.md, section 10) has one of the same shape. `fits` are the GPUs whose shared memory is
+has one of the same shape. `fits` are the GPUs whose shared memory is
 large enough for them.
 """
 

@@ -1,7 +1,7 @@
 """A second opinion on placements: sets of points as bit masks, promises by plain recursion.
 
 Slow and simple on purpose, and written without the planner or the checker in mind. `reference`
-is the placement of the specification's appendix; `broken` says whether any promise is.
+is the placement of docs/design/storage-alias.md#placement; `broken` says whether any promise is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sharing that is not needed (spec 9.2)."""
+"""Sharing that is not needed (docs/design/storage-alias.md#unneeded-sharing)."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The twenty worked examples of the specification (section 7), with their numbers."""
+"""Twenty worked examples of placement (docs/design/storage-alias.md#placement)."""
 
 from tests.memory.support import (
     TMEM_CAPACITY,

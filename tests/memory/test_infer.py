@@ -1,4 +1,4 @@
-"""Overlap from groups alone (spec 9.1), and the old way of reusing a buffer (9.3)."""
+"""Overlap from groups alone (docs/design/storage-alias.md#inferred-overlap), and legacy reuse."""
 
 from tests.memory.support import raw
 from tilewright.memory import (

@@ -1,4 +1,4 @@
-"""Several overlap definitions over one region (spec 9.5)."""
+"""Several overlap definitions over one region (docs/design/storage-alias.md#phases)."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What holds for every tree: placements are those of the appendix, proved, and mode-independent."""
+"""What holds for every tree: placements equal the reference, are proved, and do not depend on mode."""
 
 import time
 
@@ -50,7 +50,7 @@ def opinion(plan: StoragePlan, tree: Tree) -> list[str]:
 
 @settings(max_examples=150)
 @given(trees())
-def test_placement_is_that_of_the_appendix(tree: Tree):
+def test_placement_is_that_of_the_reference(tree: Tree):
     placed = place_tree(tree)
     expected_stride, expected = reference(tree)
     assert placed.stride == stride(tree) == expected_stride

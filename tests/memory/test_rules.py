@@ -1,4 +1,4 @@
-"""Every rule has the text, the place and the weight that the specification gives it."""
+"""Text, subject and severity of every rule (docs/design/storage-alias.md#rules)."""
 
 import pytest
 
@@ -127,7 +127,7 @@ def test_texts(rule: str, values: dict[str, object], text: str):
     assert finding(rule, **values).message == text
 
 
-def test_every_rule_of_the_specification_has_its_text_tested():
+def test_every_rule_has_its_text_tested():
     assert RULES.keys() >= SPECIFIED
     assert {rule for rule, _, _ in TEXTS} >= SPECIFIED
 

@@ -1,4 +1,4 @@
-"""Units, alignments and declared shapes from shapes and layouts (spec 3.2, 3.5)."""
+"""Units, alignments and declared shapes from shapes and layouts (docs/design/storage-alias.md#units)."""
 
 import pytest
 

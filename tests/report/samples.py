@@ -1,4 +1,4 @@
-"""Maps to draw: the worked examples of the specification, and awkward ones."""
+"""Maps to draw: the worked examples of storage aliasing, and awkward ones."""
 
 from tests.memory.support import planned, raw, smem, tmem
 from tilewright.memory import (

@@ -1,4 +1,4 @@
-"""Sharing that is not needed (spec 9.2).
+"""Sharing that is not needed (docs/design/storage-alias.md#unneeded-sharing).
 
 With memory to spare, two buffers that share bytes only cost barriers. For each shared group, some
 of the parts that lie in it are moved out, either beside it (a distinct group) or into an allocation

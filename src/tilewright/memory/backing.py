@@ -1,4 +1,6 @@
-"""The one allocation behind a region: how large, which shape, how aligned (spec 3.5).
+"""The one allocation behind a region: how large, which shape, how aligned.
+
+Rules: docs/design/storage-alias.md#backing-allocation.
 
 ::
 

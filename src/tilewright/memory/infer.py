@@ -1,12 +1,13 @@
 """Regions nobody spelled out: overlap from groups alone, and the old way of reusing a buffer.
 
-*Implicit overlap* (spec 9.1). Making a reuse group already says how its buffers relate, so no
-separate call is needed: the groups that belong to no other group are the roots. One root is the
-tree. Of several, the one with most leaves is placed and the others have to agree with it.
+Implicit overlap (docs/design/storage-alias.md#inferred-overlap): a reuse group states how its
+buffers relate, so no separate call is needed. The groups that belong to no other group are the
+roots. One root is the tree. Of several, the one with most leaves is placed and the others have to
+agree with it.
 
-*Legacy reuse* (spec 9.3). ``reuse=buffer`` put a newcomer over an existing allocation, both from
-offset 0. That is a region without a tree. Where the owner is in a region already, the newcomer
-joins it outside of the tree.
+Legacy reuse (docs/design/storage-alias.md#reuse-of-a-plain-buffer): ``reuse=buffer`` aliases a new
+buffer with an existing allocation, both from offset 0. That is a region without a tree. If the
+owner is in a region already, the new buffer joins it outside of the tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Several overlap definitions over one region, for kernels fused from parts (spec 9.5).
+"""Several overlap definitions over one region, for fused kernels.
+
+Rules: docs/design/storage-alias.md#phases.
 
 Every phase has its own tree, and all of them lie over the same bytes. Trees are placed in program
 order. A leaf that an earlier phase placed is an *anchor*: its addresses stay, and the later tree

@@ -38,7 +38,7 @@ class Memory(Enum):
 
 
 # CUDA driver API, cuTensorMapEncodeTiled and PTX `cp.async.bulk.tensor`: the shared-memory side
-# of a TMA copy starts at a multiple of 128 bytes. TLX aligns every sibling to it (spec 3.3).
+# of a TMA copy starts at a multiple of 128 bytes. TLX aligns every sibling to it.
 SMEM_SIBLING_ALIGNMENT = 128
 
 # Triton's AllocateSharedMemory gives every buffer at least this; wider vector accesses than

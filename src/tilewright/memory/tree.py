@@ -10,7 +10,8 @@ inside one logical buffer, which is how one buffer of an operand holds G sub-til
     p      |p0.......|p1.......|
     alpha                      |a|
 
-Sizes (spec 3.4), with ``a`` = 128 in shared memory, the widest buffer below in tensor memory::
+Sizes (docs/design/storage-alias.md#sizes), with ``a`` = 128 in shared memory and the widest buffer
+below in tensor memory::
 
     size(leaf)         = unit
     size(shared)       = max size(child)                      group_size 1
@@ -171,7 +172,7 @@ def memory_of(tree: Tree) -> Memory:
 
 
 def granule(tree: Tree) -> int:
-    """What the start of this subtree is aligned to among its siblings (spec 3.3)."""
+    """What the start of this subtree is aligned to among its siblings."""
     if isinstance(tree, Group):
         return max(granule(child) for child in tree.children)
     buffer = tree.buffer

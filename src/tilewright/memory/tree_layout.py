@@ -1,4 +1,6 @@
-"""Lays out a tree: every leaf gets its offset and levels (spec 3.6, 9.4).
+"""Lays out a tree: every leaf gets its offset and levels.
+
+Rules: docs/design/storage-alias.md#placement.
 
 One logical buffer is laid out from left to right; groups of size above 1 repeat what they hold and
 add a level to it; the root adds the last level, the stride. What differs between the two modes is

@@ -193,7 +193,7 @@ def tmem_alignment(unit: int, layout: TmemLayout) -> int:
 def tmem_declared_shape(shape: Sequence[int], bits: int, layout: TmemLayout) -> tuple[int, int]:
     """Rows and 32-bit columns that the shape alone suggests for the whole array.
 
-    This is what the text of a region shows (spec 3.5). It disregards the column stride, so it can
+    This is the shape in the IR of a region. It disregards the column stride, so it can
     be less than what the buffers cover; what they cover decides about room.
     """
     rows, columns = shape[-2], shape[-1] * prod(shape[:-2])

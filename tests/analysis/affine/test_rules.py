@@ -1,4 +1,4 @@
-"""Each rule S1 to S8 of the specification, where it fires and where it must not."""
+"""Each rule S1 to S8 (docs/design/address-analysis.md#rewrite-rules): where it fires and must not."""
 
 import pytest
 

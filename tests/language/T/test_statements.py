@@ -1,4 +1,4 @@
-"""Tracing rules: what assignments, branches, loops and the like become (tile-language.md, 1.1)."""
+"""Tracing rules: what assignments, branches, loops and the like become."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Groups and layouts as one line of text, in the notation of the specification.
+"""Groups and layouts as one line of text, in the notation of docs/buffers.md.
 
 "S p100, L c30>p"    a shared buffer p of 100 elements, then a local c of 30 that aliases p
 "p[0,100) c[0,30)"   where they lie

@@ -12,7 +12,7 @@ import pytest
 
 from tests.memory.registry.test_layout import STRICT, WORKED
 
-# Section 3.2 of the specification, as it writes registrations.
+# Worked registrations and their layouts.
 ROWS = """
 S a10, S b20
 S p100, S c30>p
@@ -35,7 +35,7 @@ S p0, S c0>p
 BOTH = {"compat", "strict"}
 COMPAT, STRICT_ONLY = {"compat"}, {"strict"}
 
-# Section 5: situation, test, policies.
+# Messages: situation, test, policies.
 MESSAGES = {
     "empty name": ("test_errors", "test_empty_name", BOTH),
     "aliases == name": ("test_errors", "test_self_alias", BOTH),
@@ -51,7 +51,7 @@ MESSAGES = {
     ),
 }
 
-# Section 6. A resolution whose policies differ too much for one test has two.
+# Resolutions of contradictory requirements. A resolution whose policies differ too much for one test has two.
 RESOLUTIONS = {
     "R1": [("test_r1_local_child_of_a_shared_parent_overlaps", BOTH)],
     "R2": [

@@ -1,4 +1,4 @@
-"""Every message of the specification's section 5, and that what raises changes nothing."""
+"""Every message of the registry, and that what raises changes nothing."""
 
 import re
 

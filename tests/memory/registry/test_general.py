@@ -126,7 +126,7 @@ def test_aliases_stay_outside_where_that_is_lower():
     registry.verify(parent)
 
 
-def test_the_problem_says_what_the_specification_says():
+def test_the_problem_has_the_required_constraints():
     blocks = [
         Block("p", 40, 8, "shared"),
         Block("l", 4, 4, "local"),

@@ -1,4 +1,4 @@
-"""Where buffers lie: the worked results of the specification, the design's requirements, and
+"""Where buffers lie: worked results, the design's requirements, and
 properties of random groups against a literal transcription of the algorithm."""
 
 from itertools import combinations, permutations
@@ -213,7 +213,7 @@ def groups(draw, persistent_over_shared=True):
 
 
 def transcription(entries):
-    """Section 3.1 of the specification, line by line; every target precedes its aliases."""
+    """The allocation algorithm of docs/buffers.md, line by line; every target precedes its aliases."""
     shared, persistent, local, consumed = {}, {}, {}, {}
     s = p = 0
     for b in entries.values():

@@ -1,4 +1,4 @@
-"""The specification's section 6: where its sources contradict each other, one test a resolution."""
+"""Where requirements of the registry contradict each other: one test per resolution."""
 
 from types import MappingProxyType
 

@@ -3,8 +3,8 @@
 `random_case` draws a tree of reuse groups that is valid by construction (counts are multiples of the
 group sizes above, every leaf occurs once) and writes it as IR, with one index op for every leaf.
 `addresses` runs the index arithmetic of a lowered module, op by op, and answers where each buffer of
-each leaf starts. `expected_addresses` says where it should, by the formulas of the specification
-alone; it shares no code with the planner.
+each leaf starts. `expected_addresses` says where it should, by the formulas of
+docs/design/storage-alias.md#placement alone; it shares no code with the planner.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def run(value: SSAValue, argument: int) -> int:
     return _ARITHMETIC[op.name](left, right)
 
 
-# -- what it should do: the specification's placement --------------------------------------------
+# -- what it should do: the placement of docs/design/storage-alias.md ----------------------------
 
 
 def up(value: int, step: int) -> int:
@@ -375,7 +375,7 @@ def extent(tree: Tree) -> int:
 def broken_promises(
     tree: Tree, starts: Mapping[str, list[int]], stride: int | None = None
 ) -> list[str]:
-    """Every rule of the specification (10.4) that buffers at `starts` break.
+    """Every guarantee of docs/design/storage-alias.md#checking that buffers at `starts` break.
 
     Without a `stride` it is not asked whether buffers stay in the window of their logical index.
     """

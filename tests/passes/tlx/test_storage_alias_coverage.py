@@ -1,4 +1,4 @@
-"""Every diagnostic, worked example and conformance item of the specification has its test.
+"""Every diagnostic, worked example and conformance item of storage aliasing has its test.
 
 Text tests carry tags, ``// E7 positive: ...`` over IR that triggers a diagnostic and
 ``// E7 negative: ...`` over the nearest IR that does not. A tag only counts if what stands below it
@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[3]
 TEXT_TESTS = ROOT / "tests" / "lit" / "tlx"
 
 SPECIFIED = [f"W{n}" for n in range(1, 5)] + [f"E{n}" for n in range(1, 18)]
-"""The ids of section 6."""
+"""The ids of docs/design/storage-alias.md#rules that upstream's behaviour fixes."""
 
 UNNUMBERED = {
     "N2": "storage_alias_spec must have",
     "N3": "storage_alias_spec not found for this allocation",
 }
-"""Rows of section 6 without an id. N1 needs IR that no parser accepts: see
+"""Upstream's messages without an id. N1 needs IR that no parser accepts: see
 test_a_tree_needs_allocations."""
 
 OURS = ["W6", "W7", "R5", "E18", "E19", "E20", "E21", "E22"]
@@ -111,7 +111,7 @@ def test_texts_are_told_apart():
         assert not any(all(part in text for part in parts_of(id)) for text in others), id
 
 
-# -- section 7 -----------------------------------------------------------------------------------
+# -- worked examples -----------------------------------------------------------------------------
 
 EXAMPLES = range(1, 21)
 
@@ -130,7 +130,7 @@ def test_every_worked_example_is_planned():
     assert found == set(EXAMPLES)
 
 
-# -- section 10 ----------------------------------------------------------------------------------
+# -- conformance ---------------------------------------------------------------------------------
 
 CONFORMANCE = {
     "10.1 files of upstream run unmodified": [("scripts/upstream_lit.py", "main")],

@@ -1,7 +1,7 @@
 """Random trees through the whole lowering, and every promise looked at by three different eyes.
 
 The pass itself proves what it made with ``memory.checker``. On top of that the addresses that the
-lowered module computes are compared with the specification's formulas, and every pair of buffers is
+lowered module computes are compared with the formulas of docs/design/storage-alias.md, and every pair of buffers is
 compared by brute force (`storage_alias_support`).
 """
 

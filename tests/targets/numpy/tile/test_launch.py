@@ -64,7 +64,7 @@ def test_grids_are_not_negative() -> None:
 
 
 def _swizzled(gx: int, gy: int, panel: int) -> list[tuple[int, int]]:
-    """Blocks in launch order as section 3.1 of the language places them, for order row."""
+    """Blocks in launch order under `T.use_swizzle` with order row."""
     found: list[tuple[int, int]] = []
     for b in range(gx * gy):
         p, o = divmod(b, panel * gx)
