@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.ttg.checks import memdesc
+from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.memory import Memory, MemoryMap, RegionMap, Target
 from tilewright.memory.map import Cell, Interval, Row, uncovered
-from tilewright.passes.merge_shared_memory import LEFT_ALONE, TOO_LARGE, in_words
+from tilewright.passes.merge_shared_memory import LEFT_ALONE, in_words
 from tilewright.passes.merging.blocks import Candidate, FunctionPlan, plan_module
 
 REGION = "merged"
@@ -42,7 +43,7 @@ def _map(
     capacity = None if target is None else target.capacity(memory)
     if capacity is not None and used > capacity:
         text = f"{memory.words}: {used} {memory.unit_word} needed, {capacity} available"
-        engine.error(plan.function, text, TOO_LARGE)
+        engine.error(plan.function, text, SHARED_MEMORY_EXCEEDED)
     rows = tuple(_row(plan, each) for each in plan.of(memory))
     region = RegionMap(
         REGION,

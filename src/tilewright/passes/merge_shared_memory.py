@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.buffer_liveness import Conflict, Held
+from tilewright.ir.codes.shared import OVERLAPPING_BUFFERS, SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -41,11 +42,9 @@ from tilewright.passes.merging.trace import check_module
 from tilewright.passes.tlx.storage_alias.collect import source_of
 from tilewright.passes.tlx.storage_alias.planning import target_of
 
-TOO_LARGE = "TW5001"
 MERGED = "TW5002"
 APART = "TW5003"
 LEFT_ALONE = "TW5004"
-INTERNAL = "TW9061"
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class MergeSharedMemory(Pass):
             engine.warning(op, f"left out, as its size is not known: {reason}", LEFT_ALONE)
         for violation in check_offsets(plan.plan.problem, plan.plan.offsets):
             if violation.fault.name != "OVER_CAPACITY":
-                engine.error(plan.function, f"{self.name}: {violation}", INTERNAL)
+                engine.error(plan.function, f"{self.name}: {violation}", OVERLAPPING_BUFFERS)
                 return False
         for memory in Memory:
             if plan.of(memory) and not plan.plan.of(memory.value).fits:
@@ -123,14 +122,16 @@ class MergeSharedMemory(Pass):
     def _prove(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for fault in check_module(module).faults:
             text = f"{self.name} broke its own promise: {fault}"
-            engine.error(fault.op, text, INTERNAL).note(fault.other, "the other one is here")
+            engine.error(fault.op, text, OVERLAPPING_BUFFERS).note(
+                fault.other, "the other one is here"
+            )
 
 
 def _too_large(plan: FunctionPlan, memory: Memory, engine: DiagnosticEngine) -> None:
     space = plan.plan.of(memory.value)
     unit = memory.unit_word
     text = f"{memory.words}: {space.height} {unit} needed, {space.space.capacity} available"
-    diagnostic = engine.error(plan.function, text, TOO_LARGE)
+    diagnostic = engine.error(plan.function, text, SHARED_MEMORY_EXCEEDED)
     for each in sorted(plan.of(memory), key=plan.offset):
         place = f"{each.name}: {each.size} {unit} at {plan.offset(each)}"
         diagnostic.note(each.op, place)

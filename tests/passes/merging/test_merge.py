@@ -231,7 +231,7 @@ def test_a_broken_plan_is_an_error_of_the_compiler(monkeypatch: pytest.MonkeyPat
     engine = DiagnosticEngine()
     MergeSharedMemory().run(parse(text_of(APART)), engine)
     assert engine.has_errors
-    (error,) = [each for each in engine.diagnostics if each.code == "TW9061"]
+    (error,) = [each for each in engine.diagnostics if each.code == "TW9062"]
     assert error.message.startswith(
         "merge-shared-memory broke its own promise: ttg.local_load reads"
     )

@@ -23,6 +23,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.advice import warn
+from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import (
     Buffer,
     BufferRegion,
@@ -342,7 +343,7 @@ def gemm(
         raise FrontendError(
             "T.gemm: mbar is for tensor cores of Blackwell (tcgen05), which this target does not "
             "have: leave it out",
-            code="TW1027",
+            code=OTHER_HARDWARE,
         )
     asynchronous = False
     if wg_wait is not None:

@@ -17,7 +17,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.passes.gpu.arch import arch_of
 
-NO_CLUSTERS, LARGE_CLUSTER, EMPTY_GRID = "TW6002", "TW6003", "TW6004"
+NO_CLUSTERS, LARGE_CLUSTER, EMPTY_GRID = "TW6008", "TW6009", "TW6004"
 LARGE_GRID = "TW6005"
 FIRST_WITH_CLUSTERS = 90
 MAX_CLUSTER = 8

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
 from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
@@ -49,6 +50,7 @@ from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
 from tilewright.passes.gpu.lower.wgmma import lower_wgmma, settle_after
 from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.wrap_scalar_fragment_access import ELEMENT_OUTSIDE_LOOP
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class LowerTileOps(Pass):
                     diagnostic = engine.error(
                         op,
                         f"this cannot be written for each of {threads} threads: {error}",
-                        "TW2022",
+                        UNREPRESENTABLE,
                     )
                     diagnostic.note(
                         None,
@@ -99,7 +101,7 @@ def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
                 op,
                 f"an element of a fragment is {verb} outside of T.Parallel, where every thread "
                 "would need it",
-                "TW2001",
+                ELEMENT_OUTSIDE_LOOP,
             )
             diagnostic.note(
                 None,

@@ -20,6 +20,7 @@ from tilewright.analysis.shared_lifetimes import lifetimes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.tile import AllocOp, StorageAliasSpecOp
+from tilewright.ir.codes.shared import OVERLAPPING_BUFFERS
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.memory.planner import Block, Problem, Space, plan_problem
@@ -68,7 +69,9 @@ class PlaceSharedMemory(Pass):
             plan = _in_turns(function, plan, engine)
         for fault in plan.faults():
             engine.error(
-                function, f"two shared buffers were given the same bytes: {fault}", "TW9061"
+                function,
+                f"two shared buffers were given the same bytes: {fault}",
+                OVERLAPPING_BUFFERS,
             )
             return
         placed = [

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import AllocOp
+from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.shared_sizes import bytes_of, limit_of, versions_of
 
-TOO_LARGE = "TW5001"
 _MAX_NOTES = 4
 
 
@@ -32,7 +32,7 @@ def report_too_large(
         function,
         f"the kernel needs {needed} bytes of shared memory, a block of sm_{arch_of(function)} has "
         f"{limit}",
-        TOO_LARGE,
+        SHARED_MEMORY_EXCEEDED,
     )
     large = [op for op in allocs if not op.space.is_barrier]
     for op in sorted(large, key=bytes_of, reverse=True)[:_MAX_NOTES]:

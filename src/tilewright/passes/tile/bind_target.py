@@ -20,7 +20,7 @@ from tilewright.ir.passes import Pass
 from tilewright.memory.targets import target_named
 
 TARGET = "tile.target"
-UNKNOWN_TARGET = "TW6001"
+UNKNOWN_TARGET = "TW6007"
 _OWN_INSTRUCTIONS = ("sm_90", "sm_100", "sm_120")
 _DEFAULT_ARCH = {"cuda": "sm_90a", "hip": "gfx942", "tenstorrent": "wormhole"}
 

@@ -25,7 +25,7 @@ from tilewright.passes.tile.copying import copy_op
 from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 
 DIFFERS = "TW9015"
-NOT_ANALYSED = "TW4059"
+NOT_ANALYSED = "TW4058"
 
 
 @dataclass(frozen=True)

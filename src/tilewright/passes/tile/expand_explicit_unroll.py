@@ -27,9 +27,9 @@ from tilewright.passes.tile.copying import copy_op
 
 EXPLICIT = "tile.unroll_explicit"
 FACTOR = "tile.unroll_factor"
-BOTH = "TW1030"
-UNKNOWN_COUNT = "TW1031"
-TOO_MANY = "TW1032"
+BOTH = "TW1035"
+UNKNOWN_COUNT = "TW1036"
+TOO_MANY = "TW1037"
 MAX_TURNS = 4096
 
 

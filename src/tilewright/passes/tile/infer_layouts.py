@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
+from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
 from tilewright.analysis.layout_inference.check import check
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import kernels
@@ -53,7 +54,9 @@ class InferLayouts(Pass):
             try:
                 apply(plan)
             except NotALayout as error:
-                engine.error(kernel, f"a layout cannot be written as a formula: {error}", "TW2022")
+                engine.error(
+                    kernel, f"a layout cannot be written as a formula: {error}", UNREPRESENTABLE
+                )
                 return
 
     def _solved(self, kernel: KernelOp, engine: DiagnosticEngine) -> LayoutPlan | None:

@@ -22,6 +22,7 @@ from tilewright.analysis.pipelining import (
     plan_automatically,
     plan_manually,
 )
+from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
 from tilewright.dialects.tile import PipelineOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -54,7 +55,7 @@ class PlanPipeline(Pass):
                 loop,
                 "loop not pipelined: entries of -1 leave statements to warp specialisation, which "
                 "did not take the loop",
-                "TW4045",
+                NOT_PIPELINED,
             )
             return
         is_manual = stage is not None and order is not None

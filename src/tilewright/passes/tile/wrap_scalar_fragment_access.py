@@ -30,7 +30,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 
-NOT_ELEMENT_ZERO = "TW2001"
+ELEMENT_OUTSIDE_LOOP = "TW2001"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _refuse(op: LoadOp | StoreOp, engine: DiagnosticEngine) -> None:
         f"Fragment buffer access with non-zero index [{shown}] is not supported. Only "
         "fragment[0] access is allowed: which thread holds another element is up to the layout. "
         "Loop over the fragment with T.Parallel, or keep the values in T.alloc_local",
-        NOT_ELEMENT_ZERO,
+        ELEMENT_OUTSIDE_LOOP,
     )
 
 

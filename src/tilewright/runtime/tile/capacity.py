@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
+from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.memory.targets import target_named
@@ -37,10 +38,9 @@ def require_capacity(kernel: CompiledTileKernel) -> str | None:
     errors = [each for each in engine.diagnostics if each.severity is Severity.ERROR]
     if not errors:
         return None
-    from tilewright.passes.gpu.shared_memory_report import TOO_LARGE
     from tilewright.targets.numpy.tile.api import TileFault
 
-    found = next((each for each in errors if each.code == TOO_LARGE), None)
+    found = next((each for each in errors if each.code == SHARED_MEMORY_EXCEEDED), None)
     if found is None:
         return f"the shared memory of {kernel.name} on {arch}: {errors[0].message}"
     assumed = "" if kernel.gpu is not None else ", which is assumed where no target is given"

@@ -6,6 +6,11 @@ from xdsl.ir import Operation
 
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity
 
+NO_CUDA = "TW9050"
+"""An op that passes should have lowered reached the emitter."""
+NOT_ON_HOST = "TW6213"
+"""Host code of a kernel, outside of `T.Kernel`, that no launch can do."""
+
 
 class CannotEmit(CompileError):
     """An op reached the emitter that it has no text for."""
@@ -16,9 +21,9 @@ class CannotEmit(CompileError):
         super().__init__(engine)
 
 
-def cannot_emit(op: Operation, message: str) -> CannotEmit:
-    """The error for an op that there is no text for."""
-    return CannotEmit(Diagnostic(Severity.ERROR, message, op.location, "TW9050"))
+def not_on_host(op: Operation, message: str) -> CannotEmit:
+    """The error for an op outside of kernels that the host cannot do."""
+    return CannotEmit(Diagnostic(Severity.ERROR, message, op.location, NOT_ON_HOST))
 
 
 class CudaCompilerError(Exception):

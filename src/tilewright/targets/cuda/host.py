@@ -14,7 +14,7 @@ from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.regions import ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.interfaces import constant_value
-from tilewright.targets.cuda.errors import cannot_emit
+from tilewright.targets.cuda.errors import not_on_host
 from tilewright.targets.cuda.steps import Operand, Step
 
 SAME = frozenset(
@@ -95,7 +95,7 @@ class _Reader:
         elif isinstance(op, AllocOp):
             shape = shape_of(op.result.type)
             if any(size < 0 for size in shape):
-                raise cannot_emit(op, "memory between kernels needs extents that are known")
+                raise not_on_host(op, "memory between kernels needs extents that are known")
             size = bit_width(element_type_of(op.result.type)) // 8 or 1
             self._add("alloc", op.result, (), (tuple(shape), size))
         elif op.name == "memref.dim":
@@ -116,7 +116,7 @@ class _Reader:
             said = message.data if isinstance(message, StringAttr) else "assertion failed"
             self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (said,)))
         else:
-            raise cannot_emit(op, f"the host's side of a kernel cannot do '{op.name}'")
+            raise not_on_host(op, f"the host's side of a kernel cannot do '{op.name}'")
 
     def _view(self, op: ViewOp) -> None:
         """The same memory with other extents; those that are not known are operands."""

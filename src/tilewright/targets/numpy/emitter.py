@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.type_utils import shape_of
+from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Site
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
@@ -146,7 +147,7 @@ class Emitter:
 
     def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
         """An error at the current op."""
-        diagnostic = Diagnostic(Severity.ERROR, message, self.location, "TW6001")
+        diagnostic = Diagnostic(Severity.ERROR, message, self.location, NOT_ON_NUMPY)
         if fix is not None:
             diagnostic.note(None, fix)
         return Unsupported(diagnostic, self.unit.sources)

@@ -29,6 +29,7 @@ from tilewright.targets.numpy.advice import (
 )
 from tilewright.targets.numpy.api import Grid, NumpyFault, Site
 from tilewright.targets.numpy.buffers import AddressSpace, Region
+from tilewright.targets.numpy.fault_codes import DATA_RACE, OUT_OF_BOUNDS, READ_ONLY, UNINITIALISED
 from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
 from tilewright.targets.numpy.places import describe, place_of
 from tilewright.targets.numpy.races import Other
@@ -45,14 +46,14 @@ FaultKind: TypeAlias = Literal[
 ]
 
 CODES: dict[FaultKind, str] = {
-    "out of bounds": "TW6101",
+    "out of bounds": OUT_OF_BOUNDS,
     "between elements": "TW6102",
     "misaligned": "TW6103",
     "unknown address": "TW6104",
     "null pointer": "TW6105",
-    "read-only": "TW6106",
-    "uninitialised": "TW6107",
-    "race": "TW6108",
+    "read-only": READ_ONLY,
+    "uninitialised": UNINITIALISED,
+    "race": DATA_RACE,
 }
 
 _NULL_PAGE = 4096

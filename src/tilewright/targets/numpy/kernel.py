@@ -29,6 +29,7 @@ from xdsl.ir import Attribute
 
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.tt.types import PtrType, TensorDescType
+from tilewright.ir.codes.shared import NO_ENTRY, NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.canonicalize import canonicalize
@@ -300,7 +301,7 @@ class _Launch:
                 location = self._kernel.generated.locations.get(trace.tb_lineno, location)
             trace = trace.tb_next
         message = f"the NumPy code of '{self._kernel.name}' failed: {type(error).__name__}: {error}"
-        diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+        diagnostic = Diagnostic(Severity.ERROR, message, location, NUMPY_CODE_FAILED)
         return NumpyFault(diagnostic, None, self._options.sources)
 
 
@@ -382,7 +383,7 @@ def kernel_of(
         return found[0]
     wanted = "a public function" if name is None else f"a function called '{name}'"
     message = f"the module must hold {wanted} to run, found {len(found)}"
-    raise Unsupported(Diagnostic(Severity.ERROR, message, None, "TW6002"), sources)
+    raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 
 def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:

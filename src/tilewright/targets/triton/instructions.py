@@ -20,10 +20,9 @@ from tilewright.dialects.ttg.shared import NvmmaSharedEncoding
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng import WarpGroupDotOp
 from tilewright.dialects.type_utils import bit_width
+from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-
-NO_SUCH_INSTRUCTION = "TW6211"
 
 _HOPPER, _BLACKWELL, _DESKTOP_BLACKWELL = 90, 100, 120
 _ANY_ORDER_BITS = 16

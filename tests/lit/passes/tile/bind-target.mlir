@@ -6,9 +6,9 @@
 
 // CHECK: func.func @empty() attributes {tile.entry, tile.target = #tile.target<cuda, sm_90a>}
 // HIP: tile.target = #tile.target<hip, gfx942>
-// ARCH: error[TW6001]: unknown target 'sm_91'; known: sm_80
-// KIND: error[TW6001]: unknown target 'vulkan': it is one of cuda, hip, tenstorrent, numpy
-// TWICE: error[TW6001]: the function is bound to #tile.target<hip, gfx942> already
+// ARCH: error[TW6007]: unknown target 'sm_91'; known: sm_80
+// KIND: error[TW6007]: unknown target 'vulkan': it is one of cuda, hip, tenstorrent, numpy
+// TWICE: error[TW6007]: the function is bound to #tile.target<hip, gfx942> already
 func.func @empty() attributes {tile.entry} {
   func.return
 }

@@ -36,7 +36,7 @@ from tilewright.passes.ttg.blocked import WARP
 from tilewright.passes.ttg.memdesc_types import root_buffer
 from tilewright.passes.ttg.stock.clusters import arrive_remotely
 
-IDS = "TW4070"
+NO_FREE_BARRIER, BARRIER_NOT_CHECKED = "TW4074", "TW4075"
 
 _NAMED_BARRIERS = 16
 _FIRST_PARTITION = 2
@@ -148,10 +148,16 @@ def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: Diagnostic
     moved: dict[int, int] = {}
     for op, number in numbers.items():
         if number is None:
-            engine.remark(op, f"barriers 0 to {own - 1} are Triton's; not checked here", IDS)
+            engine.remark(
+                op,
+                f"barriers 0 to {own - 1} are Triton's; not checked here",
+                BARRIER_NOT_CHECKED,
+            )
         elif number < own:
             if number not in moved and not free:
-                engine.error(op, f"no barrier is left: Triton needs 0 to {own - 1}", IDS)
+                engine.error(
+                    op, f"no barrier is left: Triton needs 0 to {own - 1}", NO_FREE_BARRIER
+                )
                 return
             moved.setdefault(number, free.pop() if number not in moved else 0)
             constant = ConstantOp.of(moved[number], i32)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
 from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
 from tilewright.targets.cuda.emit.memory import address
 from tilewright.targets.cuda.spelling import CType, unsigned
@@ -52,7 +53,6 @@ _LEAST_BITS = 16
 _RELEASES = ("release", "acq_rel", "seq_cst")
 _ACQUIRES = ("consume", "acquire", "acq_rel", "seq_cst")
 _FENCE = "__threadfence();"
-NO_SUCH_INSTRUCTION = "TW6211"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tilewright.dialects.nv.tma import TensorMapType
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import Diagnostic, Severity, resolve
 from tilewright.ir.interfaces import constant_value
-from tilewright.targets.cuda.errors import CannotEmit
+from tilewright.targets.cuda.errors import NO_CUDA, CannotEmit
 from tilewright.targets.cuda.spelling import INT, LONG, CType, Names, c_type, literal
 
 Rule: TypeAlias = Callable[["Emitter", Operation], None]
@@ -179,7 +179,7 @@ class Emitter:
         self.uses.functions.setdefault(function)
         return f"tw::{function}({', '.join(arguments)})"
 
-    def refusal(self, message: str, help: str | None = None, code: str = "TW9050") -> CannotEmit:
+    def refusal(self, message: str, help: str | None = None, code: str = NO_CUDA) -> CannotEmit:
         location = None if self._current is None else self._current.location
         diagnostic = Diagnostic(Severity.ERROR, message, location, code)
         return CannotEmit(diagnostic if help is None else diagnostic.note(None, help))

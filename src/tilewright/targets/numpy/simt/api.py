@@ -16,6 +16,18 @@ from typing import Literal, TypeAlias
 
 from tilewright.ir.diagnostics import Diagnostic, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
+from tilewright.targets.numpy.fault_codes import (
+    ASSERTION,
+    BARRIER_MISUSE,
+    DATA_RACE,
+    DEADLOCK,
+    ENDLESS,
+    MISALIGNED_TILE,
+    MISSING_FENCE,
+    OUT_OF_BOUNDS,
+    SHAPE_MISMATCH,
+    UNINITIALISED,
+)
 
 FaultKind: TypeAlias = Literal[
     "out of bounds",
@@ -33,17 +45,17 @@ FaultKind: TypeAlias = Literal[
 ]
 
 CODES: dict[FaultKind, str] = {
-    "out of bounds": "TW6101",
-    "uninitialised": "TW6107",
-    "race": "TW6108",
-    "deadlock": "TW6121",
-    "barrier": "TW6122",
-    "assertion": "TW6124",
-    "shape": "TW6125",
-    "endless": "TW6126",
-    "fence": "TW6133",
+    "out of bounds": OUT_OF_BOUNDS,
+    "uninitialised": UNINITIALISED,
+    "race": DATA_RACE,
+    "deadlock": DEADLOCK,
+    "barrier": BARRIER_MISUSE,
+    "assertion": ASSERTION,
+    "shape": SHAPE_MISMATCH,
+    "endless": ENDLESS,
+    "fence": MISSING_FENCE,
     "in flight": "TW6145",
-    "misaligned": "TW6146",
+    "misaligned": MISALIGNED_TILE,
     "divergent": "TW6147",
 }
 

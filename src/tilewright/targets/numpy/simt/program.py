@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.machine import Wait
@@ -109,4 +110,4 @@ class Compiler:
 
 def unsupported(op: Operation, message: str) -> Unsupported:
     """An error before anything runs."""
-    return Unsupported(Diagnostic(Severity.ERROR, message, op.location, "TW6001"))
+    return Unsupported(Diagnostic(Severity.ERROR, message, op.location, NOT_ON_NUMPY))

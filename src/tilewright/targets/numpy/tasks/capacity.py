@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.buffer_liveness import BufferLiveness, FunctionLiveness, LiveBuffer
 from tilewright.dialects.tt.functions import FuncOp
+from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.memory import (
     LiveRanges,
@@ -43,7 +44,6 @@ from tilewright.passes.tlx.storage_alias.planning import Settings, plan_specs, t
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.tasks.placement import Placement
 
-TOO_LARGE = "TW5001"
 _WITHOUT_TMEM, _WITH_TMEM = "sm_90", "sm_100"
 
 
@@ -70,7 +70,9 @@ def require_capacity(
         needed = _greatest(BufferLiveness(module).functions[kernel], sizes)
         if needed > capacity:
             text = _text(memory, needed, capacity, target)
-            diagnostic = Diagnostic(Severity.ERROR, text, _largest(sizes).location, TOO_LARGE)
+            diagnostic = Diagnostic(
+                Severity.ERROR, text, _largest(sizes).location, SHARED_MEMORY_EXCEEDED
+            )
             notes = _explanation(written, memory, capacity)
             diagnostic.notes.extend(Diagnostic(Severity.NOTE, note) for note in notes)
             raise Unsupported(diagnostic, sources)

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from xdsl.ir import Attribute
 
+from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck
@@ -73,7 +74,7 @@ class Teller:
         else:
             message = f"the NumPy code of '{self._name}' failed: {type(error).__name__}: {error}"
             location = self._line(error.__traceback__)
-            diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+            diagnostic = Diagnostic(Severity.ERROR, message, location, NUMPY_CODE_FAILED)
         program = self._program(error, cluster)
         where = "" if program is None else f"program {program}, "
         who = ""

@@ -27,6 +27,7 @@ from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.ttg.memory import LocalAllocOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
+from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
 from tilewright.memory import UnitError
@@ -412,7 +413,7 @@ def _place(unit: TaskUnit, kernel: FuncOp) -> None:
         try:
             placement.add(op, text, unit.place(op.location))
         except UnitError as error:
-            found = Diagnostic(Severity.ERROR, str(error), op.location, "TW6001")
+            found = Diagnostic(Severity.ERROR, str(error), op.location, NOT_ON_NUMPY)
             raise Unsupported(found, unit.sources) from None
     unit.pitch = placement.tmem_columns * TMEM_COLUMN_BYTES
 

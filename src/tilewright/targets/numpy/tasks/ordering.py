@@ -33,6 +33,7 @@ from tilewright.analysis.ordering import (
 from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
+from tilewright.targets.numpy.fault_codes import MISSING_FENCE
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_place
 from tilewright.targets.numpy.support.batch import Place
@@ -50,7 +51,7 @@ ORDERING_CODES: dict[FindingKind, str] = {
     "race": "TW6130",
     "overwritten": "TW6131",
     "wait": "TW6132",
-    "fence": "TW6133",
+    "fence": MISSING_FENCE,
     "count": "TW6134",
     "phase": "TW6135",
     "bytes": "TW6136",

@@ -14,8 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tilewright.ir.codes.shared import RESULT_DEPENDS_ON_SCHEDULE, SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import Diagnostic, SourceManager
 from tilewright.targets.numpy.api import Buffer, Grid, NumpyFault, Progress
+from tilewright.targets.numpy.fault_codes import (
+    ASSERTION,
+    BARRIER_MISUSE,
+    DATA_RACE,
+    DEADLOCK,
+    ENDLESS,
+    MISALIGNED_TILE,
+    OUT_OF_BOUNDS,
+    READ_ONLY,
+    SHAPE_MISMATCH,
+    UNINITIALISED,
+)
 
 FaultKind: TypeAlias = Literal[
     "out of bounds",
@@ -37,22 +50,22 @@ FaultKind: TypeAlias = Literal[
 ]
 
 CODES: dict[FaultKind, str] = {
-    "out of bounds": "TW6101",
-    "read-only": "TW6106",
-    "uninitialised": "TW6107",
-    "race": "TW6108",
+    "out of bounds": OUT_OF_BOUNDS,
+    "read-only": READ_ONLY,
+    "uninitialised": UNINITIALISED,
+    "race": DATA_RACE,
     "not arrived": "TW6120",
-    "deadlock": "TW6121",
-    "barrier": "TW6122",
-    "schedule": "TW6123",
-    "assertion": "TW6124",
-    "shape": "TW6125",
-    "endless": "TW6126",
-    "misaligned": "TW6103",
+    "deadlock": DEADLOCK,
+    "barrier": BARRIER_MISUSE,
+    "schedule": RESULT_DEPENDS_ON_SCHEDULE,
+    "assertion": ASSERTION,
+    "shape": SHAPE_MISMATCH,
+    "endless": ENDLESS,
+    "misaligned": MISALIGNED_TILE,
     "division": "TW6128",
     "unwritten": "TW6129",
     "overlap": "TW6141",
-    "capacity": "TW5001",
+    "capacity": SHARED_MEMORY_EXCEEDED,
 }
 
 __all__ = ["CODES", "Buffer", "FaultKind", "TileFault", "TileOptions", "TileReport"]

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.codes.shared import NOT_ON_NUMPY
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
@@ -135,7 +136,7 @@ class TileEmitter(Emitter):
 
     @override
     def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
-        diagnostic = Diagnostic(Severity.ERROR, message, self.location, "TW6001")
+        diagnostic = Diagnostic(Severity.ERROR, message, self.location, NOT_ON_NUMPY)
         if fix is not None:
             diagnostic.note(None, fix)
         return Unsupported(diagnostic, self.unit.sources)

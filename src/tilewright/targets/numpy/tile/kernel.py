@@ -33,6 +33,7 @@ from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.interfaces import Region, reads, writes
 from tilewright.dialects.tile.types import BufferType
+from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault
@@ -172,7 +173,7 @@ class TileKernel:
             f"the result depends on the schedule: {name}[{', '.join(map(str, index))}] is "
             f"{wanted[index]} under seed {first} and {array[index]} under seed {seed}"
         )
-        diagnostic = Diagnostic(Severity.ERROR, message, None, "TW6123")
+        diagnostic = Diagnostic(Severity.ERROR, message, None, RESULT_DEPENDS_ON_SCHEDULE)
         diagnostic.notes.append(
             Diagnostic(
                 Severity.NOTE,
@@ -336,7 +337,7 @@ def _entry(module: ModuleOp, name: str | None, sources: SourceManager | None) ->
         return found[0]
     wanted = "a function marked tile.entry" if name is None else f"a function called '{name}'"
     message = f"the module must hold {wanted} to run, found {len(found)}"
-    raise Unsupported(Diagnostic(Severity.ERROR, message, None, "TW6002"), sources)
+    raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 
 def _plan_arenas(unit: TileUnit, function: Operation) -> None:

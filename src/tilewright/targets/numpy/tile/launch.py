@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from tilewright.dialects.tile.attributes import Raster
+from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, Progress
 from tilewright.targets.numpy.machine import Deadlock
@@ -170,7 +171,7 @@ def fault_of(
     else:
         message = f"the NumPy code of '{kernel.name}' failed: {type(error).__name__}: {error}"
         location = _location(error.__traceback__, kernel)
-        diagnostic = Diagnostic(Severity.ERROR, message, location, "TW9061")
+        diagnostic = Diagnostic(Severity.ERROR, message, location, NUMPY_CODE_FAILED)
         kind = "shape"
     where: list[str] = []
     if launch.block is not None:

@@ -1,0 +1,28 @@
+"""Codes that several packages report with one meaning.
+
+A code that one module reports is a constant of that module. These are reported by modules that do
+not import each other, so the constants are here, below all of them.
+"""
+
+from __future__ import annotations
+
+SHARED_MEMORY_EXCEEDED = "TW5001"
+"""The kernel needs more shared or tensor memory than a block of the target has."""
+
+NOT_ON_NUMPY = "TW6001"
+"""An op that the NumPy target cannot execute."""
+
+NO_ENTRY = "TW6002"
+"""A module without exactly one function to run."""
+
+RESULT_DEPENDS_ON_SCHEDULE = "TW6123"
+"""Two schedules of one launch give different results."""
+
+NO_SUCH_INSTRUCTION = "TW6211"
+"""The target has no instruction for this op, or none for these operands."""
+
+NUMPY_CODE_FAILED = "TW9061"
+"""Generated NumPy code raised an exception of its own."""
+
+OVERLAPPING_BUFFERS = "TW9062"
+"""A placement gives the same bytes to buffers that are live at the same time."""
