@@ -1,0 +1,132 @@
+"""Takes generated texts apart into what must stay and what may be reworded, and renames."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import tokenize
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+CODE, COMMENTS, MESSAGES = "code", "comments", "messages"
+BETWEEN_MESSAGES = "\n----\n"
+
+Parts = dict[str, str]
+
+_CUDA = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
+_BEFORE_A_STATEMENT = frozenset(
+    (tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
+)
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def settled(text: str, root: Path) -> str:
+    """`text` without the folder of the tree and without addresses of objects."""
+    return _ADDRESS.sub("0x…", text.replace(f"{root}/", "").replace(str(root), "."))
+
+
+def cuda_parts(text: str) -> Parts:
+    """CUDA source with its comments apart."""
+    comments: list[str] = []
+
+    def taken(match: re.Match[str]) -> str:
+        if match["comment"] is None:
+            return match[0]
+        comments.append(match[0])
+        return ""
+
+    return {CODE: _without_blanks(_CUDA.sub(taken, text)), COMMENTS: "\n".join(comments)}
+
+
+def python_parts(text: str) -> Parts:
+    """Python source with its comments and docstrings apart."""
+    lines = text.splitlines(keepends=True)
+    comments: list[str] = []
+    for token in reversed(_prose_tokens(text)):
+        comments.insert(0, token.string)
+        (first, start), (last, end) = token.start, token.end
+        lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][end:]]
+    return {CODE: _without_blanks("".join(lines)), COMMENTS: "\n".join(comments)}
+
+
+def _prose_tokens(text: str) -> list[tokenize.TokenInfo]:
+    """Comments, and strings that are statements."""
+    found: list[tokenize.TokenInfo] = []
+    before = tokenize.ENCODING
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_docstring = token.type == tokenize.STRING and before in _BEFORE_A_STATEMENT
+        if token.type == tokenize.COMMENT or is_docstring:
+            found.append(token)
+        if token.type != tokenize.COMMENT:
+            before = token.type
+    return found
+
+
+def _without_blanks(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
+
+
+def plan_parts(text: str) -> Parts:
+    """A memory plan (`--format json`) with its sentences apart; lines of the source may move."""
+    sentences: list[str] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        sentences.extend(map(str, value.get("notes", ())))
+        kept = {key: plain(each) for key, each in value.items() if key != "notes"}
+        if isinstance(source := kept.get("source"), str):
+            kept["source"] = re.sub(r":\d+(:\d+)?$", "", source)
+        return kept
+
+    code = json.dumps(plain(json.loads(text)), indent=1) if text.strip() else ""
+    return {CODE: code, MESSAGES: "\n".join(sentences)}
+
+
+class Renames:
+    """Names that changed, `old new` a line: attributes, ops, passes, modules. `#` begins a remark.
+
+    A name is replaced where it stands alone: `tile.turn` does not touch `tile.turns`.
+    """
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self._table = dict(table)
+        longest_first = sorted(self._table, key=len, reverse=True)
+        names = "|".join(map(re.escape, longest_first))
+        start = r"(?:(?<![\w-])|(?<=/\d\d-))"  # stages are called as the pass, behind its number
+        self._pattern = re.compile(rf"{start}(?:{names})(?![\w-])") if names else None
+
+    @classmethod
+    def read(cls, path: Path) -> Renames:
+        table: dict[str, str] = {}
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            words = line.partition("#")[0].split()
+            if len(words) not in (0, 2):
+                raise ValueError(f"{path}:{number}: expected 'old new', found {line.strip()!r}")
+            if words:
+                table[words[0]] = words[1]
+        return cls(table)
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def __call__(self, text: str) -> str:
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: self._table[match[0]], text)
+
+
+def in_any_order(text: str) -> str:
+    """`text` with the words of each line sorted: dictionaries are printed by name, and a new name
+    may have another place among them."""
+    words = (sorted(re.split(r"[\s,{}]+", line)) for line in text.splitlines())
+    return "\n".join(" ".join(each) for each in words)
