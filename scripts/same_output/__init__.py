@@ -15,7 +15,7 @@ its source line, so that lines may move.
     text        takes texts apart, renames
     stages      collects the stages of one case
     subjects    lists the cases
-    tile_cases, tl_cases, file_cases    run them
+    tile_cases, tl_cases, file_cases, mistake_cases    run them
     recording   runs many, and the file they are written to
     comparing   two recordings, and what differs
     command     the command line

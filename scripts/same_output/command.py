@@ -78,6 +78,7 @@ def _chosen() -> argparse.ArgumentParser:
     options.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
     )
+    options.add_argument("--ptx", action="store_true", help="compile CUDA to PTX too (much slower)")
     options.add_argument(
         "--no-texts",
         action="store_true",
@@ -152,7 +153,9 @@ def _record(given: argparse.Namespace, path: Path, like: Recording | None = None
     if not names:
         raise ValueError(f"no case matches {' '.join(given.only)!r}")
     selection = repr(chosen) if like is None else f"those of {like.path.name}"
-    return record(path, names, selection, jobs=given.jobs, keep_texts=not given.no_texts)
+    return record(
+        path, names, selection, jobs=given.jobs, keep_texts=not given.no_texts, ptx=given.ptx
+    )
 
 
 # -- against -------------------------------------------------------------------------------------
@@ -195,6 +198,7 @@ def _recorded_in(tree: Path, given: argparse.Namespace, path: Path) -> Recording
     command += [f"--seeds={given.seeds.start}:{given.seeds.stop}", f"--jobs={given.jobs}"]
     command += [] if given.sample is None else [f"--sample={given.sample}"]
     command += ["--no-texts"] if given.no_texts else []
+    command += ["--ptx"] if given.ptx else []
     environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
     done = subprocess.run(command, cwd=tree, env=environment, check=False)
     if done.returncode:

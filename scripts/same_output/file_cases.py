@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 import shlex
@@ -137,6 +138,22 @@ def _parsed(path: Path, stages: Stages) -> ModuleOp | None:
     is_valid = source is not None and verify(source.module, engine)
     stages.diagnostics("parsed/diagnostics", engine.diagnostics)
     return source.module if source is not None and is_valid else None
+
+
+def run_script(name: str, stages: Stages) -> None:
+    """What a program with `main` prints: plans, and IR that it writes."""
+    path = ROOT / name
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    for arguments in ([], ["--canary"]):
+        with redirect_stdout(io.StringIO()) as out:
+            script.main(arguments)
+        stages.code(
+            "-".join(("printed", *(each.lstrip("-") for each in arguments))), out.getvalue()
+        )
 
 
 def _run_memory(path: Path, flags: Sequence[str], stages: Stages) -> None:

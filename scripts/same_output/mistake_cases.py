@@ -29,7 +29,8 @@ def run_mistake(name: str, stages: Stages) -> None:
             if name.startswith(FOR_GPUS):
                 kernel = getattr(case, version)
                 module = kernel.get_tir(*arguments_of(case, kernel)).module
-                run_on_gpu(module, GpuPipeline(target=getattr(case, "TARGET", HOPPER)), stages)
+                pipeline = GpuPipeline(target=getattr(case, "TARGET", HOPPER))
+                run_on_gpu(module, pipeline, stages, way=version)
             else:
                 case.launch(getattr(case, version))
                 stages.code(f"{version}/runs", "")

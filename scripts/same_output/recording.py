@@ -65,7 +65,13 @@ class Recording:
 
 
 def record(
-    path: Path, names: Sequence[str], selection: str, *, jobs: int = 1, keep_texts: bool = True
+    path: Path,
+    names: Sequence[str],
+    selection: str,
+    *,
+    jobs: int = 1,
+    keep_texts: bool = True,
+    ptx: bool = False,
 ) -> Recording:
     """Run the cases `names` and write what they make."""
     recording = Recording(path, selection)
@@ -76,7 +82,7 @@ def record(
         recording.texts.mkdir(exist_ok=True)
     found: dict[str, Digests] = {}
     start = time.monotonic()
-    tasks = [(name, recording.text_file(name) if keep_texts else None) for name in names]
+    tasks = [(name, recording.text_file(name) if keep_texts else None, ptx) for name in names]
     for count, (name, digests) in enumerate(_run_all(tasks, jobs), 1):
         found[name] = digests
         _tell(count, len(names), time.monotonic() - start, name)
@@ -95,7 +101,7 @@ def _tell(count: int, total: int, seconds: float, name: str) -> None:
     sys.stderr.flush()
 
 
-Task = tuple[str, Path | None]
+Task = tuple[str, Path | None, bool]
 
 
 def _run_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Digests]]:
@@ -112,8 +118,8 @@ def _run(task: Task) -> tuple[str, Digests]:
     # Whoever only compares recordings does without the compiler.
     from scripts.same_output.subjects import run_case
 
-    name, path = task
-    stages: Mapping[str, Parts] = run_case(name).found
+    name, path, ptx = task
+    stages: Mapping[str, Parts] = run_case(name, ptx=ptx).found
     if path is not None:
         path.write_bytes(lzma.compress(json.dumps(stages).encode(), preset=0))
     return name, [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,14 @@ from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import print_module
 
 ROOT = Path(__file__).resolve().parents[2]
+_CODE = re.compile(r"\[(TW\d{4})\]")
 
 
 class Stages:
     """The stages of one case: a name, and its parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wants_ptx: bool = False) -> None:
+        self.wants_ptx = wants_ptx
         self.found: dict[str, Parts] = {}
 
     def add(self, name: str, parts: Parts) -> None:
@@ -78,7 +81,8 @@ class Stages:
             if isinstance(diagnostic, Diagnostic):
                 self.diagnostics(f"{name}/raised-{kind}", [diagnostic])
             else:
-                self.add(f"{name}/raised", {CODE: kind, MESSAGES: f"{kind}: {error}"})
+                codes = " ".join(_CODE.findall(str(error)))
+                self.add(f"{name}/raised", {CODE: f"{kind} {codes}", MESSAGES: f"{kind}: {error}"})
 
 
 def _place(diagnostic: Diagnostic) -> str:

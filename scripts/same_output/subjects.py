@@ -18,6 +18,7 @@ RUNS: dict[str, Run] = {
     "tlx": tl_cases.run_tlx,
     "text-test": file_cases.run_text_test,
     "file": file_cases.run_file,
+    "script": file_cases.run_script,
     "mistake": mistake_cases.run_mistake,
     "fuzz-tile": tile_cases.run_seed,
     "fuzz-tl": tl_cases.run_seed,
@@ -72,6 +73,10 @@ def _of_kind(kind: str, seeds: range) -> list[str]:
             return _files("tests/lit")
         case "file":
             return [name for folder in FOLDERS for name in _files(folder)]
+        case "script":
+            return sorted(
+                f"examples/buffers/{path.name}" for path in (ROOT / "examples/buffers").glob("*.py")
+            )
         case "mistake":
             return mistake_cases.mistakes()
         case "fuzz-tile":
@@ -85,10 +90,10 @@ def _files(folder: str) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in paths if "Inputs" not in path.parts]
 
 
-def run_case(name: str) -> Stages:
+def run_case(name: str, *, ptx: bool = False) -> Stages:
     """The stages of one case; one that fails has its failure as its last."""
     kind, _, rest = name.partition("/")
-    stages = Stages()
+    stages = Stages(wants_ptx=ptx)
     with stages.guarded("case"):
         RUNS[kind](rest, stages)
     return stages

@@ -17,6 +17,7 @@ from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.report import memory_json
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.cuda.host import host_steps
+from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.numpy.tile import compile_tile_module
 
 NUMPY = "numpy"
@@ -50,20 +51,25 @@ def run_seed(name: str, stages: Stages) -> None:
     run_on_host(module, stages)
 
 
-def run_on_gpu(module: ModuleOp, pipeline: GpuPipeline, stages: Stages) -> None:
+def run_on_gpu(
+    module: ModuleOp, pipeline: GpuPipeline, stages: Stages, *, way: str = "gpu"
+) -> None:
     module, engine = module.clone(), DiagnosticEngine()
     try:
-        if stages.passes("gpu", pipeline.passes(), module, engine):
-            _run_to_source(module, stages)
+        if stages.passes(way, pipeline.passes(), module, engine):
+            _run_to_source(module, pipeline.target.removeprefix("cuda:"), stages)
     finally:
-        stages.diagnostics("gpu/diagnostics", engine.diagnostics)
+        stages.diagnostics(f"{way}/diagnostics", engine.diagnostics)
 
 
-def _run_to_source(module: ModuleOp, stages: Stages) -> None:
+def _run_to_source(module: ModuleOp, arch: str, stages: Stages) -> None:
     kernels = kernels_of(module)
     for function in kernels:
         source = emit_kernel(function)
         stages.add(f"cuda/{source.name}", cuda_parts(source.text))
+        if stages.wants_ptx:
+            with stages.guarded(f"ptx/{source.name}"):
+                stages.add(f"ptx/{source.name}", cuda_parts(compile_source(source.text, arch).ptx))
     for op in module.body.ops:
         if op.name == "func.func" and op not in kernels:
             steps = "\n".join(map(repr, host_steps(op)))  # type: ignore[arg-type]
