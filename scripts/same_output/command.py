@@ -145,7 +145,7 @@ def _record(given: argparse.Namespace, path: Path, like: Recording | None = None
     if like is None:
         names = chosen.names()
     else:
-        names = [name for name in like.cases if chosen.wants(name)]
+        names = [name for each in like.cases if chosen.wants(name := _renames(given)(each))]
         if given.sample is not None:
             kinds = dict.fromkeys(name.partition("/")[0] for name in names)
             of = {kind: [name for name in names if name.startswith(f"{kind}/")] for kind in kinds}
@@ -210,8 +210,7 @@ def _recorded_in(tree: Path, given: argparse.Namespace, path: Path) -> Recording
 
 
 def _show(given: argparse.Namespace, before: Recording, after: Recording) -> int:
-    renames = Renames({}) if given.map is None else Renames.read(given.map)
-    found = compare(before, after, renames)
+    found = compare(before, after, _renames(given))
     if given.show is not None:
         return _show_one(*given.show, found)
     if given.reworded:
@@ -219,6 +218,10 @@ def _show(given: argparse.Namespace, before: Recording, after: Recording) -> int
             sys.stdout.write(f"before: {old}\nafter:  {new}\n\n")
     sys.stdout.write(report(found, strict=given.strict))
     return int(not found.is_equal(strict=given.strict))
+
+
+def _renames(given: argparse.Namespace) -> Renames:
+    return Renames({}) if given.map is None else Renames.read(given.map)
 
 
 def _show_one(case: str, stage: str, found: Comparison) -> int:

@@ -30,8 +30,9 @@ class Difference:
     case: str
     stage: str
     """As the tree behind the change calls it, unless it is gone there."""
-    part: str = CODE
-    what: str = "differs"
+    part: str
+    what: str
+    old_case: str
     old_stage: str = ""
 
 
@@ -46,7 +47,8 @@ class Comparison:
     differences: list[Difference] = field(default_factory=list[Difference])
     """In the order of cases and stages."""
     missing: list[str] = field(default_factory=list[str])
-    """Cases that only one of two recordings of one selection has."""
+    """Cases that are gone, though both recordings are of one selection."""
+    new: list[str] = field(default_factory=list[str])
 
     @property
     def in_code(self) -> list[Difference]:
@@ -62,43 +64,47 @@ class Comparison:
 def compare(before: Recording, after: Recording, renames: Renames) -> Comparison:
     """Compare the cases that both have."""
     found = Comparison(before, after, renames)
+    old = {renames(case): case for case in before.cases}
     if before.selection == after.selection:
-        found.missing = sorted({*before.cases} ^ {*after.cases})
-    for case in before.cases:
-        if case in after.cases:
+        found.missing = [name for name in old if name not in after.cases]
+        found.new = [name for name in after.cases if name not in old]
+    for name, old_name in old.items():
+        if name in after.cases:
             found.compared += 1
-            found.differences += _differences(case, found)
+            found.differences += _differences(old_name, name, found)
     if not found.compared:
         raise ValueError(f"{before.path} and {after.path} have no case in common")
     return found
 
 
-def _differences(case: str, found: Comparison) -> Iterator[Difference]:
+def _differences(old_case: str, case: str, found: Comparison) -> Iterator[Difference]:
     renames = found.renames
-    old = {renames(stage): (stage, parts) for stage, parts in found.before.cases[case]}
+    old = {renames(stage): (stage, parts) for stage, parts in found.before.cases[old_case]}
     new = dict(found.after.cases[case])
     texts: tuple[dict[str, Parts], dict[str, Parts]] | None = None
     for stage, (name, parts) in old.items():
         if stage not in new:
-            yield Difference(case, stage, what="is gone", old_stage=name)
+            yield Difference(case, stage, CODE, "is gone", old_case, name)
             continue
         for part in sorted({*parts, *new[stage]}):
             if parts.get(part) == new[stage].get(part):
                 continue
             if renames:
-                texts = texts or _texts(case, found)
+                texts = texts or _texts(old_case, case, found)
                 if _is_renamed(
                     texts[0][name].get(part, ""), texts[1][stage].get(part, ""), renames
                 ):
                     continue
-            yield Difference(case, stage, part, old_stage=name)
+            yield Difference(case, stage, part, "differs", old_case, name)
     for stage in new:
         if stage not in old:
-            yield Difference(case, stage, what="is new")
+            yield Difference(case, stage, CODE, "is new", old_case)
 
 
-def _texts(case: str, found: Comparison) -> tuple[dict[str, Parts], dict[str, Parts]]:
-    before, after = found.before.stages(case), found.after.stages(case)
+def _texts(
+    old_case: str, case: str, found: Comparison
+) -> tuple[dict[str, Parts], dict[str, Parts]]:
+    before, after = found.before.stages(old_case), found.after.stages(case)
     for texts, recording in ((before, found.before), (after, found.after)):
         if texts is None:
             raise ValueError(
@@ -126,13 +132,15 @@ def report(found: Comparison, *, strict: bool = False) -> str:
     for stage, group in _by_first_stage(shown).items():
         lines += _group_lines(stage, group, found)
     if found.missing:
-        lines.append(f"{len(found.missing)} cases are in one recording only: {_few(found.missing)}")
+        lines.append(f"{len(found.missing)} cases are gone: {_few(found.missing)}")
     return "\n".join([*lines, *summary(found)]) + "\n"
 
 
 def summary(found: Comparison) -> list[str]:
     cases = {each.case for each in found.in_code}
     lines = [f"{found.compared} cases compared, {len(cases)} differ"]
+    if found.new:
+        lines.append(f"{len(found.new)} cases are new: {_few(found.new)}")
     for part, what in _WHAT_MAY_CHANGE.items():
         if reworded := found.reworded(part):
             count = len({each.case for each in reworded})
@@ -169,7 +177,7 @@ def _few(names: list[str]) -> str:
 
 def difference_lines(each: Difference, found: Comparison) -> list[str]:
     """The two texts of a difference as a diff."""
-    if not (found.before.has_texts(each.case) and found.after.has_texts(each.case)):
+    if not (found.before.has_texts(each.old_case) and found.after.has_texts(each.case)):
         return ["(no texts were kept: record without --no-texts)"]
     old, new = _both(each, found)
     return list(
@@ -178,7 +186,7 @@ def difference_lines(each: Difference, found: Comparison) -> list[str]:
 
 
 def _both(each: Difference, found: Comparison) -> tuple[str, str]:
-    before, after = found.before.stages(each.case) or {}, found.after.stages(each.case) or {}
+    before, after = found.before.stages(each.old_case) or {}, found.after.stages(each.case) or {}
     old = found.renames(before.get(each.old_stage, {}).get(each.part, ""))
     return old, after.get(each.stage, {}).get(each.part, "")
 

@@ -91,12 +91,13 @@ def _place(diagnostic: Diagnostic) -> str:
 
 
 def _line_of(position: SourcePosition) -> str:
-    """A place that stays the same if lines above it come or go."""
+    """A place that stays the same if lines above it come or go, or its comment is another."""
     lines = linecache.getlines(position.file)
     name = Path(position.file).name
     if not 0 < position.line <= len(lines):
         return f"{name}:{position.line}:{position.column}"
-    text = lines[position.line - 1].strip()
-    earlier = sum(line.strip() == text for line in lines[: position.line - 1])
+    mark = " #" if name.endswith(".py") else "//"
+    bare = [line.partition(mark)[0].strip() for line in lines[: position.line]]
+    text, earlier = bare[-1], bare.count(bare[-1]) - 1
     occurrence = f" (occurrence {earlier + 1})" if earlier else ""
     return f"{name}: {text!r}{occurrence} column {position.column}"
