@@ -22,7 +22,7 @@ from scripts.same_output.text import (
     plan_parts,
     python_parts,
 )
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, SourcePosition
 from tilewright.passes.gpu.merge_guards import MergeGuards
 
 ADD = "tile/elementwise_add.add@sm_90a"
@@ -34,43 +34,45 @@ SMALL = (
     "tl/vector_add",
     "file/tests/corpus/ttir/vector_add.ttir",
     "mistake/cases/add_shapes.py",
-    "fuzz-tile/2",
-    "fuzz-tl/1",
+    "fuzz-tile/0",
+    "fuzz-tl/25",
 )
 
 Compared = Callable[[str, Callable[[], None]], Comparison]
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return record(tmp_path_factory.mktemp("before") / "before.json", SMALL, "all")
+
+
 @pytest.fixture
-def compared(tmp_path: Path) -> Compared:
+def compared(tmp_path: Path, before: Recording) -> Compared:
     """One case before and after a change."""
 
     def around(case: str, change: Callable[[], None]) -> Comparison:
-        before = record(tmp_path / "before.json", [case], "")
         change()
-        after = record(tmp_path / "after.json", [case], "")
-        return compare(before, after, Renames({}))
+        return compare(before, record(tmp_path / "after.json", [case], "one"), Renames({}))
 
     return around
 
 
-def test_the_same_tree_gives_the_same_digests(tmp_path: Path) -> None:
-    first, second = (record(tmp_path / f"{name}.json", SMALL, "") for name in "ab")
-    assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
-    found = compare(Recording.read(first.path), second, Renames({}))
+def test_the_same_tree_gives_the_same_digests(tmp_path: Path, before: Recording) -> None:
+    again = record(tmp_path / "again.json", SMALL, "all")
+    assert again.path.read_text() == before.path.read_text()
+    found = compare(Recording.read(before.path), again, Renames({}))
     assert found.is_equal(strict=True)
     assert report(found) == f"{len(SMALL)} cases compared, 0 differ\n"
 
 
-def test_stages_are_those_that_a_case_goes_through(tmp_path: Path) -> None:
-    found = record(tmp_path / "a.json", [ADD, "tl/vector_add"], "")
-    tile, tl = ([stage for stage, _ in each] for each in found.cases.values())
+def test_stages_are_those_that_a_case_goes_through(before: Recording) -> None:
+    tile, tl = ([stage for stage, _ in before.cases[name]] for name in (ADD, "tl/vector_add"))
     assert tile[0] == "gpu/00-input"
     assert {"cuda/add_kernel", "cuda/host-steps", "memory-plan", "gpu/diagnostics"} <= {*tile}
     assert sum(stage.startswith("gpu/") and "-cse" in stage for stage in tile) > 1
     assert {"add_kernel/numpy", "add_kernel/sm_90/for-triton"} <= {*tl}
     assert not [stage for stage in (*tile, *tl) if "raised" in stage]
-    texts = found.stages(ADD)
+    texts = before.stages(ADD)
     assert texts is not None
     assert "__global__" in texts["cuda/add_kernel"][CODE]
 
@@ -254,3 +256,28 @@ def test_names_are_replaced_where_they_stand_alone() -> None:
     )
     assert in_any_order("{b = 1, c = 2}") == in_any_order("{c = 2, b = 1}")
     assert in_any_order("{b = 1}") != in_any_order("{b = 2}")
+
+
+def test_lost_cases_are_differences_and_new_ones_are_not(tmp_path: Path) -> None:
+    both, one = ["mistake/cases/add_shapes.py", REFUSED], [REFUSED]
+    many, few = (record(tmp_path / f"{len(each)}.json", each, "") for each in (both, one))
+    lost = compare(many, few, Renames({}))
+    assert not lost.is_equal()
+    assert report(lost).startswith("1 cases are gone: mistake/cases/add_shapes.py\n")
+    assert compare(few, many, Renames({})).is_equal()
+
+
+def test_a_place_stays_while_lines_and_comments_move(tmp_path: Path) -> None:
+    def place(text: str, line: int) -> str:
+        path = tmp_path / f"{len(text)}" / "kernel.mlir"
+        path.parent.mkdir()
+        path.write_text(text)
+        found = stages.Stages()
+        where = SourcePosition(str(path), line, 3)
+        found.diagnostics("a", [Diagnostic(Severity.ERROR, "wrong", where, "TW1234")])
+        return found.found["a"][CODE]
+
+    first = place("  foo.op\n  foo.op // expected-error {{wrong}}\n", 2)
+    assert first == "error TW1234 kernel.mlir: 'foo.op' (occurrence 2) column 3"
+    assert place("// more\n  foo.op\n\n  foo.op // said otherwise\n", 4) == first
+    assert place("  foo.op\n  foo.op", 1) != first
