@@ -135,3 +135,58 @@ def test_the_readme_shows_a_real_fault(tmp_path):
     with pytest.raises(NumpyFault) as fault:
         runpy.run_path(str(file))
     assert str(fault.value).replace(f"{tmp_path}/", "").startswith(shown)
+
+
+_PATH = re.compile(r"`([\w./-]+/[\w.-]*[\w]|[\w-]+\.(?:py|md))`")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/read-this-code.md"])
+def test_files_that_a_page_names_exist(page):
+    prose = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    named = {name for name in _PATH.findall(prose) if "<" not in name and "…" not in name}
+    assert len(named) > 15
+    missing = [
+        name
+        for name in sorted(named)
+        if not any((ROOT / base / name).exists() for base in ("", "src", "src/tilewright", "docs"))
+    ]
+    assert missing == []
+
+
+def test_the_kernel_of_the_reading_guide_is_out_of_bounds(tmp_path):
+    (code,) = blocks("docs/read-this-code.md", "python")
+    file = tmp_path / code.splitlines()[0].removeprefix("# ")
+    file.write_text(code)
+    with pytest.raises(NumpyFault, match=r"lane 100"):
+        runpy.run_path(str(file))
+
+
+def test_contributing_lists_every_package():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text[text.index("## Packages") : text.index("## How a kernel goes")]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = {name for cell in first for name in re.findall(r"`(\w+)`", cell)}
+    source = ROOT / "src" / "tilewright"
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    modules = {path.stem for path in source.glob("*.py")} - {"__init__", "__main__"}
+    assert listed == packages | modules
+
+
+def test_contributing_has_the_order_of_the_import_contract():
+    import tomllib
+
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text[text.index("## Packages") : text.index("## How a kernel goes")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [each["layers"] for each in contracts["contracts"] if "downwards" in each["name"]]
+    assert [re.findall(r"\w+", row) for row in rows] == [
+        re.findall(r"\w+", layer) for layer in layers
+    ]
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "index.md").read_text()
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    listed = set(re.findall(r"\]\(([\w/-]+\.md)", index))
+    assert pages - {"index.md"} == listed
