@@ -22,6 +22,7 @@ _COMMANDS = {
     "compile": ("compile", "make machine code for a GPU, on a machine with or without one"),
     "memory": ("memory", "draw who lies where in shared and tensor memory"),
     "layout": ("layout", "draw which thread holds what, and how shared memory is swizzled"),
+    "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
     "cache": ("cache", "show or clear the compiled kernels and measured times on disk"),
     "demo": ("demo", "a real kernel dump goes in, through and out"),
 }

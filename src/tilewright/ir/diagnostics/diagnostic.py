@@ -2,7 +2,7 @@
 
 A `Diagnostic` is a value except for its notes, which are attached after it was reported:
 
-    engine.error(op, "operand is used after free", "TW5003").note(free_op, "freed here")
+    engine.error(op, "reducer is read before T.fill", "TW2012").note(fill, "filled here")
 
 `Where` is whatever the reporter has at hand; `locate` reduces it to a location.
 """

@@ -2,7 +2,7 @@
 
 For people (`pretty`), with the source line, the calls that led there, and the notes:
 
-    lib.py:3:5: error[TW1004]: tensors of different shape
+    lib.py:3:5: error[TW1010]: tensors of different shape
       3 |     x + y
         |     ^~~~~
       called from main.py:9:1 in kernel

@@ -1,0 +1,278 @@
+"""Internal compiler errors: TW90xx."""
+
+from __future__ import annotations
+
+from tilewright.ir.codes.entry import CodeEntry
+
+ENTRIES = (
+    CodeEntry(
+        code="TW9002",
+        severity="error",
+        title="Pass produced invalid IR",
+        meaning=(
+            "Internal compiler error: the IR was valid before a pass and violates a rule of an op "
+            "after it."
+        ),
+        example=(
+            "'tile.copy' op source and destination must have the same shape (after pass "
+            "'split-guards')"
+        ),
+        fix="Report the kernel; `--verify-each` names the pass.",
+    ),
+    CodeEntry(
+        code="TW9010",
+        severity="error",
+        title="Generated barrier with a transaction count mismatch",
+        meaning=(
+            "Internal compiler error: in a warp-specialised loop made by the compiler, expected "
+            "and completed bytes of a barrier differ."
+        ),
+        example=(
+            "transaction count mismatch on full: 4096 B expected in this phase, 8192 B completed"
+        ),
+        fix="Report the kernel; compile without warp specialisation until then.",
+    ),
+    CodeEntry(
+        code="TW9011",
+        severity="error",
+        title="Generated roles deadlock",
+        meaning=(
+            "Internal compiler error: a role made by the compiler waits for a phase that is never "
+            "completed."
+        ),
+        example='role "consumer" waits forever for phase 0 of full',
+        fix="Report the kernel; compile without warp specialisation until then.",
+    ),
+    CodeEntry(
+        code="TW9012",
+        severity="error",
+        title="Data race between generated roles",
+        meaning=(
+            "Internal compiler error: roles made by the compiler access the same bytes without "
+            "ordering."
+        ),
+        example='role "producer" writes As while role "consumer" may read it',
+        fix="Report the kernel; compile without warp specialisation until then.",
+    ),
+    CodeEntry(
+        code="TW9013",
+        severity="error",
+        title="Generated barrier with too many arrivals",
+        meaning=(
+            "Internal compiler error: more threads arrive on a generated barrier than its arrive "
+            "count."
+        ),
+        example="empty: arrive count 128, 256 threads arrive in one phase",
+        fix="Report the kernel; compile without warp specialisation until then.",
+    ),
+    CodeEntry(
+        code="TW9014",
+        severity="error",
+        title="Generated wait may be overrun",
+        meaning="Internal compiler error: a generated wait may be overrun by the next phase.",
+        example="the wait for phase 0 of full may be overrun by phase 1",
+        fix="Report the kernel; compile without warp specialisation until then.",
+    ),
+    CodeEntry(
+        code="TW9015",
+        severity="error",
+        title="Expanded pipeline computes something else",
+        meaning=(
+            "Internal compiler error: the expanded loop and the serial loop leave different "
+            "values in a tensor, found by symbolic execution."
+        ),
+        example=(
+            "the expanded loops compute something else than the serial ones (with 3 for arguments)"
+        ),
+        fix="Report the kernel; `num_stages=0` avoids pipelining.",
+    ),
+    CodeEntry(
+        code="TW9016",
+        severity="error",
+        title="Pipeline plan reads the wrong version",
+        meaning=(
+            "Internal compiler error: under the planned schedule a statement would read other "
+            "data than in the serial loop."
+        ),
+        example=(
+            "in iteration 2 of the pipelined loop this statement would read other data than in "
+            "the serial loop"
+        ),
+        fix="Report the kernel; `num_stages=0` avoids pipelining.",
+    ),
+    CodeEntry(
+        code="TW9020",
+        severity="error",
+        title="Invalid layout plan",
+        meaning=(
+            "Internal compiler error: the check of inferred layouts found two elements at one "
+            "location, or a thread without an element that it reads."
+        ),
+        example="'acc': two elements map to the same location",
+        fix="Report the kernel; a user-specified layout for the fragment can avoid the plan.",
+    ),
+    CodeEntry(
+        code="TW9021",
+        severity="error",
+        title="Data race in generated code",
+        meaning=(
+            "Internal compiler error, unless a race of the kernel was not recognised as one: two "
+            "accesses of the same shared bytes in the finished kernel are not ordered."
+        ),
+        example="data race on S[3]: written by thread 0, read by thread 32",
+        fix="Run `tilewright check` on the kernel; if it finds no race, report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9022",
+        severity="error",
+        title="Missing async proxy fence in generated code",
+        meaning=(
+            "Internal compiler error: TMA or `wgmma` reads what threads wrote, and no "
+            "`fence.proxy.async` was inserted."
+        ),
+        example="wgmma reads As, written by thread 0, without an async proxy fence",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9023",
+        severity="error",
+        title="Operand of an in-flight operation accessed in generated code",
+        meaning=(
+            "Internal compiler error: generated code accesses registers of an in-flight `wgmma` "
+            "or memory of an in-flight bulk store."
+        ),
+        example="C is read by an in-flight wgmma; nv.wgmma.wait is missing",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9024",
+        severity="error",
+        title="Deadlock in generated code",
+        meaning="Internal compiler error: threads of the finished kernel wait forever.",
+        example="deadlock: threads 128 to 255 wait for phase 0 of full",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9025",
+        severity="error",
+        title="Transaction count mismatch in generated code",
+        meaning=(
+            "Internal compiler error: expected and completed bytes of a generated barrier differ."
+        ),
+        example=(
+            "transaction count mismatch on full: 4096 B expected in this phase, 8192 B completed"
+        ),
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9026",
+        severity="error",
+        title="Wrong number of arrivals in generated code",
+        meaning=(
+            "Internal compiler error: the arrive count of a generated barrier differs from its "
+            "arrivals."
+        ),
+        example="empty: arrive count 128, 256 threads arrive in one phase",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9027",
+        severity="error",
+        title="Wait overrun in generated code",
+        meaning="Internal compiler error: a generated wait may be overrun by the next phase.",
+        example="the wait for phase 0 of full may be overrun by phase 1",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9028",
+        severity="error",
+        title="Access outside of shared memory",
+        meaning=(
+            "An address of the finished kernel is outside of its shared buffer. Usually an index "
+            "of the kernel is wrong; otherwise it is an internal compiler error."
+        ),
+        example=(
+            'S = T.alloc_shared((128,), "float32")\n'
+            "S[tx + 1] = x                            # thread 127: error[TW9028]"
+        ),
+        fix=(
+            "Correct the index; `tilewright check` names the element. If the index is right, "
+            "report the kernel."
+        ),
+    ),
+    CodeEntry(
+        code="TW9029",
+        severity="error",
+        title="Shared buffer overwritten while it is live",
+        meaning=(
+            "Internal compiler error: the placement of shared memory gave the bytes of a buffer "
+            "to another one before its last read."
+        ),
+        example="As is read after Bs has overwritten bytes 0 to 8191",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9030",
+        severity="error",
+        title="Kernel violates an invariant of device IR",
+        meaning=(
+            "Internal compiler error: before code is printed, a tile op or a fragment is left, a "
+            "shared buffer has no address, or a barrier is under a divergent condition."
+        ),
+        example="'tile.copy' is left in a kernel; this is a fault of the compiler",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9050",
+        severity="error",
+        title="No CUDA for an op",
+        meaning=(
+            "Internal compiler error: an op or type reached the CUDA printer that earlier passes "
+            "should have lowered."
+        ),
+        example="there is no CUDA for 'tile.fill'",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9060",
+        severity="error",
+        title="Storage-alias placement check failed",
+        meaning=(
+            "Internal compiler error: the lowered IR does not place aliased buffers as planned."
+        ),
+        example="an index was not rewritten as its placement requires",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9061",
+        severity="error",
+        title="Generated NumPy code failed",
+        meaning=(
+            "Internal compiler error: the code generated for a host run raised a Python exception."
+        ),
+        example="the NumPy code of 'kernel' failed: ZeroDivisionError: division by zero",
+        fix="Report the kernel and its arguments.",
+    ),
+    CodeEntry(
+        code="TW9062",
+        severity="error",
+        title="Live buffers placed at the same addresses",
+        meaning=(
+            "Internal compiler error: the planner of shared or tensor memory gave the same bytes "
+            "to buffers that are live at the same time; an independent check found it."
+        ),
+        example="two shared buffers were given the same bytes: As and Bs overlap",
+        fix="Report the kernel.",
+    ),
+    CodeEntry(
+        code="TW9070",
+        severity="error",
+        title="Kernel parameters do not match the machine code",
+        meaning=(
+            "Internal compiler error: the PTX entry takes another number of parameters than the "
+            "kernel has."
+        ),
+        example="the machine code takes 7 parameters, the kernel has 5 and 3 hidden ones",
+        fix="Report the kernel and the release of Triton.",
+    ),
+)

@@ -1,0 +1,258 @@
+"""Layouts of fragments, tensors and shared memory: TW20xx."""
+
+from __future__ import annotations
+
+from tilewright.ir.codes.entry import CodeEntry
+
+ENTRIES = (
+    CodeEntry(
+        code="TW2001",
+        severity="error",
+        title="Fragment element accessed outside of T.Parallel",
+        meaning=(
+            "Elements of a fragment are distributed over the threads of a block. Outside of "
+            "`T.Parallel` only element 0 of a fragment can be accessed; another index would "
+            "select one thread."
+        ),
+        example=(
+            'acc = T.alloc_fragment((64,), "float32")\nx = acc[3]                   # error[TW2001]'
+        ),
+        fix=(
+            "Access the element inside `T.Parallel`, or keep the values in `T.alloc_local` or "
+            "`T.alloc_shared`."
+        ),
+    ),
+    CodeEntry(
+        code="TW2010",
+        severity="error",
+        title="Reducer filled again before it is finalized",
+        meaning=(
+            "`T.fill` opens a reduction on a reducer and `T.finalize_reducer` closes it. Here a "
+            "reduction stays open on some path: the reducer is filled twice, filled in one branch "
+            "only, or never finalized."
+        ),
+        example=(
+            "T.fill(r, 0)\n"
+            "T.fill(r, 0)  # error[TW2010]: T.finalize_reducer(r) is missing between the two"
+        ),
+        fix="Add `T.finalize_reducer` on every path after each `T.fill`.",
+    ),
+    CodeEntry(
+        code="TW2011",
+        severity="error",
+        title="Reducer finalized without a fill",
+        meaning="`T.finalize_reducer` closes a reduction that no `T.fill` has opened.",
+        example=(
+            'r = T.alloc_reducer((64,), "float32")\nT.finalize_reducer(r)        # error[TW2011]'
+        ),
+        fix="Call `T.fill` before the updates.",
+    ),
+    CodeEntry(
+        code="TW2012",
+        severity="error",
+        title="Invalid access to a reducer",
+        meaning=(
+            "Between `T.fill` and `T.finalize_reducer` every thread holds a partial result, so "
+            "only an update with the operation of the reducer is defined. Before `T.fill` no "
+            "access is defined."
+        ),
+        example=(
+            "T.fill(r, 0)\n"
+            "A[i] = r[i]                  # error[TW2012]: read before T.finalize_reducer(r)"
+        ),
+        fix="Update with `r[i] += x` (or `max`, `min`), and read after `T.finalize_reducer`.",
+    ),
+    CodeEntry(
+        code="TW2013",
+        severity="error",
+        title="Reducer written after it is finalized",
+        meaning=(
+            "After `T.finalize_reducer` the reducer holds the result and is read-only until the "
+            "next `T.fill`."
+        ),
+        example=("T.finalize_reducer(r)\nr[0] += 1                    # error[TW2013]"),
+        fix="Move the update before `T.finalize_reducer`, or open a new reduction with `T.fill`.",
+    ),
+    CodeEntry(
+        code="TW2020",
+        severity="error",
+        title="Conflicting layouts of a fragment",
+        meaning=(
+            "Two uses require different owners for an element of a fragment, and at least one of "
+            "the layouts is fixed by the user or by an MMA instruction. The notes show both "
+            "layouts with the first element they disagree on."
+        ),
+        example=(
+            "two layouts for 'sums': element (0, 2) is owned by thread 1 in one use and by thread "
+            "0 in the other"
+        ),
+        fix=(
+            "Remove or change the user-specified layout, or copy through shared memory between "
+            "the two uses."
+        ),
+    ),
+    CodeEntry(
+        code="TW2021",
+        severity="error",
+        title="T.Parallel extent unknown at compile time",
+        meaning=(
+            "Iterations of `T.Parallel` are distributed over threads when the kernel is compiled, "
+            "which requires constant extents."
+        ),
+        example="for i in T.Parallel(n): ...              # error[TW2021]: n is a run-time value",
+        fix=(
+            "Loop over a tile of constant size and guard it: `for i in T.Parallel(128): if bx * "
+            "128 + i < n: ...`."
+        ),
+    ),
+    CodeEntry(
+        code="TW2022",
+        severity="error",
+        title="Layout cannot be computed at compile time",
+        meaning=(
+            "No formula gives, for each thread, the elements it owns: a fragment is indexed by a "
+            "run-time value, a user-specified layout names more threads than the block has, or "
+            "extents and thread counts do not divide evenly."
+        ),
+        example=(
+            "for i in T.Parallel(64):\n"
+            "    y[i] = fragment[I[i]]  # error[TW2022]: the index is data-dependent"
+        ),
+        fix=(
+            "Index a shared-memory copy (`T.alloc_shared`, `T.copy`), or use extents and thread "
+            "counts that are powers of two."
+        ),
+    ),
+    CodeEntry(
+        code="TW2023",
+        severity="remark",
+        title="Fragment staged through shared memory",
+        meaning=(
+            "A loop, reduction or GEMM needs elements of a fragment in other threads than those "
+            "that own them, so the compiler copies the fragment through shared memory at this "
+            "point. Results do not change; each copy costs shared memory, a barrier and time."
+        ),
+        example="'acc' goes through shared memory here: the reduction needs rows within one warp",
+        fix=(
+            "Use one access pattern for the fragment, or allocate it with `T.alloc_shared` where "
+            "both patterns are needed."
+        ),
+    ),
+    CodeEntry(
+        code="TW2041",
+        severity="error",
+        title="Descriptor used with two shared-memory layouts",
+        meaning=(
+            "TMA copies through one tensor descriptor need different swizzles of the shared "
+            "buffer; a descriptor has one."
+        ),
+        example=(
+            "this copy needs #ttg.nvmma_shared<{swizzlingByteWidth = 64, ...}>, but its "
+            "descriptor is for another layout"
+        ),
+        fix="Create a second descriptor for the second copy.",
+    ),
+    CodeEntry(
+        code="TW2042",
+        severity="error",
+        title="Conflicting layouts of a shared or tensor-memory buffer",
+        meaning=(
+            "Two uses of a buffer require different layouts, or a use requires one that the "
+            "user-specified layout or a view of the buffer does not permit."
+        ),
+        example=(
+            "a = tlx.local_alloc((64, 64), tl.float16, 1, layout=...)\n"
+            "tlx.async_dot(a[0], b[0], acc)  # error[TW2042]: wgmma requires another layout"
+        ),
+        fix="Use two buffers, or drop the user-specified layout.",
+    ),
+    CodeEntry(
+        code="TW2043",
+        severity="error",
+        title="Tensor memory cannot be accessed by this number of warps",
+        meaning=(
+            "The number of warps of the async task does not match the rows of a tensor-memory "
+            "buffer; the hardware gives each warp a fixed quarter of the rows."
+        ),
+        example=(
+            "with tlx.async_task(num_warps=2):\n"
+            "    x = tlx.local_load(acc_tmem)  # error[TW2043]: 4 or 8 warps are required"
+        ),
+        fix="Give the async task 4 or 8 warps.",
+    ),
+    CodeEntry(
+        code="TW2044",
+        severity="error",
+        title="wgmma not possible with this shape and number of warps",
+        meaning=(
+            "`wgmma` is issued by groups of 4 warps and computes multiples of 64 rows per group. "
+            "The shape of the dot does not divide that way."
+        ),
+        example="acc = tlx.async_dot(a, b)                # 32 x 64 with 4 warps: error[TW2044]",
+        fix="Use multiples of 4 warps and of 64 rows, or use `tl.dot`.",
+    ),
+    CodeEntry(
+        code="TW2045",
+        severity="error",
+        title="Layouts differ",
+        meaning=(
+            "`tlx.assert_same_layout` failed: the two values have layouts that place at least one "
+            "element differently."
+        ),
+        example="tlx.assert_same_layout(x, y)             # error[TW2045]",
+        fix="Convert one of the values, or derive both from the same operation.",
+    ),
+    CodeEntry(
+        code="TW2050",
+        severity="remark",
+        title="Layout conversion in a loop",
+        meaning=(
+            "A tensor changes its layout in every iteration, which moves it through shared memory "
+            "and costs a barrier."
+        ),
+        example=(
+            "a tensor of 64 x 64 changes its layout in every iteration: 8192 bytes through shared "
+            "memory"
+        ),
+        fix="Move the conversion out of the loop, or use the value in one layout.",
+    ),
+    CodeEntry(
+        code="TW2051",
+        severity="remark",
+        title="wgmma operand copied to registers needlessly",
+        meaning=(
+            "The left operand of `wgmma` is loaded from shared memory into registers, though the "
+            "instruction can read the buffer directly."
+        ),
+        example=(
+            "a = tlx.local_load(a_tile[0])\n"
+            "acc = tlx.async_dot(a, b_tile[0], acc)   # remark[TW2051]"
+        ),
+        fix="Pass the buffer itself: `tlx.async_dot(a_tile[0], ...)`.",
+    ),
+    CodeEntry(
+        code="TW2052",
+        severity="remark",
+        title="Bank conflicts in a buffer that shares storage",
+        meaning=(
+            "A buffer that aliases another one takes its layout from there, and threads of a warp "
+            "access the same shared-memory bank in one instruction."
+        ),
+        example="bank conflicts in a buffer that shares storage: 8-way",
+        fix=(
+            "Give the buffer storage of its own, or alias it with a buffer of the same shape and "
+            "element type."
+        ),
+    ),
+    CodeEntry(
+        code="TW2053",
+        severity="remark",
+        title="Layout of a value",
+        meaning="`tlx.dump_layout` reports the layout that the compiler chose for a value.",
+        example=(
+            "tlx.dump_layout(x)                       # remark[TW2053]: x has layout "
+            "#ttg.blocked<{...}>"
+        ),
+        fix="Nothing to fix; remove `tlx.dump_layout` to silence it.",
+    ),
+)

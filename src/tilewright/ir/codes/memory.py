@@ -1,0 +1,157 @@
+"""Shared memory and registers: TW500x to TW501x."""
+
+from __future__ import annotations
+
+from tilewright.ir.codes.entry import CodeEntry
+
+ENTRIES = (
+    CodeEntry(
+        code="TW5001",
+        severity="error",
+        title="Shared or tensor memory exceeded",
+        meaning=(
+            "The buffers of the kernel need more shared memory (or columns of tensor memory) than "
+            "one block of the target has. The notes list the largest buffers and the smallest "
+            "change that fits."
+        ),
+        example=(
+            'A_shared = T.alloc_shared((256, 128), "float32")\n'
+            "for k in T.Pipelined(n, num_stages=4): ...   # 524288 B needed, sm_90 has 232448 B"
+        ),
+        fix="Reduce `num_stages` or the tile, or let buffers share storage.",
+    ),
+    CodeEntry(
+        code="TW5002",
+        severity="remark",
+        title="Buffers merged",
+        meaning=(
+            "`merge-shared-memory` placed buffers that are never live at the same time at the "
+            "same addresses. The message gives the bytes saved, the notes give the offsets."
+        ),
+        example="shared memory: 32768 bytes saved, 3 buffers share 65536 bytes",
+        fix="Nothing to fix.",
+    ),
+    CodeEntry(
+        code="TW5003",
+        severity="remark",
+        title="Buffers cannot share memory",
+        meaning=(
+            "Two buffers are live at the same time, at the op named in the note, so they keep "
+            "separate storage."
+        ),
+        example="a_tile and c_tile cannot share: both are live here",
+        fix="Shorten a live range: write `c_tile` after the last read of `a_tile`.",
+    ),
+    CodeEntry(
+        code="TW5004",
+        severity="remark",
+        title="Buffer not merged",
+        meaning=(
+            "A buffer keeps its own storage and takes no part in merging, for the reason given. "
+            "If its size is unknown, the report is a warning."
+        ),
+        example="bar stays as it is: its address is used by another function",
+        fix="Nothing is required; give the buffer a static size to include it.",
+    ),
+    CodeEntry(
+        code="TW5010",
+        severity="remark",
+        title="Register array indexed by a run-time value",
+        meaning=(
+            "Registers have no addresses. An index that is not constant after unrolling places "
+            "the array in local memory, or selects elements by a chain of comparisons."
+        ),
+        example=(
+            'L = T.alloc_local((8,), "float32")\n'
+            "C[tx] = L[I[tx]]                         # remark[TW5010]"
+        ),
+        fix=(
+            "Use an index that is constant after unrolling (`T.unroll`), or a buffer in shared "
+            "memory."
+        ),
+    ),
+    CodeEntry(
+        code="TW5011",
+        severity="warning",
+        title="Fragment exceeds the registers of a thread",
+        meaning=(
+            "The share of a fragment that each thread owns is larger than the registers a thread "
+            "can have, so it spills to local memory."
+        ),
+        example=(
+            'C = T.alloc_fragment((256, 256), "float32")  # 128 threads: 512 registers each, '
+            "warning[TW5011]"
+        ),
+        fix="Use more threads or a smaller tile, as the help note computes.",
+    ),
+    CodeEntry(
+        code="TW5012",
+        severity="warning",
+        title="Registers spill to local memory",
+        meaning=(
+            "The assembler reports spills: the kernel needs about the number of registers given, "
+            "and a thread has fewer. The notes list the largest register arrays."
+        ),
+        example=(
+            "gemm_kernel: 96 B per thread spill to local memory: about 271 registers needed, 255 "
+            "available"
+        ),
+        fix=(
+            "Increase the number of threads, reduce the tile, or lower "
+            "`T.annotate_min_blocks_per_sm`."
+        ),
+    ),
+    CodeEntry(
+        code="TW5013",
+        severity="remark",
+        title="Pipeline epilogue predicated",
+        meaning=(
+            "The last iterations of a pipelined loop are predicated instead of peeled, because "
+            "the peeled form spills more registers."
+        ),
+        example=(
+            "pipeline epilogue predicated instead of peeled: 0 B per thread spill, 64 B with a "
+            "peeled epilogue"
+        ),
+        fix="Nothing to fix; reduce the tile to avoid spills in either form.",
+    ),
+    CodeEntry(
+        code="TW5014",
+        severity="error",
+        title="Aliased buffer misaligned for its swizzle",
+        meaning=(
+            "A buffer of a storage-alias spec starts at an offset that its swizzle does not "
+            "permit, because of the buffers placed before it."
+        ),
+        example="'p' starts at byte 64 of the shared storage, its swizzle needs a multiple of 1024",
+        fix=(
+            "Name it first in its `reuse_group`, so that it starts at byte 0, or pad the buffers "
+            "before it."
+        ),
+    ),
+    CodeEntry(
+        code="TW5016",
+        severity="remark",
+        title="Shared memory reused within an iteration",
+        meaning=(
+            "Buffers whose live ranges within one iteration do not overlap share addresses, which "
+            "needs additional barriers. This is done because the kernel does not fit otherwise."
+        ),
+        example=(
+            "shared memory is reused within a loop iteration, at the cost of barriers: 196608 B "
+            "instead of 262144 B"
+        ),
+        fix="Nothing is required; a smaller tile or fewer stages avoid the barriers.",
+    ),
+    CodeEntry(
+        code="TW5017",
+        severity="remark",
+        title="Block compiled with twice the threads",
+        meaning=(
+            "The kernel spills registers with the requested number of threads and does not with "
+            "twice as many, so it is compiled with more threads."
+        ),
+        example="compiled with 256 threads instead of 128: no registers spill",
+        fix="Set `threads` to the larger number, or reduce the tile.",
+    ),
+)
