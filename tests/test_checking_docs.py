@@ -17,7 +17,7 @@ from tilewright.targets.numpy.tile.api import CODES as FAULT_CODES
 
 PAGE = ROOT / "docs/checking.md"
 _PAIR = re.compile(r"```diff\n(.*?)```\n\n```\n(.*?)```\n", re.DOTALL)
-_STATIC = re.compile(r"(Without the wait for the store it says\n\n```\n)(.*?)(```\n)", re.DOTALL)
+_STATIC = re.compile(r"(Without the wait for the store it reports\n\n```\n)(.*?)(```\n)", re.DOTALL)
 _LAUNCH = "scale[(1,)]("
 
 
