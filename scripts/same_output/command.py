@@ -212,7 +212,8 @@ def _recorded_in(tree: Path, given: argparse.Namespace, path: Path) -> Recording
 def _show(given: argparse.Namespace, before: Recording, after: Recording) -> int:
     found = compare(before, after, _renames(given))
     if given.show is not None:
-        return _show_one(*given.show, found)
+        case, stage = given.show
+        return _show_one(case, stage, found)
     if given.reworded:
         for old, new in rewordings(found):
             sys.stdout.write(f"before: {old}\nafter:  {new}\n\n")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from scripts.same_output.text import Parts, digest
@@ -54,10 +55,10 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        content = json.loads(path.read_text())
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        content: dict[str, Any] = json.loads(path.read_text())
+        if content.get("format") != FORMAT:
             raise ValueError(f"{path} is no recording of this version: record it again")
-        cases = {
+        cases: dict[str, Digests] = {
             name: [(stage, parts) for stage, parts in found]
             for name, found in content["cases"].items()
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,7 +70,7 @@ class Stages:
         self.add(name, {CODE: "\n".join(heads), MESSAGES: BETWEEN_MESSAGES.join(texts)})
 
     @contextmanager
-    def guarded(self, name: str) -> Iterator[None]:
+    def guarded(self, name: str) -> Generator[None]:
         """A part of the case that may fail; then how is its stage, and the case goes on."""
         try:
             yield

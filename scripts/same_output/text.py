@@ -77,18 +77,14 @@ def plan_parts(text: str) -> Parts:
     """A memory plan (`--format json`) with its sentences apart; lines of the source may move."""
     sentences: list[str] = []
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        sentences.extend(map(str, value.get("notes", ())))
-        kept = {key: plain(each) for key, each in value.items() if key != "notes"}
-        if isinstance(source := kept.get("source"), str):
-            kept["source"] = re.sub(r":\d+(:\d+)?$", "", source)
-        return kept
+    def plain(entry: dict[str, Any]) -> dict[str, Any]:
+        """An object of the plan; JSON hands over the inner ones first."""
+        sentences.extend(map(str, entry.pop("notes", ())))
+        if isinstance(source := entry.get("source"), str):
+            entry["source"] = re.sub(r":\d+(:\d+)?$", "", source)
+        return entry
 
-    code = json.dumps(plain(json.loads(text)), indent=1) if text.strip() else ""
+    code = json.dumps(json.loads(text, object_hook=plain), indent=1) if text.strip() else ""
     return {CODE: code, MESSAGES: "\n".join(sentences)}
 
 

@@ -11,6 +11,7 @@ from tests.fuzz.device.tile import FORMS, HOPPER, TileJudge
 from tests.fuzz.tile.generator import generate
 from tests.fuzz.tile.running import traced
 from tilewright.cli.memory_tiles import shared_memory_maps
+from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.front_half import FrontHalf
@@ -71,9 +72,8 @@ def _run_to_source(module: ModuleOp, arch: str, stages: Stages) -> None:
             with stages.guarded(f"ptx/{source.name}"):
                 stages.add(f"ptx/{source.name}", cuda_parts(compile_source(source.text, arch).ptx))
     for op in module.body.ops:
-        if op.name == "func.func" and op not in kernels:
-            steps = "\n".join(map(repr, host_steps(op)))  # type: ignore[arg-type]
-            stages.code("cuda/host-steps", steps)
+        if isinstance(op, FuncOp) and op not in kernels:
+            stages.code("cuda/host-steps", "\n".join(map(repr, host_steps(op))))
     stages.add("memory-plan", plan_parts(memory_json.render(shared_memory_maps(module))))
 
 
