@@ -222,7 +222,7 @@ def _show(given: argparse.Namespace, before: Recording, after: Recording) -> int
 
 
 def _renames(given: argparse.Namespace) -> Renames:
-    return Renames({}) if given.map is None else Renames.read(given.map)
+    return Renames() if given.map is None else Renames.read(given.map)
 
 
 def _show_one(case: str, stage: str, found: Comparison) -> int:

@@ -118,7 +118,7 @@ def _texts(
 
 def _is_renamed(old: str, new: str, renames: Renames) -> bool:
     """Whether `new` is `old` with other names; those of a dictionary are in alphabetic order."""
-    old = renames(old)
+    old, new = renames(old), renames.joined(new)
     return old == new or in_any_order(old) == in_any_order(new)
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,36 +89,57 @@ def plan_parts(text: str) -> Parts:
 
 
 class Renames:
-    """Names that changed, `old new` a line: attributes, ops, passes, modules. `#` begins a remark.
+    """Names that changed, `old new` a line: attributes, ops, passes, modules, codes of diagnostics.
 
-    A name is replaced where it stands alone: `tile.turn` does not touch `tile.turns`.
+    A name is replaced where it stands alone: `tile.turn` does not touch `tile.turns`. A name that
+    was split has a line for each of its new ones, which then count as one. `#` begins a remark.
     """
 
-    def __init__(self, table: Mapping[str, str]) -> None:
-        self._table = dict(table)
-        longest_first = sorted(self._table, key=len, reverse=True)
-        names = "|".join(map(re.escape, longest_first))
-        start = r"(?:(?<![\w-])|(?<=/\d\d-))"  # stages are called as the pass, behind its number
-        self._pattern = re.compile(rf"{start}(?:{names})(?![\w-])") if names else None
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        splits: dict[str, list[str]] = {}
+        for old, new in pairs:
+            splits.setdefault(old, []).append(new)
+        self._renamed = _Substitution({old: new[0] for old, new in splits.items()})
+        self._joined = _Substitution(
+            {each: new[0] for new in splits.values() for each in new[1:] if each != new[0]}
+        )
 
     @classmethod
     def read(cls, path: Path) -> Renames:
-        table: dict[str, str] = {}
+        pairs: list[tuple[str, str]] = []
         for number, line in enumerate(path.read_text().splitlines(), 1):
             words = line.partition("#")[0].split()
             if len(words) not in (0, 2):
                 raise ValueError(f"{path}:{number}: expected 'old new', found {line.strip()!r}")
             if words:
-                table[words[0]] = words[1]
-        return cls(table)
+                pairs.append((words[0], words[1]))
+        return cls(pairs)
 
     def __bool__(self) -> bool:
-        return self._pattern is not None
+        return bool(self._renamed.table)
+
+    def __call__(self, old: str) -> str:
+        """A text from before the change with the new names."""
+        return self._joined(self._renamed(old))
+
+    def joined(self, new: str) -> str:
+        """A text from behind the change in which names that were one are one again."""
+        return self._joined(new)
+
+
+class _Substitution:
+    """Whole names for whole names."""
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self.table = table
+        names = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
+        start = r"(?:(?<![\w-])|(?<=/\d\d-))"  # stages are called as the pass, behind its number
+        self._pattern = re.compile(rf"{start}(?:{names})(?![\w-])")
 
     def __call__(self, text: str) -> str:
-        if self._pattern is None:
+        if not self.table:
             return text
-        return self._pattern.sub(lambda match: self._table[match[0]], text)
+        return self._pattern.sub(lambda match: self.table[match[0]], text)
 
 
 def in_any_order(text: str) -> str:
