@@ -175,7 +175,7 @@ def judge(report: Report) -> None:
             continue
         ratios = [row.ratio("ours", peer) or 0.0 for row in rows]
         limit(f"{kind}, of {peer}, geometric mean", _mean(geometric_mean, ratios), mean)
-        limit(f"{kind}, of {peer}, least", min(ratios), LEAST)
+        limit(f"{kind}, of {peer}, minimum", min(ratios), LEAST)
     gemms = report.of("gemm")
     if gemms:
         ratios = [row.ratio("ours", "ours, unaliased") or 0.0 for row in gemms]
@@ -187,11 +187,11 @@ def judge(report: Report) -> None:
         ratios = [row.ratio("ours", peer) or 0.0 for row in report.of(kind)]
         if ratios:
             limit(f"{kind}, of {peer}, geometric mean", _mean(geometric_mean, ratios), mean)
-            limit(f"{kind}, of {peer}, least", min(ratios), least)
+            limit(f"{kind}, of {peer}, minimum", min(ratios), least)
         # Where TileLang does not compile a kernel, or computes something else, there is no ratio.
         of_tilelang = [row.ratio("ours", "TileLang") for row in report.of(kind)]
         if any(of_tilelang):
-            limit(f"{kind}, of TileLang, least", min(filter(None, of_tilelang)), TILELANG_LEAST)
+            limit(f"{kind}, of TileLang, minimum", min(filter(None, of_tilelang)), TILELANG_LEAST)
     for row in report.of("plain"):
         limit(f"{row.shape}, of Triton", row.ratio("ours", "Triton") or 0.0, PLAIN)
     if report.launch_us:
@@ -265,7 +265,7 @@ def text_of(report: Report) -> str:
         [name, f"{value:.3f}", wanted, "yes" if passed else "NO"]
         for name, value, wanted, passed in report.limits
     ]
-    parts.append(table(["limit", "found", "wanted", "kept"], lines))
+    parts.append(table(["limit", "measured", "required", "met"], lines))
     problems = [
         f"* {row.kind} {row.shape}, {name}: {why}"
         for row in report.rows

@@ -22,7 +22,7 @@ DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 CUBLAS, TRITON, OURS, UNALIASED = "cuBLAS", "Triton", "ours", "ours, unaliased"
 VARIANTS = {
     "ours, ping-pong": "hopper_gemm_pingpong",
-    "ours, roles": "hopper_gemm_ws",
+    "ours, warp-specialised": "hopper_gemm_ws",
     "ours, pipelined": "hopper_gemm_pipelined",
 }
 TRITON_CONFIGS = (
