@@ -19,7 +19,7 @@ from benchmarks.h200.peers import descriptor, example, triton_kernels
 SHAPES = ((4, 32, 4096, 128), (2, 16, 16384, 128), (4, 32, 4096, 64))
 CUDNN, FLASH, TRITON, OURS = "cuDNN", "flash", "Triton", "ours"
 VARIANTS = {
-    "ours, a tile per program": "hopper_attention_pipelined",
+    "ours, tile per program": "hopper_attention_pipelined",
     "ours, warp-specialised": "hopper_attention_ws",
 }
 BACKENDS = {CUDNN: SDPBackend.CUDNN_ATTENTION, FLASH: SDPBackend.FLASH_ATTENTION}
