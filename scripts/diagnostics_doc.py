@@ -82,9 +82,9 @@ Two codes stand for many messages. [TW1033](#tw1033) is IR that violates a rule 
 or as a kernel requests it; the rule follows the name of the op. [TW9002](#tw9002) is IR that becomes
 invalid after a pass, which is an internal compiler error.
 
-A data race between iterations of one `T.Parallel` is an error of the kernel and is reported as
-[TW3030](#tw3030) or [TW3031](#tw3031) by every check, with both iterations and the element. A race
-between threads that no such loop explains is [TW9021](#tw9021).
+A data race between iterations of one `T.Parallel` is an error of the kernel: [TW3030](#tw3030) or
+[TW3031](#tw3031), with both iterations and the element. Any other race between threads of a compiled
+kernel is [TW4081](#tw4081) in user-defined roles and [TW9021](#tw9021) elsewhere.
 
 ## Expecting a diagnostic in a test
 

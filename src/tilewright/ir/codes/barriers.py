@@ -68,8 +68,8 @@ ENTRIES = (
             "for the reason given. The loop is software-pipelined instead."
         ),
         example=(
-            "for k in T.Pipelined(n, num_stages=3): ...   # remark[TW4020]: the trip count "
-            "depends on data"
+            "for k in T.Pipelined(n, num_stages=3): ...   # target sm_80: remark[TW4020], it has "
+            "no TMA"
         ),
         fix="Remove the obstacle that the message names, or accept software pipelining.",
     ),
@@ -101,8 +101,15 @@ ENTRIES = (
         code="TW4041",
         severity="error",
         title="Manual order is not a permutation",
-        meaning="Two statements have the same position in `order`, or a position is missing.",
-        example="T.Pipelined(n, stage=[0, 1], order=[0, 0])               # error[TW4041]",
+        meaning=(
+            "Two statements have the same position in the `order` of a loop, or a position is "
+            "missing. (Usually rejected earlier: by `T.Pipelined` with TW1026, by the verifier "
+            "with TW1033.)"
+        ),
+        example=(
+            "Two statements in the software pipeline cannot have the same order: [0, 0] is not a "
+            "permutation of 0 to 1"
+        ),
         fix="Use each of 0 to n - 1 once.",
     ),
     CodeEntry(
@@ -132,7 +139,12 @@ ENTRIES = (
             "that it depends on, through the buffer named. The buffer cannot be multi-buffered, "
             "for the reason given."
         ),
-        example="schedule violates a loop-carried dependence through S: S is read after the loop",
+        example=(
+            "T.clear(S)\n"
+            "for k in T.Pipelined(n, stage=[0, 2], order=[0, 1]):\n"
+            "    T.copy(A[k * 32, 0], S[0:32, 0:64])  # S is also accessed outside of the loop\n"
+            "    T.gemm(S, B, C)          # error[TW4043]"
+        ),
         fix=(
             "Put both statements into the same stage, or let every iteration write the whole "
             "buffer before reading it."
@@ -147,8 +159,10 @@ ENTRIES = (
             "buffers can be multi-buffered; scalar values cannot."
         ),
         example=(
-            "T.Pipelined(n, stage=[0, 1], order=[0, 1])   # statement 1 uses the index computed "
-            "by statement 0"
+            "for k in T.Pipelined(n, stage=[0, 0, 1], order=[0, 1, 2]):\n"
+            "    x = B[k]                 # stage 0\n"
+            "    T.copy(A[k * 64], S)\n"
+            "    B[k + n] = x             # stage 1: error[TW4044]"
         ),
         fix=(
             "Give the statements the same stage with no other stage between them, or compute the "

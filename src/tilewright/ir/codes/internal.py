@@ -116,11 +116,18 @@ ENTRIES = (
         severity="error",
         title="Data race in generated code",
         meaning=(
-            "Internal compiler error, unless a race of the kernel was not recognised as one: two "
-            "accesses of the same shared bytes in the finished kernel are not ordered."
+            "Two accesses of the same shared bytes in the finished kernel are not ordered. "
+            "Iterations of `T.Parallel` that write one shared element with the same statement are "
+            "reported this way; otherwise it is an internal compiler error."
         ),
-        example="data race on S[3]: written by thread 0, read by thread 32",
-        fix="Run `tilewright check` on the kernel; if it finds no race, report the kernel.",
+        example=(
+            "for i, j in T.Parallel(64, 32):\n"
+            "    row[i] = A[i, j]         # error[TW9021] where row is in shared memory"
+        ),
+        fix=(
+            "Combine with `T.reduce_sum`, `T.alloc_reducer` or `T.atomic_add`. If `tilewright "
+            "check` finds no race, report the kernel."
+        ),
     ),
     CodeEntry(
         code="TW9022",
@@ -138,11 +145,15 @@ ENTRIES = (
         severity="error",
         title="Operand of an in-flight operation accessed in generated code",
         meaning=(
-            "Internal compiler error: generated code accesses registers of an in-flight `wgmma` "
-            "or memory of an in-flight bulk store."
+            "Registers of an in-flight `wgmma` or memory of an in-flight bulk store are accessed. "
+            "A kernel that issues `T.wgmma_gemm` must wait for it; otherwise it is an internal "
+            "compiler error."
         ),
-        example="C is read by an in-flight wgmma; nv.wgmma.wait is missing",
-        fix="Report the kernel.",
+        example=(
+            "T.wgmma_gemm(A, B, C)\n"
+            "T.copy(C, D)                 # error[TW9023]: T.wait_wgmma(0) is missing"
+        ),
+        fix="Add `T.wait_wgmma`; if the kernel does not use `T.wgmma_gemm`, report it.",
     ),
     CodeEntry(
         code="TW9024",
@@ -189,7 +200,8 @@ ENTRIES = (
         title="Access outside of shared memory",
         meaning=(
             "An address of the finished kernel is outside of its shared buffer. Usually an index "
-            "of the kernel is wrong; otherwise it is an internal compiler error."
+            "of the kernel is wrong; otherwise it is an internal compiler error. In kernels with "
+            "user-defined roles the code is TW4088."
         ),
         example=(
             'S = T.alloc_shared((128,), "float32")\n'

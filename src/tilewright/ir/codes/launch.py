@@ -105,7 +105,7 @@ ENTRIES = (
         severity="error",
         title="Device assertion failed",
         meaning="A `tl.device_assert` does not hold in the program and lane given.",
-        example='tl.device_assert(index < n, "index out of range")    # error[TW6010]',
+        example='tl.device_assert(index < n, "index out of range")    # launched with debug=True',
         fix="Correct the kernel or the arguments so that the condition holds.",
     ),
     CodeEntry(
@@ -209,7 +209,7 @@ ENTRIES = (
             "An op of `tlx` cannot be expressed for a release of Triton without TLX, for the "
             "reason in the note."
         ),
-        example="'tlx.placed_alias' has no equivalent in stock Triton",
+        example="'ttng.async_tma_copy_global_to_local' has no equivalent in stock Triton",
         fix="Rewrite the kernel without the op, or use a Triton build with TLX.",
     ),
     CodeEntry(
@@ -240,7 +240,7 @@ ENTRIES = (
         severity="remark",
         title="Prefetch dropped",
         meaning="Stock Triton has no equivalent of a prefetch, which is a hint, so it is removed.",
-        example="stock Triton has no 'ttng.async_tma_prefetch': the prefetch is left out",
+        example="stock Triton has no 'ttng.prefetch_tensormap': the prefetch is left out",
         fix="Nothing is required.",
     ),
 )

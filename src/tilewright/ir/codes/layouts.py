@@ -43,7 +43,7 @@ ENTRIES = (
         title="Reducer finalized without a fill",
         meaning="`T.finalize_reducer` closes a reduction that no `T.fill` has opened.",
         example=(
-            'r = T.alloc_reducer((64,), "float32")\nT.finalize_reducer(r)        # error[TW2011]'
+            "T.fill(r, 0)\nT.finalize_reducer(r)\nT.finalize_reducer(r)        # error[TW2011]"
         ),
         fix="Call `T.fill` before the updates.",
     ),
@@ -110,13 +110,14 @@ ENTRIES = (
         severity="error",
         title="Layout cannot be computed at compile time",
         meaning=(
-            "No formula gives, for each thread, the elements it owns: a fragment is indexed by a "
-            "run-time value, a user-specified layout names more threads than the block has, or "
-            "extents and thread counts do not divide evenly."
+            "No formula gives, for each thread, the elements it owns: a fragment with a "
+            "user-specified layout is indexed by a run-time value, such a layout names more "
+            "threads than the block has, or extents and thread counts do not divide evenly."
         ),
         example=(
+            "T.annotate_layout({f: T.Fragment((64,), forward_fn=lambda i: (i, 0))})\n"
             "for i in T.Parallel(64):\n"
-            "    y[i] = fragment[I[i]]  # error[TW2022]: the index is data-dependent"
+            "    y[i] = f[I[i]]           # error[TW2022]: the index is data-dependent"
         ),
         fix=(
             "Index a shared-memory copy (`T.alloc_shared`, `T.copy`), or use extents and thread "
@@ -132,7 +133,11 @@ ENTRIES = (
             "that own them, so the compiler copies the fragment through shared memory at this "
             "point. Results do not change; each copy costs shared memory, a barrier and time."
         ),
-        example="'acc' goes through shared memory here: the reduction needs rows within one warp",
+        example=(
+            'f = T.alloc_fragment((64,), "float32")\n'
+            "for i in T.Parallel(64):\n"
+            "    y[i] = f[I[i]]           # remark[TW2023]: the index is data-dependent"
+        ),
         fix=(
             "Use one access pattern for the fragment, or allocate it with `T.alloc_shared` where "
             "both patterns are needed."

@@ -25,11 +25,11 @@ ENTRIES = (
         severity="error",
         title="GEMM not possible with these shapes, types or threads",
         meaning=(
-            "No MMA instruction computes this GEMM. (A GEMM with its accumulator in a fragment is "
-            "expanded into loops instead, TW3008.)"
+            "No MMA instruction computes this GEMM. `infer-layouts` reports it when it runs on "
+            "its own; compiling for a GPU expands such a GEMM into loops first (TW3008)."
         ),
         example=(
-            "T.gemm(A, B, C)                          # K = 20 with float16: not a multiple of 16"
+            "tilewright opt --infer-layouts gemm.mlir     # float16, K = 20: not a multiple of 16"
         ),
         fix="Use a tile size, element type or thread count as the help note names it.",
     ),
@@ -148,8 +148,9 @@ ENTRIES = (
             "the message names with both iterations."
         ),
         example=(
-            "for i, j in T.Parallel(64, 32):\n"
-            "    row[i] = A[i, j]  # error[TW3030]: iterations (0, 0) and (0, 1) write row[0]"
+            "for i in T.Parallel(63):\n"
+            "    S[i] = A[i]\n"
+            "    S[i + 1] = B[i]  # error[TW3030]: iterations 0 and 1 write S[1]"
         ),
         fix=(
             "Combine with `T.atomic_add`, `T.reduce_sum` or `T.alloc_reducer`; give two different "

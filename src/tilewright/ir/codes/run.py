@@ -43,8 +43,8 @@ ENTRIES = (
             "a pointer cast."
         ),
         example=(
-            "p = bytes_ptr.to(tl.pointer_type(tl.int32))\n"
-            "x = tl.load(p_plus_2_bytes)              # error[TW6103]: must be a multiple of 4"
+            "p = (bytes_ptr + 2).to(tl.pointer_type(tl.int32))\n"
+            "x = tl.load(p)                           # error[TW6103]: must be a multiple of 4"
         ),
         fix="Check pointer casts: pointer arithmetic counts elements of the pointer's type.",
     ),
@@ -64,11 +64,14 @@ ENTRIES = (
         severity="error",
         title="Null pointer access",
         meaning=(
-            "A load or store uses an address near zero: an argument is None, or a pointer in "
-            "memory is zero."
+            "A load or store uses an address near zero, usually a pointer that was loaded from "
+            "memory and is zero."
         ),
-        example="kernel[grid](x, None, n)                 # bias_ptr is loaded: error[TW6105]",
-        fix="Pass an array, or mask the access.",
+        example=(
+            "p = tl.load(table_ptr).to(tl.pointer_type(tl.float32))   # the table contains 0\n"
+            "x = tl.load(p)                           # error[TW6105]"
+        ),
+        fix="Store the address of an array in the table, or mask the access.",
     ),
     CodeEntry(
         code="TW6106",
@@ -104,7 +107,8 @@ ENTRIES = (
         meaning=(
             "Two programs, blocks, iterations of `T.Parallel` or threads access one element "
             "without ordering, and at least one of them writes. The message names the element and "
-            "both accesses."
+            "both accesses. `tilewright check` looks for races; plain runs of `tl` kernels do "
+            "not."
         ),
         example=(
             "tl.store(out_ptr + offsets % 16, x)      # error[TW6108]: programs 0 and 1 both "
@@ -135,8 +139,7 @@ ENTRIES = (
             "array, and accesses start at multiples of 16 bytes."
         ),
         example=(
-            "TensorDescriptor(x, x.shape, (101, 1), (64, 64))     # float16, 202-byte rows: "
-            "error[TW6110]"
+            "x = desc.load([0, 1])                    # float16: starts at byte 2, error[TW6110]"
         ),
         fix="Pad rows to 16 bytes, pass a contiguous array, and start at aligned columns.",
     ),

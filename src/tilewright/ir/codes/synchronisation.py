@@ -238,8 +238,8 @@ ENTRIES = (
             "`fence.proxy.async` in between."
         ),
         example=(
-            "S[tx] = x\n"
-            "T.tma_copy(S, A[0])                      # in a user-defined role: error[TW4082]"
+            "S is written by threads 0 to 127 and read by TMA; no async proxy fence is between "
+            "the two"
         ),
         fix="Call `T.fence_proxy_async()` after the writes and before the copy or the MMA.",
     ),
@@ -251,7 +251,11 @@ ENTRIES = (
             "Registers of an in-flight `wgmma`, or shared memory of an in-flight bulk store, are "
             "read or written before the wait for that operation."
         ),
-        example=("T.wgmma_gemm(A, B, C)\nx = C[i, j]  # error[TW4083]: T.wait_wgmma(0) is missing"),
+        example=(
+            "with T.ws(1):\n"
+            "    T.wgmma_gemm(A, B, C)\n"
+            "    T.copy(C, D)             # error[TW4083]: T.wait_wgmma(0) is missing"
+        ),
         fix="Wait for the operation (`T.wait_wgmma`, `T.tma_store_wait`) before the access.",
     ),
     CodeEntry(
