@@ -65,7 +65,7 @@ def products(rounds: int, kernels: Kernels) -> list[Row]:
 
 def _one_source(who: str) -> str:
     """The kernel that TileLang compiles as well; what else we have comes beside it."""
-    return f"{OURS}, a tile a block" if who == OURS else who
+    return f"{OURS}, tile per block" if who == OURS else who
 
 
 def fp8_product(rounds: int, kernels: Kernels) -> Row:
