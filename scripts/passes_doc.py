@@ -43,31 +43,32 @@ _INTRODUCTION = """\
 
 <!-- Made by scripts/passes_doc.py; `pytest --update-golden tests/test_passes_doc.py` rewrites it. -->
 
-A `T` kernel starts at the tile level: whole tiles are copied, multiplied and reduced, and nothing
-depends on a thread. The front half of the pipeline keeps it there. It brings kernels into one
-form, checks them, and schedules them; the result computes the same bits as the kernel that was
-traced, before and after every pass, which the tests show in the NumPy target. The back half decides
-which thread does what, and ends with functions that are [printed as CUDA](#a-gemm-on-its-way).
+A `T` kernel starts at the tile level: ops copy, multiply and reduce whole tiles, and nothing depends
+on a thread. The tile-level passes normalise, check and schedule a kernel; the result computes the same
+bits as the traced kernel, before and after every pass, which the tests verify in the NumPy target. The
+GPU passes distribute the work over threads and end with functions that are
+[printed as CUDA](#a-gemm-through-the-passes). [design/passes.md](design/passes.md) has the contract of
+each stage.
 
 ```
-tilewright opt --tile-front-half kernel.mlir          all of it
+tilewright opt --tile-front-half kernel.mlir          the tile-level passes
 tilewright opt --normalize-indices kernel.mlir        one pass
 tilewright opt --tile-front-half --dump-ir DIR ...    the IR after every pass
 tilewright passes tile-front-half                     the passes, in their order
-tilewright opt --gpu-pipeline kernel.mlir             both halves, for a GPU
+tilewright opt --gpu-pipeline kernel.mlir             all passes, for a GPU
 tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (docs/gpu.md)
 ```
 
-## The front half
+## Tile level
 
 """
 
 _BACK_HALF = """\
-## The back half
+## GPU
 
-Everything here is for NVIDIA GPUs. After `lower-tile-ops` the IR says what each thread does. Shown is
-what a pass changes in a real kernel: `gemm` of `examples/tile/gemm.py` for matrices of 4096 rows and
-columns, or another example where that one gives a pass nothing to do. Lines may be left out (`...`).
+These passes are for NVIDIA GPUs. After `lower-tile-ops` the IR is the code of one thread. Each section
+shows what the pass changes in a real kernel: `gemm` of `examples/tile/gemm.py` for matrices of 4096 rows
+and columns, or another example where that one is unaffected. Lines may be omitted (`...`).
 
 """
 
@@ -328,8 +329,8 @@ def _order() -> list[str]:
         shown = f"[`{name}`](#{name})" if name in EXAMPLES else f"`{name}`"
         rows.append(f"| {shown} | {_summary(PASSES[name]())} |\n")
     rows.append(
-        "\n`check-parallel-races` and `check-pipeline` run if asked for (`check-races`, "
-        "`check-pipelines`), warp\nspecialisation unless told otherwise (`roles=false`).\n\n"
+        "\n`check-parallel-races` and `check-pipeline` are opt-in (`check-races`, "
+        "`check-pipelines`), warp\nspecialisation is opt-out (`roles=false`).\n\n"
     )
     return rows
 
@@ -531,11 +532,11 @@ def _stages(tile: str, module: ModuleOp) -> list[str]:
     start = next(number for number, line in enumerate(threads) if "tile.ws" in line)
     source = emit_kernel(kernels_of(module)[0], comments=False).text
     return [
-        "## A GEMM on its way\n\nThe kernel of `examples/tile/gemm.py`, traced:\n\n",
+        "## A GEMM through the passes\n\nThe kernel of `examples/tile/gemm.py`, traced:\n\n",
         f"```mlir\n{_body(tile)}```\n\n",
-        "For threads, from where roles part: two warp groups multiply, one warp fetches tiles.\n\n",
+        "At thread level, from the warp-specialised region on: two consumer warp groups, one producer warp.\n\n",
         "```mlir\n" + "\n".join(threads[start : start + _SHOWN_THREADS]) + "\n    ...\n```\n\n",
-        "And as CUDA, without the functions in front of it that wrap single instructions:\n\n",
+        "The generated CUDA, without the functions that wrap single instructions:\n\n",
         f"```cuda\n{source[source.index('extern') :]}```\n\n",
     ]
 
@@ -546,8 +547,8 @@ def _stages(tile: str, module: ModuleOp) -> list[str]:
 def _table() -> list[str]:
     rows = [
         "## TileLang's passes\n\n"
-        "Every pass of TileLang's pass reference (version 1.0), and where its work is done.\n\n"
-        "| pass of the reference | here | remark |\n|---|---|---|\n"
+        "Every pass of TileLang's pass reference (version 1.0), and its counterpart.\n\n"
+        "| TileLang pass | Tilewright | remark |\n|---|---|---|\n"
     ]
     rows += [f"| {entry.name} | {_places(entry)} | {entry.note} |\n" for entry in REFERENCE]
     return rows

@@ -1,10 +1,10 @@
-"""What became of each pass of TileLang's pass reference.
+"""The counterpart of each pass of TileLang's pass reference.
 
 TileLang lowers loops and statements; here values are in SSA form and scheduling happens on whole
-tile ops. Some of its passes therefore have nothing to do, and some are parts of others. Every name
+tile ops. Some of its passes therefore have nothing to do, and some are merged. Every name
 of the reference (version 1.0 of October 2025) is listed with the passes or files that do its work,
-or with the reason why there is no work. `scripts/passes_doc.py` makes the table in
-`docs/passes.md` of it.
+or with the reason why there is no work. `scripts/passes_doc.py` generates
+the table in `docs/passes.md` from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Entry:
     passes: tuple[str, ...] = ()
     """Our passes, as the command line calls them."""
     files: tuple[str, ...] = ()
-    """Files under ``src/tilewright`` that are no passes and do a part of the work."""
+    """Files under ``src/tilewright`` that are not passes and contribute to the work."""
     note: str = ""
     """Why there is nothing to do, what is done elsewhere, or when it comes."""
 
@@ -33,12 +33,12 @@ def _later(name: str, when: str, what: str) -> Entry:
 
 
 REFERENCE: Final[tuple[Entry, ...]] = (
-    # Front half, all targets.
+    # Tile level, all targets.
     Entry("BindTarget", ("bind-target",)),
     Entry(
         "LetInline",
-        note="void: a use knows the op that defines its value. Where a role or a pipeline stage "
-        "needs a value of another, the pass that makes it computes the value again",
+        note="void: in SSA a use refers to the defining op. Where a role or a pipeline stage "
+        "needs a value of another, the pass that creates it recomputes the value",
     ),
     Entry("AddWrapperForSingleBufStore", ("wrap-scalar-fragment-access",)),
     Entry("InjectAssumes", ("inject-assumes",)),
@@ -64,13 +64,13 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "LowerL2Persistent",
         ("lower-l2-policy",),
         note="accesses to the tensor carry a policy (`createpolicy`), where a window of the stream "
-        "would take the cache from other kernels",
+        "would affect other kernels",
     ),
     Entry("LegalizeVectorizedLoop", ("vectorize-loops",)),
     Entry("LegalizeSafeMemoryAccess", ("guard-memory-accesses",)),
     Entry(
         "LoopVectorizeDynamic",
-        note="void as a pass: `vectorize_loops` asks the analysis whether extents are multiples",
+        note="void as a pass: `vectorize-loops` queries the divisibility of extents",
     ),
     # GPU: barriers and tensor memory.
     Entry(
@@ -81,7 +81,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "LowerSharedTmem",
         ("lower-tmem",),
-        note="refused: kernels are compiled for chips without tensor memory",
+        note="rejected: the CUDA target has no Blackwell code generation",
     ),
     # GPU: scheduling.
     Entry("IfStmtBinding", ("split-guards",)),
@@ -89,14 +89,14 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "MultiVersionBuffer",
         ("specialize-warps", "expand-pipeline"),
         ("passes/tile/version_buffers.py",),
-        "no pass of its own: whoever schedules knows how many versions there must be",
+        "no pass of its own: the scheduling passes determine the version count",
     ),
     Entry("WarpSpecialized", ("specialize-warps", "narrow-producers", "check-barriers")),
     Entry(
         "InjectTmaBarrier",
         ("specialize-warps", "announce-copies", "check-barriers"),
-        note="a copy is made together with its barrier, and the bytes are proved; what the author "
-        "copies is announced unless the kernel does so",
+        note="a copy is created together with its barrier, and the bytes are proved; user-written "
+        "copies get an expect-tx unless the kernel has one",
     ),
     Entry("AnnotateWarpGroupRegAlloc", ("set-warp-registers",)),
     Entry("PipelinePlanning", ("plan-pipeline",), ("analysis/pipelining/",)),
@@ -110,47 +110,46 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "InjectFenceProxy",
         ("insert-thread-syncs",),
-        note="a fence comes with the barrier that it needs",
+        note="a fence is inserted with the barrier that needs it",
     ),
     Entry(
         "PlanAndUpdateBufferAllocationLocation",
-        note="void: shared buffers are placed by their lifetimes, registers by the assembler",
+        note="void: shared buffers are placed by their live ranges, registers by the assembler",
     ),
     # Common optimisations.
     Entry(
         "NarrowDataType",
         ("choose-index-width",),
-        note="indices have no width until then, and 32 bits are the rule",
+        note="indices have no width until then; 32 bits by default",
     ),
     Entry("FlattenBuffer", ("flatten-memrefs",)),
     Entry(
         "ConfigIndexBitwidth",
         ("choose-index-width",),
         ("runtime/tile/gpu.py",),
-        "64 bits if a tensor has 2^31 elements or more; a call that brings one has the kernel "
-        "compiled again",
+        "64 bits if a tensor has 2^31 elements or more; a call with one compiles the kernel again",
     ),
     Entry("VectorizeLoop", ("vectorize-loops",)),
     Entry(
         "StorageRewrite",
         note="void: register arrays are indexed by constants once loops are unrolled, and the CUDA "
-        "compiler makes registers of them",
+        "compiler promotes them to registers",
     ),
     Entry(
         "UnrollLoop",
         ("expand-explicit-unroll", "unroll-loops"),
-        note="loops marked explicit are written out; the others carry a pragma in the source, "
+        note="loops marked explicit are fully unrolled; the others carry a pragma in the source, "
         "within limits",
     ),
     Entry(
         "RenormalizeSplitPattern",
         ("normalize-indices",),
-        note="void as a pass: quotients of sums are simplified wherever they come from",
+        note="void as a pass: quotients of sums are simplified in all index arithmetic",
     ),
-    Entry("RemoveNoOp", ("dce", "canonicalize"), note="void as a pass: dead ops go at every step"),
+    Entry("RemoveNoOp", ("dce", "canonicalize"), note="void as a pass: run after every stage"),
     Entry(
         "RewriteUnsafeSelect",
-        note="void: what must not be computed is in a branch of `scf.if` from the start",
+        note="void: conditional loads are in a branch of `scf.if` from the front end on",
     ),
     Entry("HoistIfThenElse", ("unswitch-loops",)),
     Entry("VerifyMemory", ("verify-device-ir",)),
@@ -162,7 +161,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "LowerHopperIntrin",
         ("lower-tile-ops", "lower-barriers"),
         ("targets/cuda/host.py",),
-        note="maps are made by the host, one for each kind of tile",
+        note="tensor maps are encoded by the host, one for each kind of tile",
     ),
     Entry("ThreadSync", ("insert-thread-syncs", "check-thread-sync")),
     # Host and device.
@@ -172,7 +171,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         "MergeSharedMemoryAllocations",
         ("merge-shared-memory", "plan-storage-alias", "place-shared-memory"),
         ("memory/planner/",),
-        "for the pointer level, for storage that the author shares, and for kernels of tiles",
+        "for the pointer level, for storage alias specs, and for `T` kernels",
     ),
     Entry(
         "InjectPTXAsyncCopy",
@@ -190,7 +189,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
         ("outline-kernels",),
         ("runtime/cuda/launcher.py",),
         "void as a pass: `T.sync_grid` makes a kernel cooperative when it is traced, and the "
-        "launcher asks the driver for it",
+        "launcher requests it from the driver",
     ),
     # Code generation.
     Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
