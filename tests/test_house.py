@@ -16,12 +16,12 @@ SOURCE_FILES = sorted((SOURCE / "tilewright").rglob("*.py"))
 HEAVY_PACKAGES = {"cuda", "ml_dtypes", "numba", "numpy", "torch", "triton", "xdsl"}
 
 # Spelled in parts, so that this file passes its own check.
-MACHINE_FOLDERS = ("home", "root", "tmp", "work", "Users")
+HOST_DIRECTORIES = ("home", "root", "tmp", "work", "Users")
 REGISTRY_HOSTS = (("pypi", "org"), ("files", "pythonhosted", "org"), ("conda", "anaconda", "org"))
 FORBIDDEN = re.compile(
     "|".join(
         [
-            rf"(?<![\w.$}}~)-])/(?:{'|'.join(MACHINE_FOLDERS)})(?![\w-])",
+            rf"(?<![\w.$}}~)-])/(?:{'|'.join(HOST_DIRECTORIES)})(?![\w-])",
             *(re.escape(".".join(host)) for host in REGISTRY_HOSTS),
         ]
     )
@@ -91,10 +91,10 @@ def test_no_machine_paths_or_registry_hosts():
     assert found == {}
 
 
-@pytest.mark.parametrize("folder", MACHINE_FOLDERS)
+@pytest.mark.parametrize("directory", HOST_DIRECTORIES)
 @pytest.mark.parametrize("shape", ['loc("{}/a.py":1:2)', "see {}.", "cd {}", "({}/x)", "{}"])
-def test_a_machine_path_is_found(shape: str, folder: str):
-    assert forbidden_words(shape.format(f"/{folder}")) != []
+def test_a_machine_path_is_found(shape: str, directory: str):
+    assert forbidden_words(shape.format(f"/{directory}")) != []
 
 
 @pytest.mark.parametrize("host", REGISTRY_HOSTS)
