@@ -274,7 +274,7 @@ ENTRIES = (
             "reason given. This remark does not mean that the expansion is wrong, nor that it is "
             "right."
         ),
-        example="pipeline not checked: a bound depends on values that are not known",
+        example="pipeline not checked: a bound of the loop is a run-time value",
         fix="Nothing is required; run `tilewright check` to compare results.",
     ),
     CodeEntry(

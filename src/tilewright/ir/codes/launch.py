@@ -206,8 +206,8 @@ ENTRIES = (
         severity="error",
         title="Op has no equivalent in stock Triton",
         meaning=(
-            "An op of `tlx` cannot be expressed for a release of Triton without TLX, for the "
-            "reason in the note."
+            "An op cannot be expressed for a release of Triton without TLX, or needs a newer "
+            "release, for the reason given."
         ),
         example="'ttng.async_tma_copy_global_to_local' has no equivalent in stock Triton",
         fix="Rewrite the kernel without the op, or use a Triton build with TLX.",

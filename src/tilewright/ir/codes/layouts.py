@@ -243,7 +243,10 @@ ENTRIES = (
             "A buffer that aliases another one takes its layout from there, and threads of a warp "
             "access the same shared-memory bank in one instruction."
         ),
-        example="bank conflicts in a buffer that shares storage: 8-way",
+        example=(
+            "bank conflicts in a buffer that shares storage: 16 x 16 B, 512 wavefronts (64 "
+            "without conflicts)"
+        ),
         fix=(
             "Give the buffer storage of its own, or alias it with a buffer of the same shape and "
             "element type."

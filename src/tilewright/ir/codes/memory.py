@@ -39,7 +39,10 @@ ENTRIES = (
             "Two buffers are live at the same time, at the op named in the note, so they keep "
             "separate storage."
         ),
-        example="a_tile and c_tile cannot share: both are live here",
+        example=(
+            "a_tile and c_tile cannot share: a_tile is read at line 26, c_tile is written at line "
+            "25"
+        ),
         fix="Shorten a live range: write `c_tile` after the last read of `a_tile`.",
     ),
     CodeEntry(

@@ -11,10 +11,10 @@ ENTRIES = (
         title="Storage aliasing not possible",
         meaning=(
             "A `storage_alias_spec`, an allocation from it or an overlap definition cannot be "
-            "planned, for a reason that has no rule of its own: an immutable buffer, memory kinds "
-            "that disagree, a phase without a name."
+            "planned, for a reason that has no rule of its own: a spec of the wrong rank, an "
+            "immutable buffer, memory kinds that disagree."
         ),
-        example="the spec is for smem, but an allocation from it is in tmem",
+        example="SMEM storage_alias_spec must have 1D shape, got 2D",
         fix="Change the allocation or the definition as the message states.",
     ),
     CodeEntry(
@@ -163,10 +163,13 @@ ENTRIES = (
     CodeEntry(
         code="TW5035",
         severity="error",
-        title="Local alias with an incompatible element width (E15)",
-        meaning="An alias views an allocation with elements whose width does not divide evenly.",
-        example="TLXRewriteLocalAlias cannot view a 24-bit allocation as a 16-bit alias",
-        fix="Use element types whose widths divide each other.",
+        title="Local alias larger than its allocation (E15)",
+        meaning=(
+            "An alias needs more bits (or rows of tensor memory) than an allocation that has "
+            "initial contents, which therefore cannot be enlarged."
+        ),
+        example="TLXRewriteLocalAlias cannot view a 512-bit allocation as a 768-bit alias",
+        fix="Allocate without initial contents, or allocate the largest view first.",
     ),
     CodeEntry(
         code="TW5036",
@@ -184,7 +187,7 @@ ENTRIES = (
             "The region needs more shared or tensor memory than the target has. The notes list "
             "changes that fit."
         ),
-        example="storage alias region needs 262144 bytes, smem has 232448",
+        example="storage alias region needs 262144 bytes, shared memory has 232448",
         fix="Reduce a buffer count or a tile, or let more buffers share.",
     ),
     CodeEntry(
@@ -201,7 +204,8 @@ ENTRIES = (
         title="Overlap definitions contradict each other (E19)",
         meaning="An earlier overlap definition fixed a placement that this one contradicts.",
         example=(
-            "an earlier overlap definition fixed the placement offset 0, which this one contradicts"
+            "an earlier overlap definition fixed the placement 'y at 0, levels (inf,16384)', "
+            "which this one contradicts"
         ),
         fix="Use the same groups in all phases for this buffer.",
     ),
@@ -222,10 +226,7 @@ ENTRIES = (
         severity="error",
         title="Reuse groups contradict each other (E21)",
         meaning="The groups of one spec cannot be satisfied together, for the reason given.",
-        example=(
-            "reuse groups of this spec contradict each other: a must share with b and be distinct "
-            "from it"
-        ),
+        example="reuse groups of this spec contradict each other: distinct(b, a) does not hold",
         fix="Remove one of the groups.",
     ),
     CodeEntry(
@@ -318,7 +319,10 @@ ENTRIES = (
             "The indices of an array cannot be rewritten, for the reason given, so its buffers "
             "are selected by address. Stock Triton does not support such views."
         ),
-        example="indices cannot be rewritten here (a view of the array); placed by address instead",
+        example=(
+            "indices cannot be rewritten here (units_between_buffer_groups (24576) must be a "
+            "multiple of the original buffer size (16384)); placed by address instead"
+        ),
         fix="Index the array directly to permit rewriting.",
     ),
     CodeEntry(
@@ -329,15 +333,20 @@ ENTRIES = (
             "Enough memory is free to give the buffers named storage of their own, which would "
             "remove ordering constraints."
         ),
-        example="49152 bytes of smem are free; p need not share with qk (+8192 bytes)",
+        example=(
+            "128 columns of tensor memory are free; 'p' need not share with 'qk' (+128 columns)"
+        ),
         fix="Remove the buffers from the shared group if ordering them costs time.",
     ),
     CodeEntry(
         code="TW5063",
         severity="remark",
         title="Unused bytes of a region (R3)",
-        meaning="The report on a region: its size, and the bytes that no buffer uses.",
-        example="32768 bytes: 4096 unused",
+        meaning=(
+            "The report on a region: its size, the padding between buffers, and the bytes that no "
+            "buffer uses."
+        ),
+        example="65536 bytes of shared memory: padding 0, dead 0",
         fix="Nothing is required; reorder or resize buffers to save memory.",
     ),
     CodeEntry(
@@ -345,7 +354,7 @@ ENTRIES = (
         severity="remark",
         title="Allocation not counted (R4)",
         meaning="An allocation takes no part in the memory plan, for the reason given.",
-        example="this allocation is not counted: its size is not known",
+        example="this allocation is not counted: TMEM allocations must be at least 2D, got rank 1",
         fix="Give the allocation a static size.",
     ),
     CodeEntry(

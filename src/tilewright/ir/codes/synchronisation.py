@@ -290,10 +290,10 @@ ENTRIES = (
         severity="error",
         title="Wrong number of arrivals",
         meaning=(
-            "More threads arrive on an mbarrier in one phase than its arrive count, or a named "
-            "barrier is used with another thread count than arrives."
+            "The arrive count of an mbarrier, or the thread count of a named barrier, differs "
+            "from the arrivals of a phase."
         ),
-        example="full: arrive count 1, 128 threads arrive in one phase",
+        example="bar[0]: arrive count 129, 128 arrivals in a phase",
         fix="Initialise the barrier with the number of arriving threads, or let one thread arrive.",
     ),
     CodeEntry(
