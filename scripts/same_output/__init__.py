@@ -6,7 +6,7 @@ plans, diagnostics. A stage has *parts*, each a text with its digest:
 
     code        what must not change
     comments    comments and docstrings of generated source
-    messages    the wording of diagnostics, their notes, sentences in plans
+    messages    the wording of diagnostics, their notes, sentences in IR and plans
 
 A refactor must leave `code` equal. Changes of the other two are counted and fail only if asked for
 (`--strict`). The `code` of diagnostics is severity, code and place of each; a place is the text of

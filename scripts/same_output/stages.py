@@ -10,7 +10,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from scripts.same_output.text import BETWEEN_MESSAGES, CODE, MESSAGES, Parts, settled
+from scripts.same_output.text import BETWEEN_MESSAGES, CODE, MESSAGES, Parts, ir_parts, settled
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, SourcePosition
 from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import print_module
@@ -35,7 +35,7 @@ class Stages:
         self.found[unique] = {part: settled(text, ROOT) for part, text in parts.items()}
 
     def code(self, name: str, text: str) -> None:
-        self.add(name, {CODE: text})
+        self.add(name, ir_parts(text))
 
     def module(self, name: str, module: ModuleOp) -> None:
         self.code(name, print_module(module))

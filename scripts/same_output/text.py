@@ -20,6 +20,10 @@ _CUDA = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?
 _BEFORE_A_STATEMENT = frozenset(
     (tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
 )
+_SENTENCE = re.compile(
+    r"""(?P<quote>["'])(?P<text>[A-Za-z][\w,.:()-]*(?: [\w,.:()-]+){2,})(?P=quote)"""
+)
+"""At least three words in quotes, with nothing in them that assembly would have."""
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
@@ -30,6 +34,17 @@ def digest(text: str) -> str:
 def settled(text: str, root: Path) -> str:
     """`text` without the folder of the tree and without addresses of objects."""
     return _ADDRESS.sub("0x…", text.replace(f"{root}/", "").replace(str(root), "."))
+
+
+def ir_parts(text: str) -> Parts:
+    """IR with the sentences in it apart: reasons that passes give for what they assume."""
+    code, sentences = _without_sentences(text)
+    return {CODE: code, MESSAGES: "\n".join(sentences)} if sentences else {CODE: code}
+
+
+def _without_sentences(text: str) -> tuple[str, list[str]]:
+    sentences = [match["text"] for match in _SENTENCE.finditer(text)]
+    return (_SENTENCE.sub('"…"', text) if sentences else text), sentences
 
 
 def cuda_parts(text: str) -> Parts:
@@ -46,14 +61,15 @@ def cuda_parts(text: str) -> Parts:
 
 
 def python_parts(text: str) -> Parts:
-    """Python source with its comments and docstrings apart."""
+    """Python source with its comments, docstrings and sentences apart."""
     lines = text.splitlines(keepends=True)
     comments: list[str] = []
     for token in reversed(_prose_tokens(text)):
         comments.insert(0, token.string)
         (first, start), (last, end) = token.start, token.end
         lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][end:]]
-    return {CODE: _without_blanks("".join(lines)), COMMENTS: "\n".join(comments)}
+    parts = ir_parts(_without_blanks("".join(lines)))
+    return {**parts, COMMENTS: "\n".join(comments)}
 
 
 def _prose_tokens(text: str) -> list[tokenize.TokenInfo]:
@@ -85,7 +101,8 @@ def plan_parts(text: str) -> Parts:
         return entry
 
     code = json.dumps(json.loads(text, object_hook=plain), indent=1) if text.strip() else ""
-    return {CODE: code, MESSAGES: "\n".join(sentences)}
+    code, others = _without_sentences(code)
+    return {CODE: code, MESSAGES: "\n".join([*sentences, *others])}
 
 
 class Renames:

@@ -19,6 +19,7 @@ from scripts.same_output.text import (
     Renames,
     cuda_parts,
     in_any_order,
+    ir_parts,
     plan_parts,
     python_parts,
 )
@@ -240,6 +241,15 @@ def test_comments_are_taken_apart() -> None:
         CODE: 'def f(x):\n    return "# no comment"\n',
         COMMENTS: '"""Of a kernel."""\n# one\n"""Two\n    lines."""\n# three',
     }
+
+
+def test_sentences_in_ir_are_taken_apart() -> None:
+    text = 'tile.assume %0, "a block lies in the grid" {asm = "bar.sync $0, $1; mov"}'
+    assert ir_parts(text) == {
+        CODE: 'tile.assume %0, "…" {asm = "bar.sync $0, $1; mov"}',
+        MESSAGES: "a block lies in the grid",
+    }
+    assert ir_parts('#a = "two words"') == {CODE: '#a = "two words"'}
 
 
 def test_sentences_of_a_plan_are_taken_apart() -> None:
