@@ -184,7 +184,8 @@ ENTRIES = (
         severity="error",
         title="Storage-alias region exceeds the memory (E17)",
         meaning=(
-            "The region needs more shared or tensor memory than the target has. The notes list "
+            "The region needs more shared or tensor memory than the target has; `tilewright "
+            "memory` also reports it for all allocations of a kernel together. The notes list "
             "changes that fit."
         ),
         example="storage alias region needs 262144 bytes, shared memory has 232448",
