@@ -31,9 +31,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.pid_address import (
-    Access,
+    AccessProperties,
     AddressReport,
-    Facts,
+    MemoryOp,
     Pattern,
     Reason,
     analyze,
@@ -41,9 +41,9 @@ from tilewright.analysis.pid_address import (
 from tilewright.analysis.pid_address.checks import (
     ALL_CHECKS,
     Check,
+    CheckResult,
     Finding,
     Settings,
-    Verdict,
     run_checks,
 )
 from tilewright.cli.analyze_inputs import run_script
@@ -77,7 +77,7 @@ class Launch:
 
     name: str
     module: Operation
-    facts: Facts
+    facts: AccessProperties
     function: str | None = None
     settings: Settings = field(default_factory=Settings)
 
@@ -92,12 +92,14 @@ def corpus_launches() -> Iterator[Launch]:
     """Every kernel of the corpus, first with nothing known, then with each set of arguments."""
     for path in sorted(CORPUS.glob("*.ttir")):
         module = module_of(path.read_text(), path.name)
-        yield Launch(path.stem, module, Facts())
+        yield Launch(path.stem, module, AccessProperties())
         expected: dict[str, Any] = json.loads(
             path.with_name(f"{path.stem}.expected.json").read_text()
         )
         for instance in expected["instances"]:
-            facts = Facts(tuple(instance["grid"]), instance["args"], instance["buffer_bytes"])
+            facts = AccessProperties(
+                tuple(instance["grid"]), instance["args"], instance["buffer_bytes"]
+            )
             settings = Settings(memory=instance.get("memory", {}))
             yield Launch(path.stem, module, facts, settings=settings)
 
@@ -141,14 +143,14 @@ def unknown_accesses(name: str, report: AddressReport) -> Iterator[Unknown]:
             yield Unknown(name, access.name, f"coalesced, {_lanes(access)}", False)
 
 
-def _lanes(access: Access) -> str:
+def _lanes(access: MemoryOp) -> str:
     strides = ", ".join("?" if s is None else str(s) for s in access.lane_strides)
     return f"lanes {strides} bytes apart"
 
 
 def unknown_claims(name: str, findings: tuple[Finding, ...]) -> Iterator[Unknown]:
     for finding in findings:
-        if finding.check in CLAIMS and finding.verdict is Verdict.UNKNOWN:
+        if finding.check in CLAIMS and finding.verdict is CheckResult.UNKNOWN:
             beyond = any(words in finding.message for words in BEYOND)
             yield Unknown(name, finding.check, finding.message, beyond)
 

@@ -35,7 +35,7 @@ from planner_instances import instances
 from planner_rivals import Offsets, first_fit_by_size, height, online_best_fit
 
 from tilewright.memory.planner import Block, Effort, Problem, Space, plan_problem, warm_up
-from tilewright.memory.planner_check import Fault, check_offsets
+from tilewright.memory.planner_check import PlanViolation, check_offsets
 
 DEFAULT_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "minimalloc"
 SHORT_S, LONG_S = 1.0, 60.0
@@ -78,7 +78,9 @@ def read(path: Path) -> Problem:
 
 def ratio(problem: Problem, offsets: Offsets) -> float:
     """Height by capacity; infinite where the checker finds a fault other than the height."""
-    faults = [v for v in check_offsets(problem, offsets) if v.fault is not Fault.OVER_CAPACITY]
+    faults = [
+        v for v in check_offsets(problem, offsets) if v.fault is not PlanViolation.OVER_CAPACITY
+    ]
     if faults:
         return math.inf
     return height(problem.blocks, offsets) / (problem.spaces[0].capacity or 1)

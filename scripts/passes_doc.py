@@ -31,7 +31,7 @@ from tilewright.ir.text import parse_source, print_module
 from tilewright.passes import PASSES
 from tilewright.passes.gpu.pipeline import DropAssumes, GpuPipeline
 from tilewright.passes.reference import REFERENCE, Entry
-from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -319,7 +319,7 @@ def page() -> str:
 
 def _names() -> list[str]:
     """The passes of the front half with all its checks, each once."""
-    order = [each.name for each in FrontHalf(check_races=True, check_pipelines=True).passes()]
+    order = [each.name for each in TilePipeline(check_races=True, check_pipelines=True).passes()]
     return list(dict.fromkeys(order))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import compile as command
-from tilewright.passes.gpu import announce_copies, lower_l2_policy, lower_tmem
+from tilewright.passes.gpu import insert_expect_tx, lower_l2_policy, lower_tmem
 from tilewright.runtime.tile.pass_configs import PassConfigKey, gpu_settings
 
 from .test_docs import blocks
@@ -79,7 +79,7 @@ def test_every_stage_and_every_code_is_named():
     command_section = TEXT[TEXT.index("## tilewright compile") : TEXT.index("## The disk")]
     for stage in command._TILE_STAGES:
         assert f"`{stage}`" in command_section
-    places = (announce_copies, lower_l2_policy, lower_tmem)
+    places = (insert_expect_tx, lower_l2_policy, lower_tmem)
     codes = {
         value
         for place in places

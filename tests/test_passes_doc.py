@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.passes import PASSES
 from tilewright.passes.reference import REFERENCE
-from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.passes.tile.pipeline import TilePipeline
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,7 +72,7 @@ def test_files_that_the_page_names_exist(generator: ModuleType) -> None:
 
 def test_every_pass_of_the_front_half_is_shown_at_work(generator: ModuleType) -> None:
     text = generator.PAGE.read_text()
-    for each in FrontHalf(check_races=True, check_pipelines=True).passes():
+    for each in TilePipeline(check_races=True, check_pipelines=True).passes():
         assert f"`{each.name}`" in text
         if each.name not in ("canonicalize", "cse"):  # docs of MLIR describe them
             assert f"\n## {each.name}\n" in text

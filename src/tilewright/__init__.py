@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from tilewright.runtime.config import Config as Config
     from tilewright.runtime.decorator import jit as jit
     from tilewright.runtime.descriptors import TensorDescriptor as TensorDescriptor
-    from tilewright.runtime.fresh import empty as empty
+    from tilewright.runtime.grid import reachable as reachable
     from tilewright.runtime.heuristics import heuristics as heuristics
     from tilewright.runtime.integers import cdiv as cdiv
     from tilewright.runtime.integers import next_power_of_2 as next_power_of_2
     from tilewright.runtime.jit import JITFunction as JITFunction
-    from tilewright.runtime.launch import reachable as reachable
     from tilewright.runtime.options import running as running
     from tilewright.runtime.tile.autotune import AutoTuner as AutoTuner
     from tilewright.runtime.tile.autotune import set_autotune_inputs as set_autotune_inputs
     from tilewright.runtime.tile.bench import do_bench as do_bench
+    from tilewright.runtime.tile.input_generators import TensorSupplyType as TensorSupplyType
     from tilewright.runtime.tile.jit import compile_tile as compile
     from tilewright.runtime.tile.lower import lower as lower
     from tilewright.runtime.tile.options import tile_running as tile_running
     from tilewright.runtime.tile.pass_configs import PassConfigKey as PassConfigKey
     from tilewright.runtime.tile.profiler import Profiler as Profiler
-    from tilewright.runtime.tile.supply import TensorSupplyType as TensorSupplyType
+    from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
 __version__ = "0.1.0.dev0"
@@ -54,7 +54,7 @@ _WHERE = {
     "Profiler": "tilewright.runtime.tile.profiler",
     "T": "tilewright.language",
     "TensorDescriptor": "tilewright.runtime.descriptors",
-    "TensorSupplyType": "tilewright.runtime.tile.supply",
+    "TensorSupplyType": "tilewright.runtime.tile.input_generators",
     "aggregate": "tilewright.language.tl.aggregates",
     "analyze": "tilewright.runtime.addresses",
     "autotune": "tilewright.runtime.autotune",
@@ -62,12 +62,12 @@ _WHERE = {
     "compile": "tilewright.runtime.tile.jit:compile_tile",
     "constexpr_function": "tilewright.language.tl.constexpr",
     "do_bench": "tilewright.runtime.tile.bench",
-    "empty": "tilewright.runtime.fresh",
+    "empty": "tilewright.runtime.uninitialised",
     "heuristics": "tilewright.runtime.heuristics",
     "jit": "tilewright.runtime.decorator",
     "lower": "tilewright.runtime.tile.lower",
     "next_power_of_2": "tilewright.runtime.integers",
-    "reachable": "tilewright.runtime.launch",
+    "reachable": "tilewright.runtime.grid",
     "running": "tilewright.runtime.options",
     "set_autotune_inputs": "tilewright.runtime.tile.autotune",
     "tile_running": "tilewright.runtime.tile.options",

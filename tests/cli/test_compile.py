@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli import compile as command
-from tilewright.targets.triton.facts import LaunchFacts
+from tilewright.targets.triton.facts import KernelMetadata
 
 pytest.importorskip("triton", reason="the machine code is made by Triton, which is not installed")
 
@@ -90,7 +90,7 @@ def test_everything_is_written(script, tmp_path, capsys):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"add.cubin", "add-2.cubin", "add.ptx", "add.ttir", "add.llir", "clear.json"} <= names
     assert (tmp_path / "out" / "add.cubin").read_bytes().startswith(b"\x7fELF")
-    facts = LaunchFacts.from_json((tmp_path / "out" / "add.json").read_text())
+    facts = KernelMetadata.from_json((tmp_path / "out" / "add.json").read_text())
     assert facts.parameters[:3] == ("ptr", "ptr", "i32")
     assert json.loads((tmp_path / "out" / "clear.json").read_text())["num_warps"] == 4
 

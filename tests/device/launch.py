@@ -25,7 +25,7 @@ from tilewright.ir.text.flavour import FLAVOURS, Flavour
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
 from tilewright.runtime.cuda.tensor_map import box_of, cuda_type_of, encode
-from tilewright.targets.triton.facts import HIDDEN, LaunchFacts, TensorMapFacts
+from tilewright.targets.triton.facts import HIDDEN, KernelMetadata, TensorMapSpec
 
 WARP = 32
 TARGET = GPUTarget("cuda", 90, WARP)
@@ -35,7 +35,7 @@ _SWIZZLE_BYTES = 128
 _ELEMENTS = {torch.float16: "fp16", torch.float32: "fp32"}
 # What the kernels of these tests have, by how the entry of PTX declares it.
 _KINDS = {".u64": "ptr", ".b64": "ptr", ".u32": "i32", ".b32": "i32", ".b8": "tensormap"}
-_GIVEN_AS_BYTES = TensorMapFacts(2, (), 0, 0)
+_GIVEN_AS_BYTES = TensorMapSpec(2, (), 0, 0)
 
 Argument = ctypes._SimpleCData | int | bytes
 
@@ -82,7 +82,7 @@ def build(text: str, folder: Path) -> Kernel:
     torch.cuda.init()
     torch.cuda.synchronize()  # makes torch's context the current one
     parameters = _parameters(compiled.asm["ptx"])
-    facts = LaunchFacts(
+    facts = KernelMetadata(
         name=metadata.name,
         capability=TARGET.arch,
         num_warps=metadata.num_warps,

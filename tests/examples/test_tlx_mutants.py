@@ -19,7 +19,7 @@ from tests.examples.tlx_mutants import Example, run
 from tilewright.analysis.ordering import Access, Cause, Finding, Remark, byte_range
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.ir.diagnostics.position import SourcePosition
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 QUICK = ("blackwell_gemm_ws", "hopper_gemm_pipelined", "split_k_gemm", "two_producers")
@@ -101,7 +101,7 @@ def test_every_kind_of_mistake_is_made() -> None:
 
 # -- what counts as blamed -----------------------------------------------------------------------
 
-PLACES = [Place(None)] + [Place(SourcePosition("k.py", line, 1)) for line in range(1, 9)]  # type: ignore[arg-type]
+PLACES = [SourceSite(None)] + [SourceSite(SourcePosition("k.py", line, 1)) for line in range(1, 9)]  # type: ignore[arg-type]
 
 
 def access(place: int, name: str, task: str = "default", operation: str = "") -> Access:

@@ -38,7 +38,7 @@ from tilewright.dialects.ttng.tcgen05 import TCGen5MMAOp
 from tilewright.ir.diagnostics import Diagnostic, resolve
 from tilewright.ir.diagnostics.position import Location
 from tilewright.targets.numpy.machine import NamedBarrier, Task
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ops.views import name_of
 from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.arena import View
@@ -110,7 +110,7 @@ class Facts(Recorder):
     """What the waits, fences and named barriers of an example are about, from a run of it."""
 
     def __init__(self) -> None:
-        self._places: Sequence[Place] = ()
+        self._places: Sequence[SourceSite] = ()
         self._stored: dict[Task, set[Where]] = {}
         self.covered: dict[tuple[Where, str], set[Where]] = {}
         """By the line and the task of a wait or fence, the lines of what it waits for."""
@@ -242,7 +242,7 @@ class Report:
 
     text: str
     finding: Finding | None = None
-    places: Sequence[Place] = ()
+    places: Sequence[SourceSite] = ()
     diagnostic: Diagnostic | None = None
 
     def line_of(self, access: Access) -> Where:

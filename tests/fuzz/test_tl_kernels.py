@@ -13,7 +13,7 @@ from tests.fuzz.tl import reference
 from tests.fuzz.tl.generator import FAMILIES, generate
 from tests.fuzz.tl.running import check, described, differences, expected, kernel, launched
 from tests.sampling import every
-from tilewright.analysis.pid_address.checks import Verdict
+from tilewright.analysis.pid_address.checks import CheckResult
 from tilewright.runtime.addresses import analyze
 
 WHOLE, BATCH = 3_000, 50
@@ -33,7 +33,9 @@ def test_the_analysis_refutes_nothing(seed: int) -> None:
     given = described(case, case.arrays(), tw.TensorDescriptor)
     arguments = (*given, *case.scalars.values())
     report = analyze(kernel(case), arguments, case.grid, check=("bounds", "race"), **case.constants)
-    assert [each for each in report.findings if each.verdict is Verdict.REFUTED] == [], case.source
+    assert [each for each in report.findings if each.verdict is CheckResult.REFUTED] == [], (
+        case.source
+    )
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ is the placement of docs/design/storage-alias.md#placement; `broken` says whethe
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.memory import Group, Kind, Leaf, Memory, Tree
+from tilewright.memory import Group, Leaf, Memory, ReuseKind, Tree
 
 Starts = Mapping[str, Sequence[tuple[int, int]]]
 """Start and length of every buffer, by name."""
@@ -35,7 +35,7 @@ def _widest(tree: Tree) -> int:
 def _size(tree: Tree) -> int:
     if isinstance(tree, Leaf):
         return tree.buffer.unit
-    if tree.kind is Kind.SHARED:
+    if tree.kind is ReuseKind.SHARED:
         largest = max(map(_size, tree.children))
         return largest if tree.group_size == 1 else tree.group_size * up(largest, _widest(tree))
     end = 0
@@ -54,7 +54,7 @@ def reference(tree: Tree) -> tuple[int, dict[str, list[int]]]:
             found[node.buffer.name] = [
                 offset + _address(index, blocks, stride) for index in range(node.buffer.count)
             ]
-        elif node.kind is Kind.SHARED:
+        elif node.kind is ReuseKind.SHARED:
             if node.group_size > 1:
                 block = up(max(map(_size, node.children)), _widest(node))
                 blocks = [(node.group_size, block), *blocks]
@@ -160,7 +160,7 @@ def _children(group: Group, one: Tree, two: Tree, starts: Starts) -> Iterator[st
                 for j, other_place in enumerate(starts[other]):
                     if min(place[0], other_place[0]) < 0 or not _mask(place) & _mask(other_place):
                         continue
-                    if group.kind is Kind.DISTINCT:
+                    if group.kind is ReuseKind.DISTINCT:
                         yield "distinct"
                     elif i // per != j // other_per:
                         yield "shared"

@@ -11,8 +11,8 @@ from tilewright.memory.checker import (
     Backing,
     Case,
     Claim,
-    Fault,
     Pair,
+    PlacementViolation,
     Promise,
     Span,
     Violation,
@@ -59,7 +59,7 @@ def test_distinct_buffers_that_touch():
     b = claim("b", (7, 15), (24, 32))
     found = only(Case(BACKING, (A, b), (distinct(),)))
     assert found == Violation(
-        Fault.DISTINCT_OVERLAP,
+        PlacementViolation.DISTINCT_OVERLAP,
         "'a'[0] (bytes 0..8) and 'b'[0] (bytes 7..15) both have bytes 7..8",
         "a",
         0,
@@ -74,7 +74,7 @@ def test_distinct_buffers_that_touch():
 def test_distinct_counts_in_both_directions():
     b = claim("b", (7, 15), (24, 32))
     for pair in (distinct("a", "b"), distinct("b", "a")):
-        assert only(Case(BACKING, (A, b), (pair,))).fault is Fault.DISTINCT_OVERLAP
+        assert only(Case(BACKING, (A, b), (pair,))).fault is PlacementViolation.DISTINCT_OVERLAP
 
 
 def test_neighbours_do_not_touch():
@@ -94,8 +94,8 @@ def test_shared_buffers_may_not_touch_across_logical_indices():
     b = claim("b", (16, 20), (0, 4))
     found = check(Case(BACKING, (A, b), (shared(),)))
     assert [(v.fault, v.first, v.first_index, v.second, v.second_index) for v in found] == [
-        (Fault.INDEX_OVERLAP, "b", 1, "a", 0),
-        (Fault.INDEX_OVERLAP, "b", 0, "a", 1),
+        (PlacementViolation.INDEX_OVERLAP, "b", 1, "a", 0),
+        (PlacementViolation.INDEX_OVERLAP, "b", 0, "a", 1),
     ]
 
 
@@ -103,7 +103,7 @@ def test_several_buffers_to_a_logical_index():
     sub = claim("b", (0, 4), (4, 8), (16, 20), (20, 24))
     assert check(Case(BACKING, (A, sub), (shared(1, 2),))) == ()
     assert {v.fault for v in check(Case(BACKING, (A, sub), (shared(1, 1),)))} == {
-        Fault.INDEX_OVERLAP
+        PlacementViolation.INDEX_OVERLAP
     }
     assert check(Case(BACKING, (sub, A), (Pair("b", "a", Promise.SHARED, 2, 1),))) == ()
 
@@ -117,14 +117,14 @@ def test_all_promises_of_a_pair_count():
     b = claim("b", (0, 4), (16, 20))
     assert (
         only(Case(BACKING, (claim("a", (0, 8)), b), (shared(), distinct()))).fault
-        is Fault.DISTINCT_OVERLAP
+        is PlacementViolation.DISTINCT_OVERLAP
     )
 
 
 def test_two_indices_of_one_buffer():
     found = only(Case(BACKING, (claim("a", (0, 8), (4, 12)),)))
     assert (found.fault, found.text) == (
-        Fault.SELF_OVERLAP,
+        PlacementViolation.SELF_OVERLAP,
         "'a'[0] (bytes 0..8) and 'a'[1] (bytes 4..12) both have bytes 4..8",
     )
 
@@ -132,7 +132,7 @@ def test_two_indices_of_one_buffer():
 @pytest.mark.parametrize("place", [(-1, 3), (30, 33), (40, 41), (-5, -1)])
 def test_outside_of_the_backing(place: tuple[int, int]):
     found = only(Case(BACKING, (claim("a", place),)))
-    assert found.fault is Fault.OUTSIDE_BACKING
+    assert found.fault is PlacementViolation.OUTSIDE_BACKING
     assert found.text == f"'a'[0] (bytes {place[0]}..{place[1]}) is not inside 'r', 0..32"
 
 
@@ -142,7 +142,7 @@ def test_outside_of_the_window():
     outside = claim("a", (0, 8), (12, 20), (20, 28), window=Window(16, 2))
     found = only(Case(BACKING, (outside,)))
     assert (found.fault, found.text) == (
-        Fault.OUTSIDE_WINDOW,
+        PlacementViolation.OUTSIDE_WINDOW,
         "'a'[1] (bytes 12..20) is not inside logical index 0, 0..16",
     )
 
@@ -152,7 +152,7 @@ def test_alignment():
     assert check(Case(backing, (claim("a", (0, 4), (8, 12), alignment=8),))) == ()
     found = only(Case(backing, (claim("a", (0, 4), (4, 8), alignment=8),)))
     assert (found.fault, found.text) == (
-        Fault.MISALIGNED,
+        PlacementViolation.MISALIGNED,
         "'a'[1] (bytes 4..8) has to start at a multiple of 8",
     )
 
@@ -175,7 +175,7 @@ def test_a_residue_may_be_asked_for():
 def test_an_alignment_the_base_does_not_have_cannot_be_shown():
     found = only(Case(replace(BACKING, alignment=4), (claim("a", (0, 4), alignment=8),)))
     assert (found.fault, found.text) == (
-        Fault.MISALIGNED,
+        PlacementViolation.MISALIGNED,
         "'a'[0] (bytes 0..4) has to start at a multiple of 8, but the base is only aligned to 4",
     )
 
@@ -184,7 +184,7 @@ def test_capacity():
     assert check(Case(replace(BACKING, capacity=32), (A,))) == ()
     found = only(Case(replace(BACKING, capacity=31, unit_word="columns"), (A,)))
     assert (found.fault, found.text, found.low, found.high) == (
-        Fault.OVER_CAPACITY,
+        PlacementViolation.OVER_CAPACITY,
         "'r' takes 32 columns, there are 31",
         31,
         32,
@@ -211,16 +211,16 @@ def test_capacity():
 )
 def test_malformed_cases(case: Case, text: str):
     found = only(case)
-    assert (found.fault, found.text) == (Fault.MALFORMED, text)
+    assert (found.fault, found.text) == (PlacementViolation.MALFORMED, text)
 
 
 def test_everything_wrong_is_reported_at_once():
     a, b = claim("a", (0, 8), (4, 12), alignment=8), claim("b", (6, 40))
     found = check(Case(replace(BACKING, capacity=8), (a, b), (distinct(),)))
     assert {v.fault for v in found} == {
-        Fault.OVER_CAPACITY,
-        Fault.OUTSIDE_BACKING,
-        Fault.MISALIGNED,
-        Fault.SELF_OVERLAP,
-        Fault.DISTINCT_OVERLAP,
+        PlacementViolation.OVER_CAPACITY,
+        PlacementViolation.OUTSIDE_BACKING,
+        PlacementViolation.MISALIGNED,
+        PlacementViolation.SELF_OVERLAP,
+        PlacementViolation.DISTINCT_OVERLAP,
     }

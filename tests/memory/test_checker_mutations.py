@@ -15,7 +15,7 @@ import pytest
 from tests.memory.oracle import Promises, broken
 from tests.memory.random_trees import seeded_tree
 from tilewright.memory import Level, Memory, Mode, Options, StoragePlan, Tree, case_of, region_of
-from tilewright.memory.checker import Case, Fault, Span, check
+from tilewright.memory.checker import Case, PlacementViolation, Span, check
 from tilewright.memory.placement import Placement
 from tilewright.memory.plan import try_plan
 
@@ -121,14 +121,14 @@ MUTATIONS: list[Callable[[random.Random, Subject], None]] = [
 ]
 
 FAULTS = {
-    "capacity": {Fault.OVER_CAPACITY},
-    "negative": {Fault.OUTSIDE_BACKING},
-    "backing": {Fault.OUTSIDE_BACKING},
-    "window": {Fault.OUTSIDE_WINDOW},
-    "alignment": {Fault.MISALIGNED},
-    "self": {Fault.SELF_OVERLAP},
-    "distinct": {Fault.DISTINCT_OVERLAP},
-    "shared": {Fault.INDEX_OVERLAP},
+    "capacity": {PlacementViolation.OVER_CAPACITY},
+    "negative": {PlacementViolation.OUTSIDE_BACKING},
+    "backing": {PlacementViolation.OUTSIDE_BACKING},
+    "window": {PlacementViolation.OUTSIDE_WINDOW},
+    "alignment": {PlacementViolation.MISALIGNED},
+    "self": {PlacementViolation.SELF_OVERLAP},
+    "distinct": {PlacementViolation.DISTINCT_OVERLAP},
+    "shared": {PlacementViolation.INDEX_OVERLAP},
 }
 
 
@@ -150,7 +150,7 @@ def test_every_mutation_that_breaks_a_promise_is_reported():
             # Every rule the oracle sees broken is reported as such, and no other one is.
             wanted = {fault for rule in expected for fault in FAULTS[rule]}
             if "negative" in expected:
-                assert Fault.OUTSIDE_BACKING in found, seed
+                assert PlacementViolation.OUTSIDE_BACKING in found, seed
                 counts["negative"] += 1
                 continue
             assert found == wanted, (seed, mutate.__name__, mutant.tree)

@@ -15,7 +15,7 @@ from tilewright.memory import (
     shared,
     target_named,
 )
-from tilewright.memory.map import Cell, Interval
+from tilewright.memory.map import Interval, MapCell
 
 S, T = Memory.SMEM, Memory.TMEM
 
@@ -25,10 +25,10 @@ def test_rows_and_cells():
     picture = region_map(planned(shared(qk, distinct(shared(p, group_size=2)))))
     assert [row.name for row in picture.rows] == ["qk", "p"]
     assert picture.rows[1].cells == (
-        Cell(0, 0, Interval(0, 32)),
-        Cell(1, 0, Interval(32, 64)),
-        Cell(2, 1, Interval(128, 160)),
-        Cell(3, 1, Interval(160, 192)),
+        MapCell(0, 0, Interval(0, 32)),
+        MapCell(1, 0, Interval(32, 64)),
+        MapCell(2, 1, Interval(128, 160)),
+        MapCell(3, 1, Interval(160, 192)),
     )
     assert picture.rows[1].path == "shared > distinct > shared*2 > p"
     assert (picture.extent, picture.used, picture.strides) == (256, 256, (128,))

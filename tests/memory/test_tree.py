@@ -5,9 +5,9 @@ import pytest
 from tests.memory.support import raw, smem, tmem
 from tilewright.memory import (
     Group,
-    Kind,
     Leaf,
     Memory,
+    ReuseKind,
     TmemTile,
     Tree,
     distinct,
@@ -169,7 +169,7 @@ def test_text():
 
 
 def test_groups_are_values():
-    assert shared(a(), b()) == Group(Kind.SHARED, (Leaf(a()), Leaf(b())))
+    assert shared(a(), b()) == Group(ReuseKind.SHARED, (Leaf(a()), Leaf(b())))
     assert len({shared(a(), b()), shared(a(), b()), distinct(a(), b())}) == 2
 
 
@@ -181,9 +181,9 @@ def test_relations():
     )
     tree = shared(qk, shared(distinct(shared(p, group_size=2), s), group_size=2))
     assert [*relations(tree)] == [
-        Relation("qk", "p", Kind.SHARED, 1, 4),
-        Relation("qk", "s", Kind.SHARED, 1, 2),
-        Relation("p", "s", Kind.DISTINCT),
+        Relation("qk", "p", ReuseKind.SHARED, 1, 4),
+        Relation("qk", "s", ReuseKind.SHARED, 1, 2),
+        Relation("p", "s", ReuseKind.DISTINCT),
     ]
     assert [*map(str, relations(tree))] == [
         "'qk' and 'p' share where index/1 = index/4",

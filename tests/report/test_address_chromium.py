@@ -11,7 +11,7 @@ import pytest
 
 from tests.report.test_address_html import sourced
 from tests.report.test_memory_chromium import CHROMIUM, FLAGS
-from tilewright.analysis.pid_address import Facts
+from tilewright.analysis.pid_address import AccessProperties
 from tilewright.report import address_html
 
 pytestmark = pytest.mark.skipif(
@@ -40,7 +40,9 @@ document.getElementById("probe").textContent = JSON.stringify(seen);
 
 
 def test_vector_add(tmp_path):
-    page = address_html.render([sourced("vector_add", Facts((5,), {"n_elements": 4992}))])
+    page = address_html.render(
+        [sourced("vector_add", AccessProperties((5,), {"n_elements": 4992}))]
+    )
     file = tmp_path / "page.html"
     file.write_text(page.replace("</body>", PROBE), encoding="utf-8")
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.report.test_address_json import KERNELS
 from tests.report.test_address_text import CORPUS, DESIGN, corpus, document
-from tilewright.analysis.pid_address import Facts
+from tilewright.analysis.pid_address import AccessProperties
 from tilewright.report import address_html
 from tilewright.report.address_document import Document, SourceText
 from tilewright.report.address_footprint import NoPicture, footprint
@@ -57,7 +57,7 @@ def parsed(*documents: Document) -> Page:
     return page
 
 
-def sourced(name: str, facts: Facts | None = None) -> Document:
+def sourced(name: str, facts: AccessProperties | None = None) -> Document:
     source = SourceText(f"{name}.ttir", 1, (CORPUS / f"{name}.ttir").read_text())
     return Document(corpus(name, facts).report, (), "", source)
 
@@ -87,7 +87,7 @@ def test_names_of_kernels_are_text_not_markup():
 
 
 def test_neighbours_of_a_vector_lie_side_by_side():
-    page = parsed(sourced("vector_add", Facts((5,), {"n_elements": 2400})))
+    page = parsed(sourced("vector_add", AccessProperties((5,), {"n_elements": 2400})))
     assert page.cells[:3] == [
         "program (0, 0, 0): bytes 0 to 4095, 1024 of 1024 lanes",
         "program (1, 0, 0): bytes 4096 to 8191, 1024 of 1024 lanes",
@@ -96,13 +96,14 @@ def test_neighbours_of_a_vector_lie_side_by_side():
 
 
 def test_a_grid_of_one_has_no_neighbours():
-    page = parsed(sourced("vector_add", Facts((1,))))
+    page = parsed(sourced("vector_add", AccessProperties((1,))))
     assert len(page.cells) == 3
 
 
 def test_rows_of_a_tile():
     report = corpus(
-        "transpose_2d", Facts((2, 2), {"M": 64, "N": 64, "stride_xm": 100, "stride_yn": 64})
+        "transpose_2d",
+        AccessProperties((2, 2), {"M": 64, "N": 64, "stride_xm": 100, "stride_yn": 64}),
     ).report
     load, store = (footprint(report, access) for access in report.accesses)
     assert load.pitch == 400
@@ -132,7 +133,7 @@ def test_what_comes_from_memory_is_not_drawn():
 
 
 def test_a_program_without_lanes_says_so():
-    report = corpus("vector_add", Facts((2,), {"n_elements": 0})).report
+    report = corpus("vector_add", AccessProperties((2,), {"n_elements": 0})).report
     text = address_html.render([Document(report)])
     assert "No lane of these programs takes part." in text
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report.test_address_text import CORPUS, DESIGN, corpus, document
-from tilewright.analysis.pid_address import Facts
+from tilewright.analysis.pid_address import AccessProperties
 from tilewright.report import address_json
 from tilewright.report.address_document import Document
 
@@ -49,7 +49,7 @@ def parsed(*documents: Document) -> Any:
 
 
 def test_keys_and_their_order():
-    data = parsed(corpus("vector_add", Facts((4,)), ("bounds", "race")))
+    data = parsed(corpus("vector_add", AccessProperties((4,)), ("bounds", "race")))
     assert list(data) == (
         [
             "schema",
@@ -127,7 +127,7 @@ def test_the_corpus_field_by_field(name):
 
 
 def test_a_witness_is_plain_numbers():
-    facts = Facts((5,), {"n_elements": 4992}, {"x_ptr": 19964})
+    facts = AccessProperties((5,), {"n_elements": 4992}, {"x_ptr": 19964})
     data = parsed(corpus("vector_add", facts, ("bounds",)))
     (refuted,) = [each for each in data["findings"] if each["verdict"] == "refuted"]
     assert refuted["accesses"] == [0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.analysis.pid_address import Facts, analyze, read_kernels
+from tilewright.analysis.pid_address import AccessProperties, analyze, read_kernels
 from tilewright.analysis.pid_address.checks import run_checks
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -39,7 +39,9 @@ DESIGN_REPORT = """\
 """
 
 
-def document(text: str, facts: Facts | None = None, checks: tuple[str, ...] = ()) -> Document:
+def document(
+    text: str, facts: AccessProperties | None = None, checks: tuple[str, ...] = ()
+) -> Document:
     engine = DiagnosticEngine()
     module = read_kernels(make_context(), text, "kernel.ttir", engine)
     assert module is not None, [diagnostic.message for diagnostic in engine.diagnostics]
@@ -47,7 +49,9 @@ def document(text: str, facts: Facts | None = None, checks: tuple[str, ...] = ()
     return Document(report, run_checks(report, checks) if checks else ())
 
 
-def corpus(name: str, facts: Facts | None = None, checks: tuple[str, ...] = ()) -> Document:
+def corpus(
+    name: str, facts: AccessProperties | None = None, checks: tuple[str, ...] = ()
+) -> Document:
     return document((CORPUS / f"{name}.ttir").read_text(), facts, checks)
 
 
@@ -98,7 +102,7 @@ tt.func @first(%p: !tt.ptr<i32>, %n: i32) {
 
 
 def test_findings_follow_with_their_places():
-    facts = Facts((5,), {"n_elements": 4992}, {"x_ptr": 19964})
+    facts = AccessProperties((5,), {"n_elements": 4992}, {"x_ptr": 19964})
     text = address_text.render([corpus("vector_add", facts, ("bounds",))])
     report, _, findings = text.partition("\n\n")
     assert len(report.splitlines()) == 10

@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright import tl
 from tilewright.ir.diagnostics import CompileError
-from tilewright.runtime.launch import launch_grid, reachable_arrays
+from tilewright.runtime.grid import launch_grid, reachable_arrays
 from tilewright.runtime.options import current_run_options
 
 

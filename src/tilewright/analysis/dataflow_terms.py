@@ -22,9 +22,9 @@ from typing_extensions import override
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, Member, TripCounts
 from tilewright.analysis.barriers.events import Box
-from tilewright.analysis.barriers.teams import Member, Team, Turns
-from tilewright.analysis.barriers.trace import Facts, NotAnalysed, Writer
+from tilewright.analysis.barriers.trace import NotAnalysed, OpProperties, Writer
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile import (
@@ -35,7 +35,7 @@ from tilewright.dialects.tile import (
     Space,
     space_of,
 )
-from tilewright.dialects.tile.access import Region
+from tilewright.dialects.tile.access import AccessedRegion
 from tilewright.dialects.tile.interfaces import reads, writes
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.effects import always_removable
@@ -53,8 +53,8 @@ def terms_of(kernel: KernelOp, argument: int) -> tuple[str, ...]:
     """
     threads = tuple(range(kernel.num_threads or 1))
     member = Member("block", (kernel.body_block,), threads)
-    team = Team(kernel, (member,), is_custom=True)
-    run = _Terms(member, Turns(None, None, argument), Facts(team))
+    team = ConcurrentRoles(kernel, (member,), is_custom=True)
+    run = _Terms(member, TripCounts(None, None, argument), OpProperties(team))
     run.write()
     return run.left_behind()
 
@@ -173,7 +173,7 @@ class _Terms(Writer):
 
     # -- memory ------------------------------------------------------------------------------
 
-    def _spans(self, region: Region) -> tuple[Box, bool]:
+    def _spans(self, region: AccessedRegion) -> tuple[Box, bool]:
         """Where a region is; a dimension about which nothing is known counts as a whole."""
         spans: list[tuple[int, int]] = []
         exact = bool(region.offsets)
@@ -186,7 +186,7 @@ class _Terms(Writer):
             spans.append((start, start + length))
         return tuple(spans), exact
 
-    def _content(self, region: Region) -> str:
+    def _content(self, region: AccessedRegion) -> str:
         box, exact = self._spans(region)
         found: list[object] = []
         for entry in reversed(self.memory.get(region.base, [])):
@@ -199,7 +199,7 @@ class _Terms(Writer):
             found.append(_untouched(region.base, box))
         return _digest(found, exact)
 
-    def _write(self, region: Region, term: str) -> None:
+    def _write(self, region: AccessedRegion, term: str) -> None:
         box, exact = self._spans(region)
         entries = self.memory.setdefault(region.base, [])
         if exact:

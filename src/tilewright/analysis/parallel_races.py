@@ -28,12 +28,12 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from tilewright.analysis.affine import Context, Formula, FormulaKind, Poly
 from tilewright.analysis.affine.arrays import ArrayEvaluator
 from tilewright.analysis.affine.evaluate import Evaluator
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.tile import AtomicOp, ParallelOp, ReducerAllocOp, space_of
-from tilewright.dialects.tile.interfaces import Region, base_of, reads, writes
+from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, reads, writes
 from tilewright.ir.traversal import walk
 
 MAX_POINTS = 1 << 18
@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Access:
+class LoopAccess:
     """One load or store of the loop's body."""
 
     op: LoadOp | StoreOp
@@ -61,8 +61,8 @@ class Access:
 class Race:
     """Two iterations that meet."""
 
-    one: Access
-    other: Access
+    one: LoopAccess
+    other: LoopAccess
     iterations: tuple[tuple[int, ...], tuple[int, ...]]
     element: tuple[int, ...]
     outer: tuple[tuple[str, int], ...] = ()
@@ -133,7 +133,7 @@ class _Question:
         self,
         base: SSAValue,
         ops: list[LoadOp | StoreOp],
-        others: list[tuple[Operation, Region]],
+        others: list[tuple[Operation, AccessedRegion]],
     ) -> Iterator[Finding]:
         for op, region in others:
             if region.base is base:
@@ -153,17 +153,17 @@ class _Question:
                 if found is not None:
                     yield found
 
-    def _access(self, op: LoadOp | StoreOp) -> Access:
+    def _access(self, op: LoadOp | StoreOp) -> LoopAccess:
         inside = self.ranges.context(op).facts.held
         known = self.context.facts.held
         formulas = self.ranges.space.formulas
         held = tuple(formulas[id] for id in sorted(inside - known))
         indices = tuple(self.ranges.poly(index) for index in op.indices)
-        return Access(op, indices, tuple(f for f in held if f.kind is not FormulaKind.AND))
+        return LoopAccess(op, indices, tuple(f for f in held if f.kind is not FormulaKind.AND))
 
     # -- one pair ----------------------------------------------------------------------------
 
-    def _pair(self, one: Access, other: Access) -> Finding | None:
+    def _pair(self, one: LoopAccess, other: LoopAccess) -> Finding | None:
         if one.indices == other.indices and self._stands_alone(one.indices):
             return None
         axes = self._axes((one, other))
@@ -200,7 +200,7 @@ class _Question:
             and not (isinstance(value.owner, Operation) and _is_dim(value.owner))
         }
 
-    def _axes(self, pair: tuple[Access, Access]) -> list[_Axis] | str:
+    def _axes(self, pair: tuple[LoopAccess, LoopAccess]) -> list[_Axis] | str:
         """What to enumerate; a reason if it cannot be enumerated."""
         wanted: dict[int, Atom] = {atom.id: atom for atom in self.own if atom is not None}
         inside = self._inside_atoms()
@@ -224,7 +224,7 @@ class _Question:
         return axes
 
     def _inner_parts(
-        self, one: Access, other: Access, axes: set[int]
+        self, one: LoopAccess, other: LoopAccess, axes: set[int]
     ) -> tuple[tuple[Poly, ...], tuple[Poly, ...]] | None:
         """The indices without what both add from outside; None if that does not cancel."""
         mine: list[Poly] = []
@@ -239,8 +239,8 @@ class _Question:
 
     def _show(
         self,
-        one: Access,
-        other: Access,
+        one: LoopAccess,
+        other: LoopAccess,
         axes: list[_Axis],
         halves: tuple[tuple[Poly, ...], tuple[Poly, ...]] | None,
     ) -> Finding:
@@ -254,14 +254,14 @@ class _Question:
                 return replace(found, by_caller=any(map(self._is_of_caller, free)))
         return Unknown(other.op, "no two iterations were found that meet, and none excluded")
 
-    def _free_atoms(self, one: Access, other: Access, axes: set[int]) -> list[Atom] | str:
+    def _free_atoms(self, one: LoopAccess, other: LoopAccess, axes: set[int]) -> list[Atom] | str:
         roots = (*one.indices, *one.conditions, *other.indices, *other.conditions)
         free: list[Atom] = []
         for formula in (*one.conditions, *other.conditions):
             if _has_predicate(formula):
                 return "whether an iteration gets there depends on loaded values"
         for atom in self.ranges.space.atoms_within(roots):
-            if atom.kind not in (Kind.SYMBOL, Kind.CALL) or atom.id in axes:
+            if atom.kind not in (SymbolKind.SYMBOL, SymbolKind.CALL) or atom.id in axes:
                 continue
             source = self.ranges.sources.get(atom.id)
             if source is None or not _is_launch_value(source):
@@ -329,7 +329,7 @@ def _has_predicate(formula: Formula) -> bool:
     return formula.kind is FormulaKind.PREDICATE or any(map(_has_predicate, formula.parts))
 
 
-def _same_value(one: Access, other: Access, loop: ParallelOp) -> bool:
+def _same_value(one: LoopAccess, other: LoopAccess, loop: ParallelOp) -> bool:
     """Whether two writes write the same, made in front of the loop."""
     if not isinstance(one.op, StoreOp) or not isinstance(other.op, StoreOp):
         return False
@@ -350,7 +350,7 @@ def _split(poly: Poly, axes: set[int]) -> tuple[Poly, Poly] | None:
             leaf
             for id in monomial
             for leaf in space.atoms_within((space.of_atom(space.atoms[id]),))
-            if leaf.kind in (Kind.SYMBOL, Kind.CALL)
+            if leaf.kind in (SymbolKind.SYMBOL, SymbolKind.CALL)
         ]
         belongs = {leaf.id in axes for leaf in leaves}
         if len(belongs) > 1:
@@ -385,7 +385,7 @@ class _Meeting:
         self.evaluator = ArrayEvaluator(values)
 
     def find(
-        self, one: Access, other: Access, mine: tuple[Poly, ...], theirs: tuple[Poly, ...]
+        self, one: LoopAccess, other: LoopAccess, mine: tuple[Poly, ...], theirs: tuple[Poly, ...]
     ) -> Race | None:
         a, b = self._elements(one, mine), self._elements(other, theirs)
         if not len(a[0]) or not len(b[0]):
@@ -412,7 +412,7 @@ class _Meeting:
     def _place(self, point: int) -> tuple[int, ...]:
         return tuple(int(points[point]) for points in self.points[: self.own])
 
-    def _elements(self, access: Access, indices: tuple[Poly, ...]) -> tuple[Ints, Ints]:
+    def _elements(self, access: LoopAccess, indices: tuple[Poly, ...]) -> tuple[Ints, Ints]:
         """Numbers of the points that get there, and their elements."""
         mask = np.ones(self.count, bool)
         for formula in access.conditions:

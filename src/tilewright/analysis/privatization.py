@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.fills import fills
+from tilewright.analysis.full_writes import fills
 from tilewright.analysis.uniformity import differs
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp, IfOp

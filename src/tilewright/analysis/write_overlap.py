@@ -26,12 +26,12 @@ from math import gcd
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.affine import Kind, Poly
+from tilewright.analysis.affine import Poly, SymbolKind
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.analysis.uniformity import differs
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import KernelOp, ParallelOp, PersistentOp, PipelineOp, Space
-from tilewright.dialects.tile.access import Region
+from tilewright.dialects.tile.access import AccessedRegion
 from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.mixed import known
 from tilewright.ir.traversal import walk
@@ -95,7 +95,9 @@ class WriteOverlap:
 
     # -- one statement -------------------------------------------------------------------------
 
-    def _moves_into_itself(self, region: Region, statement: Operation, leaf: Operation) -> bool:
+    def _moves_into_itself(
+        self, region: AccessedRegion, statement: Operation, leaf: Operation
+    ) -> bool:
         dimensions = self._dimensions(region, statement, leaf)
         parts: list[tuple[dict[_Variable, int], int]] = []
         moving: set[_Variable] = set()
@@ -107,7 +109,9 @@ class WriteOverlap:
 
     # -- two statements ------------------------------------------------------------------------
 
-    def _apart(self, one: tuple[Operation, Region], other: tuple[Operation, Region]) -> bool:
+    def _apart(
+        self, one: tuple[Operation, AccessedRegion], other: tuple[Operation, AccessedRegion]
+    ) -> bool:
         """Whether two writes are proved to lie apart, in all iterations of loops around both."""
         (first, mine), (second, theirs) = one, other
         if mine.base is not theirs.base:
@@ -152,7 +156,7 @@ class WriteOverlap:
         return self._ranges
 
     def _dimensions(
-        self, region: Region, statement: Operation, leaf: Operation
+        self, region: AccessedRegion, statement: Operation, leaf: Operation
     ) -> list[_Dimension | None]:
         return [
             self._dimension(offset, extent, statement, leaf)
@@ -170,7 +174,7 @@ class WriteOverlap:
         outer: dict[_Variable, int] | None = {}
         inner: dict[_Variable, int] = {}
         for atom in poly.atoms_within():
-            if atom.kind not in (Kind.SYMBOL, Kind.CALL):
+            if atom.kind not in (SymbolKind.SYMBOL, SymbolKind.CALL):
                 continue
             value = self._known.sources.get(atom.id)
             if value is None:
@@ -219,7 +223,7 @@ class WriteOverlap:
         return found
 
 
-def tensor_writes(statement: Operation) -> Iterator[tuple[Operation, Region]]:
+def tensor_writes(statement: Operation) -> Iterator[tuple[Operation, AccessedRegion]]:
     """The ops of a statement that write tensors, and where."""
     for leaf in walk(statement):
         if not leaf.regions:

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.analysis.pid_address import (
+    AccessProperties,
     AddressReport,
     AnalysisError,
-    Facts,
     TileKernel,
     analyze,
     analyze_tile,
@@ -64,7 +64,7 @@ class Input:
     """A kernel to analyse."""
 
     root: Operation
-    facts: Facts
+    facts: AccessProperties
     launch: str = ""
     function: str | None = None
     source: SourceText | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tilewright.analysis.pid_address import Facts
+from tilewright.analysis.pid_address import AccessProperties
 from tilewright.cli.command_line import CommandLine, Flags, UsageError
 
 FORMATS = ("text", "json", "html")
@@ -57,9 +57,9 @@ class Options(CommandLine):
         return None if text is None else float(text)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> AccessProperties:
         """What is known of the launch of a kernel that is only read."""
-        return Facts(
+        return AccessProperties(
             _grid(self.values.get("grid")),
             dict(self.args),
             dict(self.buffers),

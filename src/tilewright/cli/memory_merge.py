@@ -10,7 +10,7 @@ from tilewright.dialects.ttg.checks import memdesc
 from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.memory import Memory, MemoryMap, RegionMap, Target
-from tilewright.memory.map import Cell, Interval, Row, uncovered
+from tilewright.memory.map import Interval, MapCell, Row, uncovered
 from tilewright.passes.merge_shared_memory import LEFT_ALONE, in_words
 from tilewright.passes.merging.blocks import Candidate, FunctionPlan, plan_module
 
@@ -71,7 +71,7 @@ def _row(plan: FunctionPlan, each: Candidate) -> Row:
     unit = each.size // count
     start = plan.offset(each)
     cells = tuple(
-        Cell(index, index, Interval(start + index * unit, start + (index + 1) * unit))
+        MapCell(index, index, Interval(start + index * unit, start + (index + 1) * unit))
         for index in range(count)
     )
     spans = " ".join(f"{begin}..{end}" for begin, end in each.buffer.spans)

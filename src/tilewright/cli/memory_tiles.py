@@ -21,7 +21,7 @@ from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
-from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
+from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
 from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory, Target
 
 _BARRIER_BYTES = 8
@@ -104,7 +104,7 @@ def _row(alloc: AllocOp) -> Row:
     versions = _versions(alloc)
     unit = size // versions
     cells = tuple(
-        Cell(index, index, Interval(start + index * unit, start + (index + 1) * unit))
+        MapCell(index, index, Interval(start + index * unit, start + (index + 1) * unit))
         for index in range(versions)
     )
     return Row(alloc.buffer_name, _source(alloc), "", unit, cells)

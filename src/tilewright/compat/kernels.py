@@ -25,9 +25,9 @@ from tilewright.runtime import autotune as tuning
 from tilewright.runtime import compiled
 from tilewright.runtime import jit as runtime
 from tilewright.runtime.config import Config
+from tilewright.runtime.grid import Grid, reachable
 from tilewright.runtime.heuristics import Heuristic
 from tilewright.runtime.heuristics import Heuristics as RuntimeHeuristics
-from tilewright.runtime.launch import Grid, reachable
 from tilewright.runtime.launchable import Launchable
 
 # Options of Triton's GPU backends that change how code is made, never what it computes. Not among

@@ -13,7 +13,7 @@ from tilewright.language import T
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile import bench
-from tilewright.runtime.tile.closeness import assert_close
+from tilewright.runtime.tile.allclose import assert_close
 from tilewright.runtime.tile.compile_ahead import compile_together
 from tilewright.runtime.tile.jit import compile_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel

@@ -41,7 +41,7 @@ Lines count from 1, columns from 0 and in bytes of UTF-8."""
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceRange:
     """A piece of a kernel's source: `at` is where an op comes from, `caret` what to point at."""
 
     at: Span
@@ -54,7 +54,12 @@ class SourceMap:
     """The places of one kernel function, found by the instruction that executes."""
 
     def __init__(
-        self, file: str, code: CodeType, places: Mapping[Span, Place], *, library: bool = False
+        self,
+        file: str,
+        code: CodeType,
+        places: Mapping[Span, SourceRange],
+        *,
+        library: bool = False,
     ) -> None:
         self.file = file
         self.code = code
@@ -85,10 +90,10 @@ class SourceMap:
         assert frame is not None  # asked only by what the function calls
         return frame.f_code, frame.f_lasti
 
-    def place(self, code: CodeType, instruction: int) -> Place:
+    def place(self, code: CodeType, instruction: int) -> SourceRange:
         """The place of the instruction at byte offset `instruction` of `code`."""
         span = self.spans[id(code)][instruction >> 1 if instruction >= 0 else 0]
-        return self._places.get(span) or Place(span, span)
+        return self._places.get(span) or SourceRange(span, span)
 
     def location(self, code: CodeType, instruction: int) -> LocationAttr:
         """The location of the instruction, without the calls that led to it."""

@@ -61,7 +61,6 @@ from typing import Literal
 
 from tilewright.frontend.expressions import Expressions
 from tilewright.frontend.locations import SourceMap
-from tilewright.frontend.places import places_of
 from tilewright.frontend.refusals import Refusal
 from tilewright.frontend.scopes import (
     assigned_names,
@@ -70,6 +69,7 @@ from tilewright.frontend.scopes import (
     target_names,
 )
 from tilewright.frontend.source import FunctionSource
+from tilewright.frontend.source_ranges import places_of
 from tilewright.frontend.syntax import (
     CONTROL,
     Positioned,

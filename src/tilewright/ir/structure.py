@@ -40,7 +40,7 @@ from tilewright.ir.symbols import SymbolTables, symbol_name, symbols_in
 
 
 @dataclass(frozen=True)
-class Problem:
+class StructureError:
     """A broken rule: the op to blame, the whole message, and notes on other ops."""
 
     where: Operation
@@ -48,7 +48,7 @@ class Problem:
     notes: tuple[tuple[Operation, str], ...] = ()
 
 
-Rule: TypeAlias = Callable[[Operation, SymbolTables], Problem | None]
+Rule: TypeAlias = Callable[[Operation, SymbolTables], StructureError | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,40 +90,40 @@ def op_name(op: Operation) -> str:
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
-def op_problem(op: Operation, message: str, *notes: tuple[Operation, str]) -> Problem:
+def op_problem(op: Operation, message: str, *notes: tuple[Operation, str]) -> StructureError:
     """A problem in MLIR's form ``'dialect.op' op message``."""
-    return Problem(op, f"'{op_name(op)}' op {message}", notes)
+    return StructureError(op, f"'{op_name(op)}' op {message}", notes)
 
 
 # Every op.
 
 
-def check_successors(op: Operation) -> Problem | None:
+def check_successors(op: Operation) -> StructureError | None:
     """Only the end of a block may jump, and only within its region."""
     if op.next_op is not None:
-        return Problem(op, "operation with block successors must terminate its parent block")
+        return StructureError(op, "operation with block successors must terminate its parent block")
     region = op.parent_region()
     if any(block.parent is not region for block in op.successors):
-        return Problem(op, "reference to block defined in another region")
+        return StructureError(op, "reference to block defined in another region")
     return None
 
 
 def check_region(
     region: Region, op: Operation, needs_terminator: bool, may_end: Callable[[Operation], bool]
-) -> Problem | None:
+) -> StructureError | None:
     """Blocks end in terminators, own their typed arguments, and none jumps to the entry."""
     first = region.first_block
     if first is None:
         return None
     if first.first_use is not None:
-        return Problem(op, "entry block of region may not have predecessors")
+        return StructureError(op, "entry block of region may not have predecessors")
     needs_terminator = needs_terminator or first is not region.last_block
     for index, block in enumerate(region.blocks):
         last = block.last_op
         if needs_terminator and last is None:
-            return Problem(op, "empty block: expect at least a terminator")
+            return StructureError(op, "empty block: expect at least a terminator")
         if needs_terminator and last is not None and not may_end(last):
-            return Problem(last, f"block with no terminator, has '{op_name(last)}'")
+            return StructureError(last, f"block with no terminator, has '{op_name(last)}'")
         if (message := _check_arguments(block)) is not None:
             return op_problem(op, f"{message} in block #{index}")
     return None
@@ -141,7 +141,7 @@ def _check_arguments(block: Block) -> str | None:
 # Before the op's own verifier.
 
 
-def _check_parent(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_parent(op: Operation, _: SymbolTables) -> StructureError | None:
     trait = op.get_trait(HasParent)
     parent = op.parent_op()
     if trait is None or parent is None or isinstance(parent, trait.op_types):
@@ -151,24 +151,24 @@ def _check_parent(op: Operation, _: SymbolTables) -> Problem | None:
     return op_problem(op, f"expects parent op {choice}'{names}'")
 
 
-def _check_last(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_last(op: Operation, _: SymbolTables) -> StructureError | None:
     if op.next_op is None:
         return None
     return op_problem(op, "must be the last operation in the parent block")
 
 
-def _check_unique_symbols(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_unique_symbols(op: Operation, _: SymbolTables) -> StructureError | None:
     seen: dict[str | None, Operation] = {}
     for symbol in symbols_in(op):
         name = symbol_name(symbol)
         if name in seen:
             note = (seen[name], "see existing symbol definition here")
-            return Problem(symbol, f"redefinition of symbol named '{name}'", (note,))
+            return StructureError(symbol, f"redefinition of symbol named '{name}'", (note,))
         seen[name] = symbol
     return None
 
 
-def _check_implicit_terminator(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_implicit_terminator(op: Operation, _: SymbolTables) -> StructureError | None:
     trait = op.get_trait(SingleBlockImplicitTerminator)
     if trait is None:
         return None
@@ -185,7 +185,7 @@ def _check_implicit_terminator(op: Operation, _: SymbolTables) -> Problem | None
     return None
 
 
-def _check_entry_arguments(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_entry_arguments(op: Operation, _: SymbolTables) -> StructureError | None:
     trait, body = op.get_trait(CallableOpInterface), function_body(op)
     if trait is None or body is None or body.first_block is None:
         return None
@@ -204,7 +204,7 @@ def _check_entry_arguments(op: Operation, _: SymbolTables) -> Problem | None:
     )
 
 
-def _check_return(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_return(op: Operation, _: SymbolTables) -> StructureError | None:
     function = op.parent_op()
     trait = None if function is None else function.get_trait(CallableOpInterface)
     if function is None or trait is None:
@@ -219,14 +219,14 @@ def _check_return(op: Operation, _: SymbolTables) -> Problem | None:
     index = _first_mismatch(found, wanted)
     if index is None:
         return None
-    return Problem(
+    return StructureError(
         op,
         f"type of return operand {index} ('{found[index]}') doesn't match function result type "
         f"('{wanted[index]}') in function @{name}",
     )
 
 
-def _check_call(op: Operation, symbols: SymbolTables) -> Problem | None:
+def _check_call(op: Operation, symbols: SymbolTables) -> StructureError | None:
     trait = op.get_trait(CallLike)
     symbol = None if trait is None else trait.callee(op)
     if trait is None or symbol is None:
@@ -242,7 +242,7 @@ def _check_call(op: Operation, symbols: SymbolTables) -> Problem | None:
 
 def _check_call_arguments(
     op: Operation, arguments: Sequence[SSAValue], wanted: Sequence[Attribute]
-) -> Problem | None:
+) -> StructureError | None:
     if len(arguments) != len(wanted):
         return op_problem(op, "incorrect number of operands for callee")
     found = [argument.type for argument in arguments]
@@ -258,7 +258,7 @@ def _check_call_arguments(
 
 def _check_call_results(
     op: Operation, found: Sequence[Attribute], wanted: Sequence[Attribute]
-) -> Problem | None:
+) -> StructureError | None:
     if len(found) != len(wanted):
         return op_problem(op, "incorrect number of results for callee")
     index = _first_mismatch(found, wanted)
@@ -275,21 +275,23 @@ def _check_call_results(
 # After the op's own verifier.
 
 
-def _check_branch(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_branch(op: Operation, _: SymbolTables) -> StructureError | None:
     for index, edge in enumerate(branch_edges(op)):
         if len(edge.operands) != len(edge.inputs):
-            return Problem(
+            return StructureError(
                 op,
                 f"branch has {len(edge.operands)} operands for successor #{index}, "
                 f"but target block has {len(edge.inputs)}",
             )
         wrong = _first_mismatch_of(edge)
         if wrong is not None:
-            return Problem(op, f"type mismatch for bb argument #{wrong} of successor #{index}")
+            return StructureError(
+                op, f"type mismatch for bb argument #{wrong} of successor #{index}"
+            )
     return None
 
 
-def _check_region_edges(op: Operation, _: SymbolTables) -> Problem | None:
+def _check_region_edges(op: Operation, _: SymbolTables) -> StructureError | None:
     trait = op.get_trait(RegionBranch)
     if trait is None:
         return None

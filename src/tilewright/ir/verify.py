@@ -26,8 +26,8 @@ from tilewright.ir.dominance import Dominance, ancestor_in_region
 from tilewright.ir.op_verifier import verify_by_definition
 from tilewright.ir.structure import (
     OpKind,
-    Problem,
     Rule,
+    StructureError,
     check_region,
     check_successors,
     kind_of,
@@ -162,7 +162,7 @@ class _Verification:
             kind = self._kinds[cls] = kind_of(cls)
         return kind
 
-    def _report(self, problem: Problem) -> None:
+    def _report(self, problem: StructureError) -> None:
         self._ok = False
         report = self._engine.error(problem.where, problem.message, self._code)
         for where, message in problem.notes:
@@ -242,7 +242,7 @@ class _Verification:
             if problem is not None:
                 self._report(problem)
 
-    def _apply(self, rule: Rule, op: Operation) -> tuple[Problem | None, str | None]:
+    def _apply(self, rule: Rule, op: Operation) -> tuple[StructureError | None, str | None]:
         """The problem that ``rule`` finds, or why it could not look."""
         try:
             return rule(op, self._symbols), None
@@ -273,7 +273,7 @@ class _Verification:
                 self._report(problem)
                 return
 
-    def _check_operand(self, op: Operation, index: int, operand: SSAValue) -> Problem | None:
+    def _check_operand(self, op: Operation, index: int, operand: SSAValue) -> StructureError | None:
         if isinstance(operand, ErasedSSAValue):
             return op_problem(op, f"operand #{index} was erased while in use")
         if isinstance(operand, ForwardDeclaredValue):
@@ -285,7 +285,7 @@ class _Verification:
             return op_problem(op, "using value defined outside the region", note)
         if not self._reachable or self._dominates_from_afar(operand, op):
             return None
-        return Problem(
+        return StructureError(
             op, f"operand #{index} does not dominate this use", (_where_defined(op, operand),)
         )
 

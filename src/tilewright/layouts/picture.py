@@ -28,7 +28,7 @@ MAX_COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class Cell:
+class PictureCell:
     """One element."""
 
     row: int
@@ -45,7 +45,7 @@ class Grid:
     title: str
     rows: int
     columns: int
-    cells: tuple[Cell, ...]
+    cells: tuple[PictureCell, ...]
     """Row by row, those that are shown."""
     hidden_rows: int = 0
     hidden_columns: int = 0
@@ -97,10 +97,10 @@ def draw(
     shown_rows, shown_columns = min(rows, max_rows), min(columns, max_columns)
     grids: list[Grid] = []
     for outer in product(*map(range, leading)):
-        cells: list[Cell] = []
+        cells: list[PictureCell] = []
         for row, column in product(range(shown_rows), range(shown_columns)):
             point = (column,) if len(shape) == 1 else (*outer, row, column)
-            cells.append(Cell(row, column, *label(point)))
+            cells.append(PictureCell(row, column, *label(point)))
         name = f"[{', '.join(map(str, outer))}, …]" if outer else ""
         hidden = rows - shown_rows, columns - shown_columns
         grids.append(Grid(name, shown_rows, shown_columns, tuple(cells), *hidden))

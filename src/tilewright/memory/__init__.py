@@ -36,7 +36,7 @@ from tilewright.memory.plan import (
 from tilewright.memory.region import LiveRanges, StorageRegion, plain_region, region_of
 from tilewright.memory.rules import RULES, Finding, Path, Rule, Severity, finding
 from tilewright.memory.targets import TARGETS, Memory, Target, target_named
-from tilewright.memory.tree import Group, Kind, Leaf, Tree, distinct, shared, validate
+from tilewright.memory.tree import Group, Leaf, ReuseKind, Tree, distinct, shared, validate
 from tilewright.memory.tree_layout import Rounding, TreePlacement, place_tree
 from tilewright.memory.units import (
     POINTER_BITS,
@@ -64,7 +64,6 @@ __all__ = [
     "Group",
     "IndexMap",
     "Inference",
-    "Kind",
     "Leaf",
     "Level",
     "LiveRanges",
@@ -79,6 +78,7 @@ __all__ = [
     "Placement",
     "PlanResult",
     "RegionMap",
+    "ReuseKind",
     "Rounding",
     "Rule",
     "Severity",

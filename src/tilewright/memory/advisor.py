@@ -24,8 +24,8 @@ from tilewright.memory.rules import Finding, Path, finding
 from tilewright.memory.targets import Memory
 from tilewright.memory.tree import (
     Group,
-    Kind,
     Leaf,
+    ReuseKind,
     Tree,
     distinct,
     groups,
@@ -157,7 +157,9 @@ def _total(plans: Sequence[StoragePlan]) -> int:
 def _subsets(tree: Tree) -> Iterator[tuple[Path, tuple[Path, ...]]]:
     """A shared group and some of its parts, small sets first; some child is always left whole."""
     candidates = [
-        (path, _parts(group, path)) for path, group in groups(tree) if group.kind is Kind.SHARED
+        (path, _parts(group, path))
+        for path, group in groups(tree)
+        if group.kind is ReuseKind.SHARED
     ]
     for count in range(1, MAX_PARTS + 1):
         for path, parts in candidates:
@@ -172,7 +174,7 @@ def _parts(group: Group, path: Path) -> list[Path]:
     for index, child in enumerate(group.children):
         below = (*path, index)
         found.append(below)
-        if isinstance(child, Group) and child.kind is Kind.DISTINCT:
+        if isinstance(child, Group) and child.kind is ReuseKind.DISTINCT:
             found += _parts(child, below)
     return found
 

@@ -30,7 +30,7 @@ class Promise(Enum):
     FREE = "free"
 
 
-class Fault(Enum):
+class PlacementViolation(Enum):
     """What was broken."""
 
     DISTINCT_OVERLAP = "distinct buffers overlap"
@@ -111,7 +111,7 @@ class Case:
 class Violation:
     """A counterexample: which buffers, at which indices, and the stretch in question."""
 
-    fault: Fault
+    fault: PlacementViolation
     text: str
     first: str
     first_index: int | None = None
@@ -165,7 +165,7 @@ def _malformed_pairs(case: Case, names: set[str]) -> Iterator[Violation]:
 
 
 def _bad(name: str, text: str) -> Violation:
-    return Violation(Fault.MALFORMED, text, name)
+    return Violation(PlacementViolation.MALFORMED, text, name)
 
 
 def _capacity(case: Case) -> Iterator[Violation]:
@@ -176,7 +176,11 @@ def _capacity(case: Case) -> Iterator[Violation]:
             f"there are {backing.capacity}"
         )
         yield Violation(
-            Fault.OVER_CAPACITY, text, backing.name, low=backing.capacity, high=backing.extent
+            PlacementViolation.OVER_CAPACITY,
+            text,
+            backing.name,
+            low=backing.capacity,
+            high=backing.extent,
         )
 
 
@@ -189,12 +193,12 @@ def _single(case: Case) -> Iterator[Violation]:
 
 
 def _place(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation]:
-    bounds = [(Fault.OUTSIDE_BACKING, 0, backing.extent, f"'{backing.name}'")]
+    bounds = [(PlacementViolation.OUTSIDE_BACKING, 0, backing.extent, f"'{backing.name}'")]
     if claim.window is not None:
         logical = span.index // claim.window.per_index
         low = logical * claim.window.stride
         high = low + claim.window.stride
-        bounds.append((Fault.OUTSIDE_WINDOW, low, high, f"logical index {logical}"))
+        bounds.append((PlacementViolation.OUTSIDE_WINDOW, low, high, f"logical index {logical}"))
     for fault, low, high, owner in bounds:
         if span.start < low or span.end > high:
             text = f"{_words(claim, span, backing)} is not inside {owner}, {low}..{high}"
@@ -213,7 +217,9 @@ def _alignment(claim: Claim, span: Span, backing: Backing) -> Iterator[Violation
         text += f", but the base is only aligned to {backing.alignment}"
     elif backing.residue:
         text += f", with the base at {backing.residue} modulo {backing.alignment}"
-    yield Violation(Fault.MISALIGNED, text, claim.name, span.index, low=span.start, high=span.end)
+    yield Violation(
+        PlacementViolation.MISALIGNED, text, claim.name, span.index, low=span.start, high=span.end
+    )
 
 
 def _words(claim: Claim, span: Span, backing: Backing) -> str:
@@ -253,17 +259,17 @@ def _judge(
 ) -> Iterator[Violation]:
     (claim, span), (other, place) = one, two
     if claim.name == other.name:
-        yield _overlap(Fault.SELF_OVERLAP, backing, one, two)
+        yield _overlap(PlacementViolation.SELF_OVERLAP, backing, one, two)
         return
     for promise, per, other_per in promises.get((claim.name, other.name), ()):
         if promise is Promise.DISTINCT:
-            yield _overlap(Fault.DISTINCT_OVERLAP, backing, one, two)
+            yield _overlap(PlacementViolation.DISTINCT_OVERLAP, backing, one, two)
         elif promise is Promise.SHARED and span.index // per != place.index // other_per:
-            yield _overlap(Fault.INDEX_OVERLAP, backing, one, two)
+            yield _overlap(PlacementViolation.INDEX_OVERLAP, backing, one, two)
 
 
 def _overlap(
-    fault: Fault, backing: Backing, one: tuple[Claim, Span], two: tuple[Claim, Span]
+    fault: PlacementViolation, backing: Backing, one: tuple[Claim, Span], two: tuple[Claim, Span]
 ) -> Violation:
     (claim, span), (other, place) = one, two
     low, high = max(span.start, place.start), min(span.end, place.end)
@@ -280,4 +286,4 @@ def _unsaid(case: Case, promises: _Promises) -> Iterator[Violation]:
         for second in names[position + 1 :]:
             if (first, second) not in promises:
                 text = f"nothing is promised about '{first}' and '{second}'"
-                yield Violation(Fault.MALFORMED, text, first, second=second)
+                yield Violation(PlacementViolation.MALFORMED, text, first, second=second)

@@ -14,9 +14,9 @@ from tilewright.memory.placement import Placement
 from tilewright.memory.plan import StoragePlan
 from tilewright.memory.region import LiveRanges, live_together
 from tilewright.memory.relations import relations
-from tilewright.memory.tree import Kind
+from tilewright.memory.tree import ReuseKind
 
-_PROMISES = {Kind.DISTINCT: Promise.DISTINCT, Kind.SHARED: Promise.SHARED}
+_PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
 
 
 def case_of(plan: StoragePlan, capacity: int | None = None, live: LiveRanges | None = None) -> Case:

@@ -22,7 +22,7 @@ from tilewright.memory.plan import Options, plan_with_fallback
 from tilewright.memory.region import StorageRegion
 from tilewright.memory.relations import relations
 from tilewright.memory.rules import Finding, finding
-from tilewright.memory.tree import Group, Kind, groups, leaves, validate
+from tilewright.memory.tree import Group, ReuseKind, groups, leaves, validate
 from tilewright.memory.units import Buffer
 
 
@@ -91,7 +91,7 @@ def _contradictions(
 
 def _promises(root: Group) -> Iterator[Pair]:
     for relation in relations(root):
-        promise = Promise.DISTINCT if relation.kind is Kind.DISTINCT else Promise.SHARED
+        promise = Promise.DISTINCT if relation.kind is ReuseKind.DISTINCT else Promise.SHARED
         first_per, second_per = relation.first_per, relation.second_per
         yield Pair(relation.first, relation.second, promise, first_per, second_per)
 

@@ -38,7 +38,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MapCell:
     """One buffer of a row: its index, the logical buffer of the tree it belongs to, its place."""
 
     index: int
@@ -54,7 +54,7 @@ class Row:
     source: str
     path: str
     unit: int
-    cells: tuple[Cell, ...]
+    cells: tuple[MapCell, ...]
     phases: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -189,7 +189,7 @@ def _row(plan: StoragePlan, placement: Placement) -> Row:
     ]
     per_logical = homes[0][1].group_size if homes else 1
     cells = tuple(
-        Cell(index, index // per_logical, Interval(start, start + buffer.unit))
+        MapCell(index, index // per_logical, Interval(start, start + buffer.unit))
         for index, start in enumerate(placement.addresses)
     )
     path = describe(homes[0][0].tree, homes[0][1].path) if homes else ""

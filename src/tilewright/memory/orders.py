@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice, permutations
 
 from tilewright.memory.rules import Path
-from tilewright.memory.tree import Group, Kind, Leaf, Tree, groups, leaves, node_at, replace_at
+from tilewright.memory.tree import Group, Leaf, ReuseKind, Tree, groups, leaves, node_at, replace_at
 
 MAX_ORDERS = 1000
 """How many orders are tried at most; a group of six children has 720."""
@@ -44,7 +44,7 @@ def orders(tree: Tree, failing: Path = ()) -> Iterator[Tree]:
 
 
 def _orders(tree: Tree, failing: Path) -> Iterator[Tree]:
-    distinct = [path for path, group in groups(tree) if group.kind is Kind.DISTINCT]
+    distinct = [path for path, group in groups(tree) if group.kind is ReuseKind.DISTINCT]
     near = [path for path in reversed(distinct) if path == failing[: len(path)]]
     paths = [*near, *(path for path in distinct if path not in near)]
     for path in paths:
@@ -79,7 +79,7 @@ def _sorted_everywhere(tree: Tree) -> Tree:
     if isinstance(tree, Leaf):
         return tree
     group = _with_children(tree, tuple(_sorted_everywhere(child) for child in tree.children))
-    return _sorted_group(group) if group.kind is Kind.DISTINCT else group
+    return _sorted_group(group) if group.kind is ReuseKind.DISTINCT else group
 
 
 def changed_groups(old: Tree, new: Tree) -> tuple[Group, ...]:

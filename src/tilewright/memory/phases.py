@@ -21,7 +21,7 @@ from math import lcm
 from tilewright.memory.placement import Level, Mode, Placement
 from tilewright.memory.relations import Relation, relations
 from tilewright.memory.rules import Finding, Path, finding
-from tilewright.memory.tree import Group, Kind, Leaf, Tree, leaves, memory_of
+from tilewright.memory.tree import Group, Leaf, ReuseKind, Tree, leaves, memory_of
 from tilewright.memory.tree_layout import Item, Rounding, TreePlacement, lay, place_tree
 from tilewright.memory.units import align_up
 
@@ -263,7 +263,7 @@ class _Anchored:
 
 
 def _allows(promise: Relation, first: int, second: int) -> bool:
-    if promise.kind is Kind.DISTINCT:
+    if promise.kind is ReuseKind.DISTINCT:
         return False
     return first // promise.first_per == second // promise.second_per
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.memory.planner.problem import Block, Problem, Relation
 
 
-class Fault(Enum):
+class PlanViolation(Enum):
     """What was broken."""
 
     MISSING = "missing or unknown block"
@@ -42,7 +42,7 @@ class Fault(Enum):
 class Violation:
     """One broken promise: what, about whom, and in numbers."""
 
-    fault: Fault
+    fault: PlanViolation
     text: str
     subjects: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ def check_offsets(problem: Problem, offsets: Mapping[str, int]) -> tuple[Violati
     strangers = sorted(known ^ {*offsets})
     if strangers:
         text = f"{', '.join(strangers)}: not in both the problem and the plan"
-        return (Violation(Fault.MISSING, text, tuple(strangers)),)
+        return (Violation(PlanViolation.MISSING, text, tuple(strangers)),)
     return (
         *(found for block in problem.blocks for found in _alone(block, offsets[block.id])),
         *(found for one in problem.relations for found in _related(problem, one, offsets)),
@@ -81,13 +81,13 @@ def check_heights(
 
 def _alone(block: Block, offset: int) -> Iterator[Violation]:
     if offset < 0:
-        yield Violation(Fault.NEGATIVE, f"'{block.id}' starts at {offset}", (block.id,))
+        yield Violation(PlanViolation.NEGATIVE, f"'{block.id}' starts at {offset}", (block.id,))
     if offset % block.align != 0:
         text = f"'{block.id}' starts at {offset}, not at a multiple of {block.align}"
-        yield Violation(Fault.MISALIGNED, text, (block.id,))
+        yield Violation(PlanViolation.MISALIGNED, text, (block.id,))
     if block.fixed is not None and offset != block.fixed:
         text = f"'{block.id}' starts at {offset}, fixed was {block.fixed}"
-        yield Violation(Fault.MOVED, text, (block.id,))
+        yield Violation(PlanViolation.MOVED, text, (block.id,))
 
 
 def _related(
@@ -98,7 +98,7 @@ def _related(
     kind = type(relation).__name__
     if kind == "SameStart" and start != other:
         text = f"'{first}' starts at {start}, '{second}' at {other}"
-        yield Violation(Fault.NOT_SAME_START, text, (first, second))
+        yield Violation(PlanViolation.NOT_SAME_START, text, (first, second))
     if kind != "Inside":
         return
     end, other_end = start + _size(problem, first), other + _size(problem, second)
@@ -108,7 +108,7 @@ def _related(
         text = (
             f"'{first}' at {start}..{end} is not inside '{second}' at {other}..{other_end}{where}"
         )
-        yield Violation(Fault.NOT_INSIDE, text, (first, second))
+        yield Violation(PlanViolation.NOT_INSIDE, text, (first, second))
 
 
 def _size(problem: Problem, id: str) -> int:
@@ -140,7 +140,7 @@ def _overlap(low: Block, block: Block, offsets: Mapping[str, int]) -> Violation:
         f"'{low.id}' at {start}..{end} and '{block.id}' at {other}..{other_end} "
         f"both have {other}..{min(end, other_end)}"
     )
-    return Violation(Fault.OVERLAP, text, (low.id, block.id))
+    return Violation(PlanViolation.OVERLAP, text, (low.id, block.id))
 
 
 def _meet(one: Block, two: Block) -> bool:
@@ -177,7 +177,7 @@ def _capacities(problem: Problem, offsets: Mapping[str, int]) -> Iterator[Violat
         height = _height(problem, offsets, space.name)
         if space.capacity is not None and height > space.capacity:
             text = f"'{space.name}' takes {height} {space.unit}, there are {space.capacity}"
-            yield Violation(Fault.OVER_CAPACITY, text, (space.name,))
+            yield Violation(PlanViolation.OVER_CAPACITY, text, (space.name,))
 
 
 def _height(problem: Problem, offsets: Mapping[str, int], space: str) -> int:
@@ -196,7 +196,7 @@ def _claims(
     height = _height(problem, offsets, space)
     if heights[space] != height:
         text = f"'{space}' ends at {height}, claimed was {heights[space]}"
-        yield Violation(Fault.HEIGHT, text, (space,))
+        yield Violation(PlanViolation.HEIGHT, text, (space,))
     if bounds[space] > height:
         text = f"'{space}' is said to need {bounds[space]}, but ends at {height}"
-        yield Violation(Fault.BOUND, text, (space,))
+        yield Violation(PlanViolation.BOUND, text, (space,))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tilewright.memory.rules import Path
-from tilewright.memory.tree import Group, Kind, Tree, leaves, node_at
+from tilewright.memory.tree import Group, ReuseKind, Tree, leaves, node_at
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Relation:
 
     first: str
     second: str
-    kind: Kind
+    kind: ReuseKind
     first_per: int = 1
     second_per: int = 1
 
     def __str__(self) -> str:
-        if self.kind is Kind.DISTINCT:
+        if self.kind is ReuseKind.DISTINCT:
             return f"'{self.first}' and '{self.second}' are distinct"
         return (
             f"'{self.first}' and '{self.second}' share where "
@@ -46,11 +46,11 @@ def relations(tree: Tree) -> Iterator[Relation]:
     for (one, one_chain), (two, two_chain) in combinations(zip(at, chains, strict=True), 2):
         depth = _common(one.path, two.path)
         group, one_per = one_chain[depth]
-        if group.kind is Kind.DISTINCT:
-            yield Relation(one.buffer.name, two.buffer.name, Kind.DISTINCT)
+        if group.kind is ReuseKind.DISTINCT:
+            yield Relation(one.buffer.name, two.buffer.name, ReuseKind.DISTINCT)
         else:
             two_per = two_chain[depth][1]
-            yield Relation(one.buffer.name, two.buffer.name, Kind.SHARED, one_per, two_per)
+            yield Relation(one.buffer.name, two.buffer.name, ReuseKind.SHARED, one_per, two_per)
 
 
 def _common(one: Path, two: Path) -> int:

@@ -33,7 +33,7 @@ from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory
 from tilewright.memory.units import Buffer, align_up
 
 
-class Kind(Enum):
+class ReuseKind(Enum):
     """What a group says about its children."""
 
     SHARED = "shared"
@@ -57,7 +57,7 @@ class Leaf:
 class Group:
     """A reuse group. Building one checks nothing; `validate` tells what is wrong with it."""
 
-    kind: Kind
+    kind: ReuseKind
     children: tuple[Leaf | Group, ...]
     group_size: int = 1
     source: str = ""
@@ -78,12 +78,12 @@ Tree: TypeAlias = Leaf | Group
 
 def shared(*children: Tree | Buffer, group_size: int = 1, source: str = "") -> Group:
     """A shared group of trees or bare buffers."""
-    return Group(Kind.SHARED, _as_trees(children), group_size, source)
+    return Group(ReuseKind.SHARED, _as_trees(children), group_size, source)
 
 
 def distinct(*children: Tree | Buffer, group_size: int = 1, source: str = "") -> Group:
     """A distinct group of trees or bare buffers."""
-    return Group(Kind.DISTINCT, _as_trees(children), group_size, source)
+    return Group(ReuseKind.DISTINCT, _as_trees(children), group_size, source)
 
 
 def _as_trees(children: tuple[Tree | Buffer, ...]) -> tuple[Tree, ...]:
@@ -185,7 +185,7 @@ def size(tree: Tree) -> int:
     """Room of one logical buffer, without the gap to the next one."""
     if isinstance(tree, Leaf):
         return tree.buffer.unit
-    if tree.kind is Kind.DISTINCT:
+    if tree.kind is ReuseKind.DISTINCT:
         end = 0
         for child in tree.children:
             end = align_up(end, granule(child)) + size(child)
@@ -222,7 +222,7 @@ def _malformed_groups(tree: Tree) -> Iterator[Finding]:
             yield finding("V1", group.label, path=path)
         if group.group_size < 1:
             yield finding("V2", group.label, path=path, group_size=group.group_size)
-        elif group.group_size > 1 and group.kind is Kind.DISTINCT:
+        elif group.group_size > 1 and group.kind is ReuseKind.DISTINCT:
             inner = distinct(*group.children)
             note = f"write {shared(inner, group_size=group.group_size)}"
             yield finding("E13", group.label, path=path, notes=(note,), group_size=group.group_size)

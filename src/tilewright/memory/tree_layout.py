@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilewright.memory.placement import Level, Mode, Placement
-from tilewright.memory.tree import Kind, Leaf, Tree, granule, leaves
+from tilewright.memory.tree import Leaf, ReuseKind, Tree, granule, leaves
 from tilewright.memory.units import Buffer, align_up
 
 
@@ -106,7 +106,7 @@ def lay(tree: Tree, start: int, rounding: Rounding) -> tuple[int, list[Item]]:
         offset = rounding.start(start, tree.buffer)
         items = [Item(tree.buffer, offset, tree.buffer.unit), *_gap(start, offset)]
         return offset + tree.buffer.unit, items
-    if tree.kind is Kind.DISTINCT:
+    if tree.kind is ReuseKind.DISTINCT:
         return _lay_in_a_row(tree.children, start, rounding)
     end, items = start, list[Item]()
     for child in tree.children:

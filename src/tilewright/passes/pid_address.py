@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from tilewright.analysis.pid_address import Access, AddressReport, AnalysisError, analyze
+from tilewright.analysis.pid_address import AddressReport, AnalysisError, MemoryOp, analyze
 from tilewright.dialects.tt import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -63,7 +63,7 @@ class PidAddress(Pass):
 
     def _remark(self, report: AddressReport, engine: DiagnosticEngine) -> None:
         for line in report.lines:
-            if isinstance(line, Access) or self.values:
+            if isinstance(line, MemoryOp) or self.values:
                 engine.remark(line.operation, f"{line.name}: {line.info()}")
         for skipped in report.not_analysed:
             engine.remark(skipped.operation, f"not analysed: {skipped.reason}")
@@ -78,19 +78,19 @@ def kernels_of(module: ModuleOp) -> Iterator[FuncOp]:
 
 def annotate(report: AddressReport) -> None:
     """Put what is known of each access onto its op."""
-    paths: dict[Operation, list[Access]] = {}
+    paths: dict[Operation, list[MemoryOp]] = {}
     for access in report.accesses:
         paths.setdefault(access.operation, []).append(access)
     for op, accesses in paths.items():
         op.attributes[ATTRIBUTE] = _attribute(accesses)
 
 
-def _attribute(accesses: Sequence[Access]) -> Attribute:
+def _attribute(accesses: Sequence[MemoryOp]) -> Attribute:
     entries = [DictionaryAttr(_entries(access)) for access in accesses]
     return entries[0] if len(entries) == 1 else ArrayAttr(entries)
 
 
-def _entries(access: Access) -> Mapping[str, Attribute]:
+def _entries(access: MemoryOp) -> Mapping[str, Attribute]:
     entries: dict[str, Attribute] = {}
     if access.align_bytes is not None:
         entries["align_bytes"] = IntegerAttr(access.align_bytes, i64)

@@ -58,7 +58,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry(
         "LowerTileOp",
         ("choose-engines", "expand-copies", "lower-tile-ops"),
-        ("analysis/copy_choice.py", "passes/gpu/lower/"),
+        ("analysis/copy_instructions.py", "passes/gpu/lower/"),
     ),
     Entry(
         "LowerL2Persistent",

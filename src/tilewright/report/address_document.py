@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.analysis.pid_address import Access, AddressReport
+from tilewright.analysis.pid_address import AddressReport, MemoryOp
 from tilewright.analysis.pid_address.checks import Finding
 
 
@@ -28,7 +28,7 @@ class Document:
     source: SourceText | None = None
 
 
-def accesses_of(document: Document, finding: Finding) -> list[Access]:
+def accesses_of(document: Document, finding: Finding) -> list[MemoryOp]:
     """The accesses a finding is about: an op has several if several calls lead to it."""
     found = [access for access in document.report.accesses if access.index in finding.accesses]
     named = [access for access in found if access.name in finding.message]

@@ -15,8 +15,8 @@ import numpy as np
 from tilewright.analysis.affine.arrays import BoolArray, IntArray, evaluate_array, holds_array
 from tilewright.analysis.affine.formula import Formula
 from tilewright.analysis.affine.poly import Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
-from tilewright.analysis.pid_address import Access, AddressReport
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
+from tilewright.analysis.pid_address import AddressReport, MemoryOp
 
 Program = tuple[int, int, int]
 
@@ -54,7 +54,7 @@ class NoPicture(Exception):
     """Says why an access cannot be drawn."""
 
 
-def footprint(report: AddressReport, access: Access) -> Footprint:
+def footprint(report: AddressReport, access: MemoryOp) -> Footprint:
     """The bytes of `access` for the first program and its neighbours. Raises ``NoPicture``."""
     roots = [access.offset, access.guard, *([access.mask] if access.mask is not None else [])]
     opaque = next(_opaque(access.offset), None)
@@ -83,14 +83,14 @@ def footprint(report: AddressReport, access: Access) -> Footprint:
 def _symbols(roots: list[Poly | Formula]) -> Iterator[Atom]:
     space = roots[0].space
     for atom in space.atoms_within(roots):
-        if atom.kind is Kind.SYMBOL:
+        if atom.kind is SymbolKind.SYMBOL:
             yield atom
 
 
 def _opaque(root: Poly | Formula) -> Iterator[str]:
     """Names of what is only known when the kernel runs."""
     for atom in root.space.atoms_within((root,)):
-        if atom.kind is Kind.CALL:
+        if atom.kind is SymbolKind.CALL:
             yield atom.name
     if isinstance(root, Formula):
         yield from _predicates(root)
@@ -103,7 +103,9 @@ def _predicates(formula: Formula) -> Iterator[str]:
         yield from _predicates(part)
 
 
-def _samples(report: AddressReport, access: Access, roots: list[Poly | Formula]) -> dict[str, int]:
+def _samples(
+    report: AddressReport, access: MemoryOp, roots: list[Poly | Formula]
+) -> dict[str, int]:
     placed = {f"pid{axis}" for axis in range(_AXES)}
     placed |= {lane.name for lane in access.lanes if lane is not None}
     counters = {loop.counter.name for loop in access.loops}
@@ -118,7 +120,7 @@ def _samples(report: AddressReport, access: Access, roots: list[Poly | Formula])
     return samples
 
 
-def _sample(access: Access, atom: Atom) -> int:
+def _sample(access: MemoryOp, atom: Atom) -> int:
     """A value that the symbol can have, large enough for a few blocks."""
     wanted = _SAMPLE_GRID
     if not atom.name.startswith("np"):
@@ -130,14 +132,14 @@ def _sample(access: Access, atom: Atom) -> int:
     return units * atom.divisor
 
 
-def _is_counter(access: Access, name: str) -> bool:
+def _is_counter(access: MemoryOp, name: str) -> bool:
     return any(loop.counter.name == name for loop in access.loops)
 
 
 # Programs and their bytes.
 
 
-def _programs(report: AddressReport, access: Access) -> Iterator[Program]:
+def _programs(report: AddressReport, access: MemoryOp) -> Iterator[Program]:
     """The first program, and the next ones along the axes that matter."""
     yield (0, 0, 0)
     axes = access.pid_axes or (0,)
@@ -155,7 +157,7 @@ def _place(program: Program) -> dict[str, int]:
 
 
 def _bytes(
-    access: Access, conditions: list[Formula], values: dict[str, int], program: Program
+    access: MemoryOp, conditions: list[Formula], values: dict[str, int], program: Program
 ) -> Bytes:
     shape = access.shape
     arrays: dict[str, int | IntArray] = dict(values)
@@ -182,7 +184,7 @@ def _runs(offsets: IntArray, size: int) -> Iterator[tuple[int, int]]:
         yield start, end + size
 
 
-def _pitch(access: Access, samples: Mapping[str, int]) -> int | None:
+def _pitch(access: MemoryOp, samples: Mapping[str, int]) -> int | None:
     """The step from row to row, if the lanes make up a tile of rows apart from each other."""
     lanes = [lane for lane in access.lanes if lane is not None]
     first = {**samples, **_place((0, 0, 0)), **{lane.name: 0 for lane in lanes}}

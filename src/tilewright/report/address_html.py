@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from tilewright.analysis.pid_address import Access
+from tilewright.analysis.pid_address import MemoryOp
 from tilewright.analysis.pid_address.checks import Finding
 from tilewright.report.address_document import Document, SourceText, accesses_of
 from tilewright.report.address_footprint import Footprint, NoPicture, footprint
@@ -121,7 +121,7 @@ def _source(document: Document, source: SourceText, key: str) -> Iterator[str]:
     yield "<pre>" + "\n".join(shown) + "</pre>"
 
 
-def line_of(access: Access, source: SourceText) -> int | None:
+def line_of(access: MemoryOp, source: SourceText) -> int | None:
     """The line of `source` that an access stands in, by its position or else by its name."""
     lines = source.text.split("\n")
     prefix = f"{source.file}:"
@@ -167,7 +167,7 @@ def _table(document: Document, key: str) -> Iterator[str]:
     yield "</table>"
 
 
-def _section(document: Document, access: Access, key: str) -> Iterator[str]:
+def _section(document: Document, access: MemoryOp, key: str) -> Iterator[str]:
     yield f'<section id="{key}">'
     yield f"<h3>{escape(access.name)}</h3>"
     yield f"<pre>{escape(chr(10).join(_facts(access)))}</pre>"
@@ -183,7 +183,7 @@ def _section(document: Document, access: Access, key: str) -> Iterator[str]:
     yield "</section>"
 
 
-def _facts(access: Access) -> Iterator[str]:
+def _facts(access: MemoryOp) -> Iterator[str]:
     yield access.info()
     yield f"address    {access.base} + {access.offset}"
     if access.mask is not None:

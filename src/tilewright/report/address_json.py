@@ -35,8 +35,8 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from tilewright.analysis.affine import Formula, Poly
-from tilewright.analysis.pid_address import Access, AddressReport, Assumption
-from tilewright.analysis.pid_address.checks import Finding, Hint, Point, Witness
+from tilewright.analysis.pid_address import AddressReport, Assumption, MemoryOp
+from tilewright.analysis.pid_address.checks import Counterexample, Finding, Hint, Point
 from tilewright.report.address_document import Document
 
 SCHEMA = "tilewright.address/1"
@@ -211,7 +211,7 @@ def _params(report: AddressReport) -> list[ParamObject]:
     ]
 
 
-def _access(access: Access) -> AccessObject:
+def _access(access: MemoryOp) -> AccessObject:
     return AccessObject(
         index=access.index,
         op=access.op,
@@ -255,7 +255,7 @@ def _condition(formula: Formula) -> str | None:
     return None if formula.truth is True else str(formula)
 
 
-def _virtual(access: Access) -> VirtualObject | None:
+def _virtual(access: MemoryOp) -> VirtualObject | None:
     if access.virtual is None:
         return None
     return VirtualObject(
@@ -286,7 +286,7 @@ def _finding(finding: Finding) -> FindingObject:
     )
 
 
-def _witness(witness: Witness) -> WitnessObject:
+def _witness(witness: Counterexample) -> WitnessObject:
     return WitnessObject(
         points=[_point(point) for point in witness.points],
         address=witness.address,

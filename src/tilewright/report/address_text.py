@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.analysis.pid_address import Access, AddressReport, ValueInfo, Virtual
+from tilewright.analysis.pid_address import AddressReport, MemoryOp, ValueInfo, Virtual
 from tilewright.analysis.pid_address.checks import Finding
 from tilewright.report.address_document import Document, places
 
@@ -40,13 +40,13 @@ def _document(document: Document, *, verbose: bool) -> Iterator[str]:
         yield from _finding(document, finding)
 
 
-def _verbose_line(line: ValueInfo | Access) -> str:
+def _verbose_line(line: ValueInfo | MemoryOp) -> str:
     if isinstance(line, ValueInfo):
         return str(line)
     return str(line).removesuffix(")") + "".join(f", {part}" for part in _details(line)) + ")"
 
 
-def _details(access: Access) -> Iterator[str]:
+def _details(access: MemoryOp) -> Iterator[str]:
     yield f"vec={_or_dash(access.vector_bits)}"
     yield f"align={_or_dash(access.align_bytes)}"
     yield f"order=[{', '.join(map(str, access.order))}]"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
+from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def is_overlap(one: Interval, two: Interval) -> bool:
     return one.start < two.end and two.start < one.end
 
 
-def sharers(region: RegionMap, row: Row, cell: Cell) -> Iterator[tuple[Row, Cell]]:
+def sharers(region: RegionMap, row: Row, cell: MapCell) -> Iterator[tuple[Row, MapCell]]:
     """The buffers of other rows that lie over `cell`."""
     for other in region.rows:
         if other.name != row.name:

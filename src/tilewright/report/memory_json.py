@@ -32,7 +32,7 @@ import json
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
+from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
 from tilewright.memory.targets import Memory
 
 SCHEMA = "tilewright.memory/1"
@@ -187,7 +187,7 @@ def _read_region(data: RegionObject, memory: Memory) -> RegionMap:
 
 def _read_row(data: BufferObject) -> Row:
     cells = tuple(
-        Cell(cell["index"], cell["logical"], Interval(cell["start"], cell["end"]))
+        MapCell(cell["index"], cell["logical"], Interval(cell["start"], cell["end"]))
         for cell in data["cells"]
     )
     return Row(

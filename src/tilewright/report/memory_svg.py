@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
-from tilewright.memory.map import Cell, Interval, MemoryMap, RegionMap, Row
+from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
 from tilewright.report.geometry import (
     Scale,
     depths,
@@ -98,7 +98,7 @@ def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
     )
 
 
-def cell_title(region: RegionMap, row: Row, cell: Cell) -> str:
+def cell_title(region: RegionMap, row: Row, cell: MapCell) -> str:
     """What is said about one buffer: name, index, range, source line, tree path, who shares."""
     lines = [f"{row.name}[{cell.index}]: {region.memory.unit_word} {cell.place}"]
     lines += [text for text in (row_line(region, row), row.source, row.path) if text]
@@ -210,7 +210,7 @@ class _Canvas:
         self.y += _ROW
 
     def _cell(
-        self, region: RegionMap, row: Row, cell: Cell, span: Interval, key: str, fill: str
+        self, region: RegionMap, row: Row, cell: MapCell, span: Interval, key: str, fill: str
     ) -> Iterator[str]:
         title = cell_title(region, row, cell)
         x, y = _MARGIN + _LABEL + span.start, self.y + 3

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
-from tilewright.memory.map import Cell, MemoryMap, RegionMap, Row
+from tilewright.memory.map import MapCell, MemoryMap, RegionMap, Row
 from tilewright.report.geometry import (
     Scale,
     depths,
@@ -147,7 +147,7 @@ def _ruler(scale: Scale) -> str:
     return "".join(line)
 
 
-def _cells(cells: Sequence[Cell], scale: Scale) -> str:
+def _cells(cells: Sequence[MapCell], scale: Scale) -> str:
     line = [" "] * scale.width
     for cell in cells:
         span = scale.span(cell.place)
@@ -157,7 +157,7 @@ def _cells(cells: Sequence[Cell], scale: Scale) -> str:
     return "".join(line)
 
 
-def _cell(cell: Cell, width: int) -> str:
+def _cell(cell: MapCell, width: int) -> str:
     """``[3====]``, or without brackets where there is no room for them."""
     index = str(cell.index)
     inner = width - 2 if width > 2 else width

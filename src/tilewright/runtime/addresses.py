@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.analysis.pid_address import AddressReport, AnalysisError, Facts, analyze_tile
+from tilewright.analysis.pid_address import (
+    AccessProperties,
+    AddressReport,
+    AnalysisError,
+    analyze_tile,
+)
 from tilewright.analysis.pid_address import analyze as analyze_ir
 from tilewright.analysis.pid_address.checks import (
     ALL_CHECKS,
@@ -34,7 +39,7 @@ from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.launch import Grid, launch_grid
+from tilewright.runtime.grid import Grid, launch_grid
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.memory_extents import Aliases, Memory, aliases_of, extent_of
 from tilewright.runtime.specialise import CONSTEXPR, Key, key_of
@@ -95,7 +100,7 @@ def analyze(
         root = named_module(compiled)
         facts = launch_facts(compiled, root, sizes, values)
         aliases = launch_aliases(compiled, root, values)
-    facts = Facts(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
+    facts = AccessProperties(facts.grid, facts.args, facts.buffers, tuple(assume), strict_overflow)
     return _checked(analyze_ir(root, facts), aliases, check, timeout)
 
 
@@ -142,13 +147,15 @@ def checks_named(names: Sequence[str]) -> tuple[Check, ...]:
     return tuple(check for check in ALL_CHECKS if check in names or EVERY_CHECK in names)
 
 
-def _given(by_name: Mapping[str, Any], in_order: Sequence[Any], grid: Grid | None) -> Facts:
+def _given(
+    by_name: Mapping[str, Any], in_order: Sequence[Any], grid: Grid | None
+) -> AccessProperties:
     if in_order:
         raise TypeError("IR takes its arguments by name: args={'n': 1000}")
     if callable(grid):
         raise TypeError("IR has no arguments to compute a grid from: give its numbers")
     sizes = (grid,) if isinstance(grid, int) else grid
-    return Facts(None if sizes is None else tuple(sizes), dict(by_name))
+    return AccessProperties(None if sizes is None else tuple(sizes), dict(by_name))
 
 
 def _values(
@@ -201,7 +208,7 @@ def launch_facts(
     module: ModuleOp,
     grid: tuple[int, int, int] | None,
     values: Sequence[object],
-) -> Facts:
+) -> AccessProperties:
     """Grid, integers and sizes of buffers, by the names that arguments have in `module`."""
     numbers: dict[str, int] = {}
     buffers: dict[str, int] = {}
@@ -210,7 +217,7 @@ def launch_facts(
             numbers[name] = int(value)
         elif isinstance(value, Memory) and value.count is not None:
             buffers[name] = value.count
-    return Facts(grid, numbers, buffers)
+    return AccessProperties(grid, numbers, buffers)
 
 
 def launch_aliases(compiled: CompiledKernel, module: ModuleOp, values: Sequence[object]) -> Aliases:

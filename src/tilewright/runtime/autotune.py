@@ -18,10 +18,10 @@ from typing import Any
 from tilewright.ir.diagnostics import CompileError
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.config import Config
-from tilewright.runtime.contents import kept, make_zero
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.progress import progress_bar
+from tilewright.runtime.snapshots import kept, make_zero
 from tilewright.runtime.tuning import Times, compile_together, remember, remembered, tuning_name
 
 Benchmark = Callable[..., Any]

@@ -32,11 +32,11 @@ from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.fresh import is_fresh, touch
+from tilewright.runtime.grid import reachable_arrays
 from tilewright.runtime.host_reads import host_reads
-from tilewright.runtime.launch import reachable_arrays
 from tilewright.runtime.options import run_options
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
+from tilewright.runtime.uninitialised import is_fresh, touch
 from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import element_name, host_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_place
-from tilewright.runtime.mistakes import BAD_LAUNCH
+from tilewright.runtime.launch_errors import BAD_LAUNCH
 
 _ALIGNMENT_BYTES = 16  # what the copy engine behind descriptors asks of base and strides
 _MAX_RANK = 5

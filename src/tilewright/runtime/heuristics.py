@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tilewright.runtime.launch_errors import GridArguments
 from tilewright.runtime.launchable import Launchable
-from tilewright.runtime.mistakes import GridArguments
 
 Heuristic = Callable[[dict[str, Any]], Any]
 

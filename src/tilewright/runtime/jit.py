@@ -25,9 +25,8 @@ from tilewright.language.tl.options import Options
 from tilewright.language.tl.vocabulary import TL
 from tilewright.runtime.compiled import CompiledKernel, compile_kernel
 from tilewright.runtime.cuda.errors import CudaError
-from tilewright.runtime.launch import Grid, launch_grid
-from tilewright.runtime.launchable import Launchable
-from tilewright.runtime.mistakes import (
+from tilewright.runtime.grid import Grid, launch_grid
+from tilewright.runtime.launch_errors import (
     BAD_LAUNCH,
     GridArguments,
     at_launch,
@@ -37,6 +36,7 @@ from tilewright.runtime.mistakes import (
     two_values,
     unknown_keyword,
 )
+from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
 from tilewright.runtime.specialise import Key, check_place, device_of, key_of, plain
@@ -44,7 +44,7 @@ from tilewright.runtime.specialise import Key, check_place, device_of, key_of, p
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
     from tilewright.runtime.cuda.launcher import Launcher
-    from tilewright.runtime.fast import FastPath
+    from tilewright.runtime.fast_launch import FastPath
 
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
 _COMPILE_OPTIONS = {
@@ -185,7 +185,7 @@ class JITFunction(KernelFunction, Launchable):
         """Make the next launches on a GPU quick."""
         if self._fast is None:
             # Kernels on the host need nothing of this.
-            from tilewright.runtime.fast import fast_path
+            from tilewright.runtime.fast_launch import fast_path
 
             self._fast = fast_path(self, [bound[name] for name in self._arg_names])
         elif key is not None:

@@ -24,8 +24,8 @@ from tests.analysis.affine.test_properties import check_expression, check_value
 from tilewright.analysis.affine import (
     Congruence,
     Interval,
-    Kind,
     Space,
+    SymbolKind,
     bounds,
     division_rules,
     facts,
@@ -39,19 +39,19 @@ from tilewright.analysis.affine.rule import Rule
 
 SEEDS = 400
 
-OPERATIONS: dict[Kind, tuple[str, ...]] = {
-    Kind.FDIV: ("fdiv", "mod"),
-    Kind.TDIV: ("tdiv", "trem"),
-    Kind.MOD: ("mod", "sub"),
-    Kind.TREM: ("trem",),
-    Kind.MIN: ("min",),
-    Kind.MAX: ("max",),
-    Kind.AND: ("and",),
-    Kind.OR: ("or",),
-    Kind.XOR: ("xor",),
-    Kind.SHL: ("shl",),
-    Kind.SHR: ("shr",),
-    Kind.INDICATOR: ("sel",),
+OPERATIONS: dict[SymbolKind, tuple[str, ...]] = {
+    SymbolKind.FDIV: ("fdiv", "mod"),
+    SymbolKind.TDIV: ("tdiv", "trem"),
+    SymbolKind.MOD: ("mod", "sub"),
+    SymbolKind.TREM: ("trem",),
+    SymbolKind.MIN: ("min",),
+    SymbolKind.MAX: ("max",),
+    SymbolKind.AND: ("and",),
+    SymbolKind.OR: ("or",),
+    SymbolKind.XOR: ("xor",),
+    SymbolKind.SHL: ("shl",),
+    SymbolKind.SHR: ("shr",),
+    SymbolKind.INDICATOR: ("sel",),
 }
 
 
@@ -184,20 +184,24 @@ BOUNDED = sorted(
 
 
 @pytest.mark.parametrize("kind", BOUNDED, ids=lambda kind: kind.name)
-def test_a_range_that_is_too_small_is_noticed(kind: Kind, monkeypatch: pytest.MonkeyPatch):
+def test_a_range_that_is_too_small_is_noticed(kind: SymbolKind, monkeypatch: pytest.MonkeyPatch):
     right = bounds.ATOM_RANGES[kind]
     monkeypatch.setitem(bounds.ATOM_RANGES, kind, lambda ctx, atom: _tighter(right(ctx, atom)))
     assert is_noticed(OPERATIONS[kind])
 
 
 CLASSED = sorted(
-    (kind for kind in residues.ATOM_CONGRUENCES if kind in OPERATIONS and kind is not Kind.MOD),
+    (
+        kind
+        for kind in residues.ATOM_CONGRUENCES
+        if kind in OPERATIONS and kind is not SymbolKind.MOD
+    ),
     key=lambda kind: kind.name,
 )
 
 
 @pytest.mark.parametrize("kind", CLASSED, ids=lambda kind: kind.name)
-def test_a_residue_that_is_wrong_is_noticed(kind: Kind, monkeypatch: pytest.MonkeyPatch):
+def test_a_residue_that_is_wrong_is_noticed(kind: SymbolKind, monkeypatch: pytest.MonkeyPatch):
     right = residues.ATOM_CONGRUENCES[kind]
 
     def finer(ctx, atom):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.affine.expressions import NAMES, Maker, build, declare, makers
-from tilewright.analysis.affine import Context, Interval, Kind, Poly, Space, evaluate
+from tilewright.analysis.affine import Context, Interval, Poly, Space, SymbolKind, evaluate
 
 
 @st.composite
@@ -185,7 +185,7 @@ def test_text_of_views(space: Space):
     assert str(ctx.trem(x, s)) == "trem(x, s)"
     assert str(ctx.select(ctx.compare("<", x, s), x * 2, 5)) == "sel(x < s, 2*x - 5, 0) + 5"
     kinds = {atom.kind for atom in ctx.mod(x, 8).view().atoms()}
-    assert kinds == {Kind.MOD}
+    assert kinds == {SymbolKind.MOD}
 
 
 def test_parts(space: Space):
@@ -261,7 +261,7 @@ def test_values_beyond_the_limits_become_opaque_and_stay_exact(space: Space):
     assert wrapped.deps == total.deps
     assert wrapped == ctx.limited(sum(reversed(many), space.zero))
     assert evaluate(wrapped, {f"x{i}": i for i in range(70)}) == sum(range(70))
-    assert ctx.limited(prod(many[:7], start=space.one)).atom.kind is Kind.WRAP
+    assert ctx.limited(prod(many[:7], start=space.one)).atom.kind is SymbolKind.WRAP
     assert ctx.limited(prod(many[:6], start=space.one)).degree == 6
     deep = many[0]
     for i in range(40):

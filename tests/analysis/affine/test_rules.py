@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.analysis.affine import Context, Interval, Kind, Poly, Space
+from tilewright.analysis.affine import Context, Interval, Poly, Space, SymbolKind
 
 
 class Kernel:
@@ -29,7 +29,7 @@ def k() -> Kernel:
     return Kernel()
 
 
-def kinds(poly: Poly) -> set[Kind]:
+def kinds(poly: Poly) -> set[SymbolKind]:
     return {atom.kind for atom in poly.view().atoms_within()}
 
 
@@ -103,7 +103,7 @@ def test_s6_decides_least_and_greatest(k: Kernel):
     assert k.ctx.minimum(k.lane, -1) == -1
     assert k.ctx.minimum(k.x + 1, k.x) == k.x
     assert k.ctx.maximum(k.x + k.lane, k.x, k.x - 3) == k.x + k.lane
-    assert k.ctx.minimum(k.lane, 510).atom.kind is Kind.MIN
+    assert k.ctx.minimum(k.lane, 510).atom.kind is SymbolKind.MIN
     nested = k.ctx.minimum(k.x, k.ctx.minimum(k.y, k.stride))
     assert nested == k.ctx.minimum(k.ctx.minimum(k.x, k.y), k.stride)
     assert k.ctx.maximum(k.x, k.x) == k.x
@@ -129,8 +129,8 @@ def test_s7_truncation_is_floor_where_signs_are_known(k: Kernel):
     assert k.ctx.tdiv(-k.pid, 8) == -k.ctx.fdiv(k.pid, 8)
     assert k.ctx.tdiv(k.x, -8) == -k.ctx.tdiv(k.x, 8)
     assert k.ctx.tdiv(-k.x, 8) == -k.ctx.tdiv(k.x, 8)
-    assert kinds(k.ctx.tdiv(k.x, 8)) == {Kind.SYMBOL, Kind.TDIV}
-    assert kinds(k.ctx.trem(k.pid, k.any_divisor)) == {Kind.SYMBOL, Kind.TREM}
+    assert kinds(k.ctx.tdiv(k.x, 8)) == {SymbolKind.SYMBOL, SymbolKind.TDIV}
+    assert kinds(k.ctx.trem(k.pid, k.any_divisor)) == {SymbolKind.SYMBOL, SymbolKind.TREM}
     assert k.ctx.tdiv(8 * k.x, 8) == k.x
     assert k.ctx.tdiv(k.x * k.y, k.y) == k.x
     assert k.ctx.tdiv(k.lane - 200, 512) == 0
@@ -140,7 +140,7 @@ def test_s7_truncation_is_floor_where_signs_are_known(k: Kernel):
 def test_s8_shifts(k: Kernel):
     assert k.ctx.shl(k.x, 5) == 32 * k.x
     assert k.ctx.shr(k.x, 5) == k.ctx.fdiv(k.x, 32)
-    assert k.ctx.shr(k.x, k.y).atom.kind is Kind.SHR
+    assert k.ctx.shr(k.x, k.y).atom.kind is SymbolKind.SHR
     assert k.ctx.shl(0, k.y) == 0
 
 
@@ -150,7 +150,7 @@ def test_s8_masks(k: Kernel):
     assert k.ctx.bit_and(k.x, 0x70) == 16 * k.ctx.mod(k.ctx.fdiv(k.x, 16), 8)
     assert k.ctx.bit_and(k.lane, 0x1FF) == k.lane
     assert k.ctx.bit_and(k.lane, 0xA1FF) == k.lane
-    assert k.ctx.bit_and(k.x, 0b101).atom.kind is Kind.AND
+    assert k.ctx.bit_and(k.x, 0b101).atom.kind is SymbolKind.AND
     assert k.ctx.bit_and(k.x, -1) == k.x
     assert k.ctx.bit_and(k.x, k.x) == k.x
 
@@ -160,7 +160,7 @@ def test_s8_disjoint_bits_add_up(k: Kernel):
     assert k.ctx.bit_xor(64 * k.l0, k.l1) == 64 * k.l0 + k.l1
     assert k.ctx.bit_and(64 * k.l0, k.l1) == 0
     assert k.ctx.bit_or(64 * k.l0 + 1, k.l1) != 64 * k.l0 + 1 + k.l1
-    assert k.ctx.bit_or(k.pid * 256, k.lane).atom.kind is Kind.OR
+    assert k.ctx.bit_or(k.pid * 256, k.lane).atom.kind is SymbolKind.OR
     assert k.ctx.bit_or(k.x * 512, k.lane) == k.x * 512 + k.lane
 
 
@@ -168,7 +168,7 @@ def test_s8_xor_changes_only_the_low_part(k: Kernel):
     changed = k.ctx.bit_xor(512 * k.pid + k.lane, 4)
     assert changed == 512 * k.pid + k.ctx.bit_xor(k.lane, 4)
     assert str(changed) == "512*pid + xor(4, lane)"
-    assert k.ctx.bit_xor(256 * k.pid + k.lane, 4).atom.kind is Kind.XOR
+    assert k.ctx.bit_xor(256 * k.pid + k.lane, 4).atom.kind is SymbolKind.XOR
     assert k.ctx.bit_or(512 * k.pid + k.lane, 4) == 512 * k.pid + k.ctx.bit_or(k.lane, 4)
     assert k.ctx.bit_and(512 * k.pid + k.lane, k.l1) == k.ctx.bit_and(k.lane, k.l1)
     assert k.ctx.bit_xor(k.ctx.bit_xor(k.x, 5), 3) == k.ctx.bit_xor(k.x, 6)
@@ -182,7 +182,7 @@ def test_tables(k: Kernel):
     assert k.ctx.table((4, 4, 4), k.x) == 4
     assert k.ctx.table((1, 5, 2), 1) == 5
     entry = k.ctx.table((8, 24, 16, 0), k.x)
-    assert entry.atom.kind is Kind.TABLE
+    assert entry.atom.kind is SymbolKind.TABLE
     assert k.ctx.range(entry) == Interval(0, 24)
     assert k.ctx.is_multiple(entry, 8)
     with pytest.raises(ValueError, match="needs values"):

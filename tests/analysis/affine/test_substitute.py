@@ -16,9 +16,9 @@ from tests.analysis.affine.expressions import (
 )
 from tilewright.analysis.affine import (
     Interval,
-    Kind,
     Space,
     Substitution,
+    SymbolKind,
     evaluate,
     holds,
     substitute,
@@ -102,7 +102,7 @@ def test_values_make_rules_fire(space: Space):
     lane = space.symbol("lane", Interval(0, 127))
     ctx = space.root
     wrapped = ctx.mod(128 * pid + lane, m)
-    assert wrapped.view().atoms()[0].kind is Kind.MOD
+    assert wrapped.view().atoms()[0].kind is SymbolKind.MOD
     assert substitute(ctx, wrapped, {m.atom: 384}) == 128 * pid + lane
     assert substitute(ctx, wrapped, {m.atom: 256}) != 128 * pid + lane
 

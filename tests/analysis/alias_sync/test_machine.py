@@ -9,11 +9,11 @@ import pytest
 from tilewright.analysis.alias_sync import machine as machines
 from tilewright.analysis.alias_sync.machine import (
     SCHEDULES,
+    AliasRange,
     Barrier,
-    Gate,
     Machine,
     Misuse,
-    Part,
+    NamedBarrier,
     Schedule,
     Steps,
     Task,
@@ -84,7 +84,7 @@ def test_bytes_end_a_phase_if_all_are_announced(schedule: Schedule, size: int) -
     def producer(task: Task) -> Steps:
         yield None
         machine.expect(task, full, size, 1)
-        part = Part(TILE, "async", writes=True)
+        part = AliasRange(TILE, "async", writes=True)
         machine.issue(task, "the TMA load", "tma", 2, [part], delivers=[(full, 64)])
 
     def consumer(task: Task) -> Steps:
@@ -120,7 +120,7 @@ def test_an_arrival_too_many_is_misuse() -> None:
 
 
 def test_threads_must_agree_on_a_gate() -> None:
-    gate = Gate("barrier 9")
+    gate = NamedBarrier("barrier 9")
     assert gate.come(128, 256, 0) == 1
     assert gate.missing() == "128 of 256 threads came"
     with pytest.raises(Misuse, match="256 threads come to barrier 9, which is for 256"):
@@ -131,7 +131,7 @@ def test_threads_must_agree_on_a_gate() -> None:
 
 @EVERY
 def test_a_gate_orders_those_who_come_and_those_who_wait(schedule: Schedule) -> None:
-    machine, gate = new_machine(), Gate("barrier 9")
+    machine, gate = new_machine(), NamedBarrier("barrier 9")
 
     def writer(task: Task) -> Steps:
         yield None
@@ -147,7 +147,7 @@ def test_a_gate_orders_those_who_come_and_those_who_wait(schedule: Schedule) -> 
 
 
 def test_nobody_comes_to_a_gate() -> None:
-    machine, gate = new_machine(), Gate("barrier 9")
+    machine, gate = new_machine(), NamedBarrier("barrier 9")
 
     def alone(task: Task) -> Steps:
         generation = machine.come(task, gate, 256, 5)
@@ -169,7 +169,7 @@ def test_a_wait_for_groups_leaves_the_youngest(
         yield None
         groups = machine.groups(task, "copies")
         for number, region in enumerate((TILE, byte_range("smem", "b[0]", 96, 128))):
-            part = Part(region, "generic", writes=True)
+            part = AliasRange(region, "generic", writes=True)
             groups.append([machine.issue(task, "a copy", "cp.async", number, [part])])
         yield from machine.wait_groups(task, "copies", leave, 3)
         machine.access(task, TILE, "generic", 4, writes=False)
@@ -186,7 +186,7 @@ def test_operations_of_an_engine_in_order_follow_each_other(schedule: Schedule) 
 
     def body(task: Task) -> Steps:
         yield None
-        part = Part(TILE, "tensor", writes=True)
+        part = AliasRange(TILE, "tensor", writes=True)
         machine.issue(task, "a product", "tcgen05", 1, [part], in_order=True)
         machine.issue(task, "a commit", "tcgen05", 2, (), in_order=True, arrives=[(done, 1)])
         yield from machine.wait(task, done, 0, 3)
@@ -202,7 +202,9 @@ def test_engines_need_no_memory_after_the_end(schedule: Schedule) -> None:
 
     def body(task: Task) -> Steps:
         yield None
-        machine.issue(task, "the TMA store of tile[0]", "tma stores", 6, [Part(TILE, "async")])
+        machine.issue(
+            task, "the TMA store of tile[0]", "tma stores", 6, [AliasRange(TILE, "async")]
+        )
 
     stuck, found = run(machine, schedule, body)
     assert (stuck, found) == (None, [])
@@ -229,7 +231,7 @@ def test_a_result_is_there_after_its_wait() -> None:
 
     def body(task: Task) -> Steps:
         yield None
-        issued = machine.issue(task, "the product", "wgmma", 1, [Part(TILE, "async")])
+        issued = machine.issue(task, "the product", "wgmma", 1, [AliasRange(TILE, "async")])
         machine.groups(task, "products").append([issued])
         machine.used(task, issued, 2)
         yield from machine.wait_groups(task, "products", 0, 3)

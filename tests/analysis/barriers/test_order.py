@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block
 
-from tilewright.analysis.barriers.events import Access, Commit, FaultKind, Touch, WaitGroup
+from tilewright.analysis.barriers.events import AccessEvent, BoxAccess, Commit, FaultKind, WaitGroup
 from tilewright.analysis.barriers.order import check
 from tilewright.analysis.barriers.trace import Trace
 from tilewright.dialects.func import ReturnOp
@@ -21,11 +21,11 @@ def _copies_then_read(copies: int, left: int, part: int) -> Trace:
         event
         for each in range(copies)
         for event in (
-            Access(op, (Touch(BUFFER, ((each, each + 1),), True),), "copies"),
+            AccessEvent(op, (BoxAccess(BUFFER, ((each, each + 1),), True),), "copies"),
             Commit(op, "copies"),
         )
     ]
-    read = Access(op, (Touch(BUFFER, ((part, part + 1),), False),))
+    read = AccessEvent(op, (BoxAccess(BUFFER, ((part, part + 1),), False),))
     return Trace("block", 32, (*events, WaitGroup(op, "copies", left), read))
 
 
@@ -43,7 +43,7 @@ def test_a_wait_leaves_the_last_groups_alone(left: int, part: int) -> None:
 
 def test_copies_of_one_group_are_not_ordered_among_themselves() -> None:
     op = ReturnOp()
-    write = Access(op, (Touch(BUFFER, ((0, 4),), True),), "copies")
+    write = AccessEvent(op, (BoxAccess(BUFFER, ((0, 4),), True),), "copies")
     fault = check([Trace("block", 32, (write, write, Commit(op, "copies")))])
     assert fault is not None
     assert fault.kind is FaultKind.UNORDERED

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.analysis.layout_inference.fit import digits, formula
-from tilewright.analysis.layout_inference.products import Product, accumulator, operand_a
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan, accumulator, operand_a
 from tilewright.analysis.layout_inference.table import NotALayout, Table, reduced
 from tilewright.layouts.hardware.mma_sync import mma_accumulator
 from tilewright.layouts.hardware.wgmma import wgmma_accumulator, wgmma_operand_a
@@ -30,20 +30,20 @@ def test_accumulators_of_wgmma_are_those_of_the_manual(
     groups: tuple[int, int], columns: int
 ) -> None:
     shape = (64 * groups[0], columns * groups[1])
-    product = Product("wgmma", (4 * groups[0], groups[1]), (64, columns, 16))
+    product = GemmPlan("wgmma", (4 * groups[0], groups[1]), (64, columns, 16))
     table = accumulator(shape, product)
     assert table == Table.from_fragment(wgmma_accumulator(shape, groups, columns))
     assert_formulas_hold(table)
 
 
 def test_accumulators_of_mma_are_those_of_the_manual() -> None:
-    table = accumulator((64, 96), Product("mma", (2, 2), (16, 8, 16)))
+    table = accumulator((64, 96), GemmPlan("mma", (2, 2), (16, 8, 16)))
     assert table == Table.from_fragment(mma_accumulator((64, 96), (2, 2)))
     assert_formulas_hold(table)
 
 
 def test_an_operand_in_registers_is_copied_to_all_groups_of_its_rows() -> None:
-    product = Product("wgmma", (4, 2), (64, 64, 16))
+    product = GemmPlan("wgmma", (4, 2), (64, 64, 16))
     table = operand_a((64, 64), 16, product)
     assert table.replicas == 2
     expected = Table.from_fragment(wgmma_operand_a((64, 64), 16, (1, 2)))
@@ -52,7 +52,7 @@ def test_an_operand_in_registers_is_copied_to_all_groups_of_its_rows() -> None:
 
 
 def test_a_reduction_leaves_its_results_with_all_who_held_a_part() -> None:
-    rows = reduced(accumulator((64, 32), Product("wgmma", (4, 1), (64, 32, 16))), 1)
+    rows = reduced(accumulator((64, 32), GemmPlan("wgmma", (4, 1), (64, 32, 16))), 1)
     assert (rows.shape, rows.replicas, rows.num_registers) == ((64,), 4, 2)
     assert list(rows.holders[9]) == [4, 5, 6, 7]
     assert list(rows.registers[[0, 8, 16]]) == [0, 1, 0]

@@ -18,9 +18,9 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from tests.analysis.oracle.recording import Array, Path, Recording, When
-from tilewright.analysis.affine import Formula, FormulaKind, Kind, Poly
+from tilewright.analysis.affine import Formula, FormulaKind, Poly, SymbolKind
 from tilewright.analysis.affine.arrays import ArrayEvaluator
-from tilewright.analysis.pid_address import AddressReport, Facts
+from tilewright.analysis.pid_address import AccessProperties, AddressReport
 from tilewright.analysis.pid_address import analysis as analysis_module
 from tilewright.analysis.pid_address.scope import Machine
 from tilewright.analysis.pid_address.values import Pointer
@@ -41,7 +41,7 @@ class Subject:
     """By name and number of operands: the symbols an opaque value was made a function of."""
 
 
-def examine(module: Operation, facts: Facts | None = None) -> Subject:
+def examine(module: Operation, facts: AccessProperties | None = None) -> Subject:
     """Analyse a kernel; the analysis runs as it always does, its machine is kept."""
     with _kept_machine() as kept:
         report = analysis_module.analyze(module, facts)
@@ -72,7 +72,7 @@ def _kept_machine() -> Iterator[list[Machine]]:
 
 def _signatures(machine: Machine) -> dict[tuple[str, int], tuple[str, ...]]:
     found: dict[tuple[str, int], tuple[str, ...]] = {}
-    calls = [(a.name, a.args) for a in machine.space.atoms if a.kind is Kind.CALL]
+    calls = [(a.name, a.args) for a in machine.space.atoms if a.kind is SymbolKind.CALL]
     calls += [(f.name, f.args) for f in machine.space.formulas if f.kind is FormulaKind.PREDICATE]
     for name, args in calls:
         symbols = [arg.atom for arg in args]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.analysis.oracle.binding import Batch, Subject
 from tests.analysis.oracle.recording import Array, Path, Recording, Touch, When
-from tilewright.analysis.pid_address import Access
+from tilewright.analysis.pid_address import MemoryOp
 
 _MAX_SORTED = 1 << 17
 """Addresses of one access that are sorted to find runs."""
@@ -34,7 +34,7 @@ class Case:
         self,
         subject: Subject,
         recording: Recording,
-        access: Access,
+        access: MemoryOp,
         path: Path,
         touches: Sequence[Touch],
     ) -> None:

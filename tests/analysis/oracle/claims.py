@@ -18,7 +18,7 @@ from tests.analysis.oracle.cases import Case, Refuted, first, known
 from tests.analysis.oracle.lane_claims import LANE_CHECKS
 from tests.analysis.oracle.recording import Array, Path, Recording, When
 from tilewright.analysis.affine import Poly
-from tilewright.analysis.pid_address import Access, AssumptionKind, Pattern
+from tilewright.analysis.pid_address import AssumptionKind, MemoryOp, Pattern
 
 _MAX_POINTS = 4096
 """Points of a domain that are compared with what ran."""
@@ -46,7 +46,7 @@ def unreported(subject: Subject, recording: Recording) -> Iterator[Refuted]:
 
 
 def access_claims(
-    subject: Subject, recording: Recording, access: Access, broken: frozenset[int]
+    subject: Subject, recording: Recording, access: MemoryOp, broken: frozenset[int]
 ) -> Iterator[Refuted]:
     """The refuted claims of one access in one run."""
     if broken.intersection(access.assumptions):

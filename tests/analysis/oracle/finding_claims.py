@@ -21,8 +21,8 @@ from tests.analysis.oracle.claims import broken_assumptions
 from tests.analysis.oracle.interpreter import run
 from tests.analysis.oracle.recording import Launch, Program, Recording, Touch, When
 from tests.analysis.oracle.witnessed import first_meeting, owners
-from tilewright.analysis.pid_address import Access
-from tilewright.analysis.pid_address.checks import Check, Finding, Point, Verdict
+from tilewright.analysis.pid_address import MemoryOp
+from tilewright.analysis.pid_address.checks import Check, CheckResult, Finding, Point
 
 _HOLDS = re.compile(r"holds at least (\d+) (?:elements of (\d+) )?bytes$")
 _BOX_BYTES = 16
@@ -38,9 +38,9 @@ def finding_claims(
             yield Refuted(finding.check.value, finding.message, what)
 
 
-def named_accesses(subject: Subject, finding: Finding) -> list[Access]:
+def named_accesses(subject: Subject, finding: Finding) -> list[MemoryOp]:
     """The accesses of a finding: on call paths an index repeats, the name does not."""
-    chosen: list[Access] = []
+    chosen: list[MemoryOp] = []
     for place, index in enumerate(finding.accesses):
         options = [a for a in subject.report.accesses if a.index == index]
         named = [a for a in options if a.name in finding.message]
@@ -76,11 +76,11 @@ class _Judge:
 
     # Where to look.
 
-    def _touches(self, access: Access, recording: Recording | None = None) -> list[Touch]:
+    def _touches(self, access: MemoryOp, recording: Recording | None = None) -> list[Touch]:
         key = (access.operation, self.subject.paths[access.call])
         return (recording or self.recording).touches.get(key, [])
 
-    def _base(self, access: Access, recording: Recording | None = None) -> int | None:
+    def _base(self, access: MemoryOp, recording: Recording | None = None) -> int | None:
         launch = (recording or self.recording).launch
         return launch.addresses.get(access.base.removeprefix("%"))
 
@@ -98,7 +98,7 @@ class _Judge:
             return None
         return None if broken_assumptions(self.subject, found) else found
 
-    def _at(self, access: Access, recording: Recording, point: Point) -> tuple[int, bool] | None:
+    def _at(self, access: MemoryOp, recording: Recording, point: Point) -> tuple[int, bool] | None:
         """(address, whether it counts) of one lane; None if the access did not run there."""
         when = When(point.program, tuple(count for _, count in point.counters))
         for touch in self._touches(access, recording):
@@ -108,12 +108,12 @@ class _Judge:
 
     # Verdicts.
 
-    def _bounds(self, finding: Finding, access: Access) -> Iterator[str]:
+    def _bounds(self, finding: Finding, access: MemoryOp) -> Iterator[str]:
         base = self._base(access)
-        if base is None or finding.verdict is Verdict.UNKNOWN:
+        if base is None or finding.verdict is CheckResult.UNKNOWN:
             return
         size = self.subject.report.facts.buffers.get(access.base.removeprefix("%"))
-        if finding.verdict is Verdict.PROVED:
+        if finding.verdict is CheckResult.PROVED:
             if not self.is_given:
                 return
             if finding.condition is not None:
@@ -128,7 +128,7 @@ class _Judge:
             return
         yield from self._outside(finding, access, size)
 
-    def _outside(self, finding: Finding, access: Access, size: int | None) -> Iterator[str]:
+    def _outside(self, finding: Finding, access: MemoryOp, size: int | None) -> Iterator[str]:
         recording = self._run_of(finding)
         witness = finding.witness
         assert witness is not None and witness.address is not None
@@ -145,16 +145,16 @@ class _Judge:
         elif witness.address >= 0 and (size is None or witness.address + access.elem_bytes <= size):
             yield f"the witness is inside {size} bytes"
 
-    def _race(self, finding: Finding, accesses: Sequence[Access]) -> Iterator[str]:
-        if finding.verdict is Verdict.PROVED and finding.condition is None:
+    def _race(self, finding: Finding, accesses: Sequence[MemoryOp]) -> Iterator[str]:
+        if finding.verdict is CheckResult.PROVED and finding.condition is None:
             if self.is_given:
                 meeting = self._meeting(accesses[0], accesses[-1])
                 if meeting is not None:
                     yield f"proved, but {meeting}"
-        elif finding.verdict is Verdict.REFUTED:
+        elif finding.verdict is CheckResult.REFUTED:
             yield from self._meets(finding, accesses)
 
-    def _meets(self, finding: Finding, accesses: Sequence[Access]) -> Iterator[str]:
+    def _meets(self, finding: Finding, accesses: Sequence[MemoryOp]) -> Iterator[str]:
         recording = self._run_of(finding)
         witness = finding.witness
         assert witness is not None and witness.address is not None
@@ -173,7 +173,7 @@ class _Judge:
             if not found[1] or not offset <= witness.address < offset + access.elem_bytes:
                 yield f"the witness touches {offset}, not {witness.address}"
 
-    def _meeting(self, left: Access, right: Access) -> str | None:
+    def _meeting(self, left: MemoryOp, right: MemoryOp) -> str | None:
         """Two programs that touch one byte."""
         owned = [
             owners(self.recording, one.operation, self.subject.paths[one.call])
@@ -188,11 +188,11 @@ class _Judge:
     def _overflow(self, finding: Finding) -> Iterator[str]:
         assert finding.assumption is not None
         assumption = self.subject.report.assumptions[finding.assumption]
-        if finding.verdict is Verdict.PROVED and finding.condition is None:
+        if finding.verdict is CheckResult.PROVED and finding.condition is None:
             earlier = self.broken - {finding.assumption}
             if self.is_given and finding.assumption in self.broken and not earlier:
                 yield f"proved, but {assumption.value} does not fit"
-        elif finding.verdict is Verdict.REFUTED:
+        elif finding.verdict is CheckResult.REFUTED:
             witness = finding.witness
             assert witness is not None
             if any(name.startswith("addr(") for name in witness.args):
@@ -208,7 +208,7 @@ class _Judge:
             if not broken_assumptions(self.subject, found):
                 yield f"refuted, but {assumption.value} fits in {programs[0]} of {launch.args}"
 
-    def _lanes(self, finding: Finding, access: Access) -> Iterator[str]:
+    def _lanes(self, finding: Finding, access: MemoryOp) -> Iterator[str]:
         assert finding.witness is not None
         first, second = (point.lanes for point in finding.witness.points)
         for touch in self._touches(access):
@@ -216,7 +216,7 @@ class _Judge:
                 yield f"lanes {first} and {second} do not meet"
                 return
 
-    def _prefetch(self, finding: Finding, access: Access) -> Iterator[str]:
+    def _prefetch(self, finding: Finding, access: MemoryOp) -> Iterator[str]:
         hint = finding.hint
         assert hint is not None
         touches = self._touches(access)
@@ -234,7 +234,7 @@ class _Judge:
         if hint.tma:
             yield from self._is_box(access, touches)
 
-    def _is_box(self, access: Access, touches: Sequence[Touch]) -> Iterator[str]:
+    def _is_box(self, access: MemoryOp, touches: Sequence[Touch]) -> Iterator[str]:
         """Rows are contiguous, and multiples of 16 bytes apart."""
         fast = access.order[0]
         for touch in touches:

@@ -35,7 +35,7 @@ from tests.analysis.oracle.recording import Recording
 from tests.analysis.oracle.strength import fingerprint, is_weaker, is_weaker_axis
 from tests.analysis.oracle.trials import Examined, Trial
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
-from tilewright.analysis.pid_address import Facts
+from tilewright.analysis.pid_address import AccessProperties
 
 _SHARE = 200_000
 """A mutant that is not caught in so many lines of work is not pursued further."""
@@ -90,7 +90,7 @@ class Probe:
         if self.mode == "given":
             return self.trial.given_subject(self._runs()[0])
         if self.mode == "strict":
-            return examine(self.trial.module, Facts(strict_overflow=True))
+            return examine(self.trial.module, AccessProperties(strict_overflow=True))
         return examine(self.trial.module)
 
     def _runs(self) -> list[Recording]:

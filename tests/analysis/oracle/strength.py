@@ -18,11 +18,11 @@ from zlib import crc32
 from tilewright.analysis.affine import Atom, Formula, Poly, evaluate, holds
 from tilewright.analysis.axis_info import AxisInfo
 from tilewright.analysis.pid_address import (
-    Access,
     AddressReport,
     AssumptionKind,
     Bound,
     Box,
+    MemoryOp,
     ValueInfo,
 )
 
@@ -111,11 +111,11 @@ def _rests_on_less(report: AddressReport, known: AddressReport) -> bool:
     return False
 
 
-def _are_equal(mine: Access, known: Access, fields: Iterable[str]) -> bool:
+def _are_equal(mine: MemoryOp, known: MemoryOp, fields: Iterable[str]) -> bool:
     return all(str(getattr(mine, name)) == str(getattr(known, name)) for name in fields)
 
 
-def _premises(report: AddressReport, access: Access) -> set[tuple[object, ...]]:
+def _premises(report: AddressReport, access: MemoryOp) -> set[tuple[object, ...]]:
     assumed = [report.assumptions[index] for index in access.assumptions]
     return {(one.kind, one.operation, one.call) for one in assumed}
 
@@ -141,7 +141,7 @@ def is_weaker_axis(info: AxisInfo, known: AxisInfo) -> bool:
 # Fields.
 
 
-def _access(mine: Access, known: Access) -> bool:
+def _access(mine: MemoryOp, known: MemoryOp) -> bool:
     same = ("index", "op", "kind", "result", "elem_bytes", "shape", "call", "masked")
     if any(getattr(mine, name) != getattr(known, name) for name in same):
         return False
@@ -165,7 +165,7 @@ def _access(mine: Access, known: Access) -> bool:
     )
 
 
-def _facts(mine: Access, known: Access) -> bool:
+def _facts(mine: MemoryOp, known: MemoryOp) -> bool:
     """Nothing is known but what the other knows, or something about what is not known at all."""
     texts = {str(one) for one in known.facts}
     names = set[str]().union(*map(_opaque, known.facts))
@@ -176,7 +176,7 @@ def _trips(mine: Poly | None, known: Poly | None) -> bool:
     return mine is None or (known is not None and _formula(mine, known))
 
 
-def _virtual(mine: Access, known: Access) -> bool:
+def _virtual(mine: MemoryOp, known: MemoryOp) -> bool:
     """The same coordinates, or others over which the exact offset moves as they say."""
     virtual = mine.virtual
     if virtual is None or _text(virtual) == _text(known.virtual):
@@ -215,7 +215,7 @@ def _box(mine: Box | None, known: Box | None) -> bool:
     return all(_formula(a, b) for a, b in parts)
 
 
-def _says_less(mine: Access, known: Access) -> bool:
+def _says_less(mine: MemoryOp, known: MemoryOp) -> bool:
     """Numbers and strides are those of the other, or hold of its exact offset at many points.
 
     A mutant may leave a formula in a shape that shows more of its divisors than the usual one, or
@@ -230,7 +230,7 @@ def _says_less(mine: Access, known: Access) -> bool:
     return not _opaque(known.offset) and _holds_at_many_points(mine, known)
 
 
-def _is_vector(mine: Access) -> bool:
+def _is_vector(mine: MemoryOp) -> bool:
     """Whether the width follows from runs, alignment and mask."""
     size = mine.elem_bytes
     if mine.vector_bits is None or mine.vector_bits <= 8 * size or not mine.order:
@@ -240,7 +240,7 @@ def _is_vector(mine: Access) -> bool:
     return mine.vector_bits <= 8 * widest
 
 
-def _fewer_lanes(mine: Access, known: Access) -> bool:
+def _fewer_lanes(mine: MemoryOp, known: MemoryOp) -> bool:
     return (
         all(b % a == 0 for a, b in zip(mine.contiguity, known.contiguity, strict=True))
         and mine.block_size <= known.block_size
@@ -250,7 +250,7 @@ def _fewer_lanes(mine: Access, known: Access) -> bool:
     )
 
 
-def _fewer_strides(mine: Access, known: Access) -> bool:
+def _fewer_strides(mine: MemoryOp, known: MemoryOp) -> bool:
     pairs = list(zip(mine.lane_strides, known.lane_strides, strict=True))
     pairs += [(mine.pid_strides[a], known.pid_strides.get(a)) for a in mine.pid_axes]
     loops = zip(mine.loop_strides, known.loop_strides, strict=True)
@@ -258,7 +258,7 @@ def _fewer_strides(mine: Access, known: Access) -> bool:
     return all(_stride(a, b) for a, b in pairs)
 
 
-def _holds_at_many_points(mine: Access, known: Access) -> bool:
+def _holds_at_many_points(mine: MemoryOp, known: MemoryOp) -> bool:
     exact = known.offset
     symbols = {atom.name: atom for atom in exact.space.atoms_within((exact,))}
     for stride in (*mine.pid_strides.values(), *mine.lane_strides):

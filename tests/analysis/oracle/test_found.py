@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.analysis.pid_address.support import lines_of, only_access, parse, report_of
-from tilewright.analysis.pid_address import Facts, axis_facts
-from tilewright.analysis.pid_address.checks import Verdict, run_checks
+from tilewright.analysis.pid_address import AccessProperties, axis_facts
+from tilewright.analysis.pid_address.checks import CheckResult, run_checks
 
 
 def kernel(body: str, parameters: str = "%n: i32, %m: i32") -> str:
@@ -75,7 +75,7 @@ LOOP = """
 
 
 def test_a_value_behind_a_loop_has_its_own_name() -> None:
-    access = only_access(kernel(LOOP), Facts(strict_overflow=True))
+    access = only_access(kernel(LOOP), AccessProperties(strict_overflow=True))
     assert str(access.offset) == "4*%r"
 
 
@@ -90,7 +90,7 @@ def test_the_range_of_a_value_is_not_that_under_the_guard_of_an_access() -> None
           tt.store %q, %z : !tt.ptr<f32>
         }
       }"""),
-        Facts(grid=(1,)),
+        AccessProperties(grid=(1,)),
     )
     assert "%i:         PID_INFO(axis=0, stride=1, offset=[0,4])" in lines_of(report)
 
@@ -102,10 +102,12 @@ def test_nothing_overflows_in_a_loop_that_never_turns() -> None:
         %q = tt.addptr %p, %s : !tt.ptr<f32>, i32
         tt.store %q, %z : !tt.ptr<f32>
       }""")
-    never = report_of(text, Facts(grid=(1,), args={"n": 2**30, "m": 4}))
-    assert all(found.verdict is not Verdict.REFUTED for found in run_checks(never, ["overflow"]))
-    once = report_of(text, Facts(grid=(1,), args={"n": 2**30, "m": 5}))
-    assert [found.verdict for found in run_checks(once, ["overflow"])] == [Verdict.REFUTED]
+    never = report_of(text, AccessProperties(grid=(1,), args={"n": 2**30, "m": 4}))
+    assert all(
+        found.verdict is not CheckResult.REFUTED for found in run_checks(never, ["overflow"])
+    )
+    once = report_of(text, AccessProperties(grid=(1,), args={"n": 2**30, "m": 5}))
+    assert [found.verdict for found in run_checks(once, ["overflow"])] == [CheckResult.REFUTED]
 
 
 def test_axis_facts_count_in_powers_of_two() -> None:

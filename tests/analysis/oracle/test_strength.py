@@ -9,7 +9,7 @@ import pytest
 
 from tests.analysis.oracle.strength import is_weaker
 from tests.analysis.pid_address.support import report_of
-from tilewright.analysis.pid_address import AddressReport, Facts
+from tilewright.analysis.pid_address import AccessProperties, AddressReport
 
 TEXT = """
 tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
@@ -88,6 +88,6 @@ def test_another_formula_is_not_weaker(known: AddressReport) -> None:
 
 
 def test_what_is_not_known_for_fear_of_overflow_is_weaker(known: AddressReport) -> None:
-    strict = report_of(TEXT, Facts(strict_overflow=True))
+    strict = report_of(TEXT, AccessProperties(strict_overflow=True))
     assert is_weaker(strict, known)
     assert not is_weaker(known, strict)

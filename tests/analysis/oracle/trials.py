@@ -28,7 +28,7 @@ from tests.analysis.oracle.recording import Launch, Recording
 from tests.analysis.oracle.value_claims import assumption_claims, axis_claims, value_claims
 from tests.analysis.pid_address.support import parse
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
-from tilewright.analysis.pid_address import Facts, axis_facts
+from tilewright.analysis.pid_address import AccessProperties, axis_facts
 from tilewright.analysis.pid_address.checks import Finding, Settings, run_checks
 
 MODES = ("open", "partly", "given", "strict")
@@ -102,7 +102,7 @@ class Trial:
             for recording in [run for run in self.recordings if run is not None][:given]:
                 yield self._given(recording)
         if "strict" in modes and self.honest:
-            subject = examine(self.module, Facts(strict_overflow=True))
+            subject = examine(self.module, AccessProperties(strict_overflow=True))
             yield Examined("strict", subject, (), tuple(self.honest))
 
     def _partly(self, recording: Recording) -> Examined:
@@ -110,7 +110,7 @@ class Trial:
         launch = recording.launch
         args = {name: value for name, value in launch.args.items() if pick.random() < 0.5}
         grid = launch.grid if pick.random() < 0.5 else None
-        subject = examine(self.module, Facts(grid=grid, args=args))
+        subject = examine(self.module, AccessProperties(grid=grid, args=args))
         return Examined("partly", subject, (), (recording,))
 
     def _given(self, recording: Recording) -> Examined:
@@ -123,7 +123,7 @@ class Trial:
     def given_subject(self, recording: Recording) -> Subject:
         """The report for one launch, all of it given."""
         launch = recording.launch
-        facts = Facts(grid=launch.grid, args=launch.args, buffers=self.buffers)
+        facts = AccessProperties(grid=launch.grid, args=launch.args, buffers=self.buffers)
         return examine(self.module, facts)
 
     def axis_facts(self) -> AxisFacts:

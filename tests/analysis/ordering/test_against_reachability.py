@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tilewright.analysis.ordering import Checker, Strand, byte_range
+from tilewright.analysis.ordering import Agent, Checker, byte_range
 
 TASKS = 3
 BYTES = 4
@@ -60,11 +60,11 @@ class History:
         root = self.graph.node()
         self.tasks = [main, *(self.checker.task(f"t{i}", main) for i in range(1, TASKS))]
         self.last = [root] * TASKS
-        self.operations: list[tuple[int, Strand, int]] = []
+        self.operations: list[tuple[int, Agent, int]] = []
         self.in_order: dict[int, int] = {}
         self.generations = 0
 
-    def touch(self, strand: Strand, node: int) -> None:
+    def touch(self, strand: Agent, node: int) -> None:
         byte, writes = self.draw.randrange(BYTES), self.draw.random() < 0.5
         region = byte_range("m", "x", byte, byte + 1)
         self.checker.access(strand, "write" if writes else "read", region, "tensor", node)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilewright.analysis.ordering import (
+    Agent,
     Checker,
     Finding,
     PossibleSignal,
-    Strand,
     StuckGate,
     byte_range,
 )
@@ -23,7 +23,7 @@ def tasks(
     is_written: bool = False,
     signals: Mapping[str, Sequence[PossibleSignal]] | None = None,
     waiters: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[Checker, Strand, Strand, Strand]:
+) -> tuple[Checker, Agent, Agent, Agent]:
     """A checker with barriers of one, and the tasks `default`, `partition0` and `partition1`."""
     checker = Checker(
         lambda name: (signals or {}).get(name, ()),
@@ -42,7 +42,7 @@ def first(checker: Checker) -> Finding:
     return checker.findings()[0]
 
 
-def load(checker: Checker, loader: Strand, barrier: str, delivers: bool = True) -> Strand:
+def load(checker: Checker, loader: Agent, barrier: str, delivers: bool = True) -> Agent:
     checker.expect(loader, barrier, 64, LOAD)
     checker.arrive(loader, barrier, 1, LOAD)
     copy = checker.issue(loader, "the copy into v[0]", "tma", gates=(barrier,))
@@ -53,7 +53,7 @@ def load(checker: Checker, loader: Strand, barrier: str, delivers: bool = True) 
     return copy
 
 
-def pass_on(checker: Checker, giver: Strand, barrier: str, taker: Strand, parity: int = 0) -> None:
+def pass_on(checker: Checker, giver: Agent, barrier: str, taker: Agent, parity: int = 0) -> None:
     checker.arrive(giver, barrier, 1, ARRIVE)
     checker.phase(barrier)
     checker.waiting(taker, barrier)
@@ -175,13 +175,13 @@ def test_of_two_barriers_of_threads_the_one_that_is_owed_an_arrival() -> None:
     assert finding.message == "missing arrival: partition0 waits at barrier 10 in vain"
 
 
-def second_slots(checker: Checker, main: Strand, *owners: str) -> None:
+def second_slots(checker: Checker, main: Agent, *owners: str) -> None:
     """A second barrier of each array: `full1` is `full[1]`."""
     for owner in owners:
         checker.init(main, f"{owner}1", f"{owner}[1]", owner, 1, MAKE)
 
 
-def filled(checker: Checker, loader: Strand, barrier: str) -> None:
+def filled(checker: Checker, loader: Agent, barrier: str) -> None:
     checker.arrive(loader, barrier, 1, LOAD)
     checker.phase(barrier)
 
@@ -192,7 +192,7 @@ TURNS = {
 }
 
 
-def ring() -> tuple[Checker, Strand, Strand]:
+def ring() -> tuple[Checker, Agent, Agent]:
     """A ring of two slots, both filled by `partition0` for `default`."""
     checker, main, loader, _ = tasks("full", "empty", signals=TURNS)
     second_slots(checker, main, "full", "empty")

@@ -5,14 +5,14 @@ Places are plain numbers; a test names the two it expects.
 
 from __future__ import annotations
 
-from tilewright.analysis.ordering import Checker, PossibleSignal, Strand, byte_range
-from tilewright.analysis.ordering.regions import Region
+from tilewright.analysis.ordering import Agent, Checker, PossibleSignal, byte_range
+from tilewright.analysis.ordering.regions import ByteRegion
 
 TILE = byte_range("smem", "a[0]", 0, 64)
 MAKE, WRITE, READ, ARRIVE, WAIT, EXPECT, LOAD, AGAIN = range(8)
 
 
-def two_tasks(**options: object) -> tuple[Checker, Strand, Strand]:
+def two_tasks(**options: object) -> tuple[Checker, Agent, Agent]:
     checker = Checker(**options)  # type: ignore[arg-type]
     checker.memory("smem", "shared memory", 256)
     main = checker.task("default")
@@ -30,7 +30,7 @@ def places(checker: Checker) -> list[tuple[str, int, int]]:
     ]
 
 
-def hand_over(checker: Checker, giver: Strand, taker: Strand, parity: int = 0) -> None:
+def hand_over(checker: Checker, giver: Agent, taker: Agent, parity: int = 0) -> None:
     checker.arrive(giver, "full", 1, ARRIVE)
     checker.phase("full")
     checker.waited(taker, "full", parity, WAIT)
@@ -160,7 +160,7 @@ def test_engines_in_order_follow_each_other_per_issuer() -> None:
     assert [pair[1:] for pair in places(checker)] == [(WRITE, AGAIN)]
 
 
-def stored(checker: Checker, task: Strand) -> None:
+def stored(checker: Checker, task: Agent) -> None:
     checker.access(task, "write", TILE, "generic", WRITE)
 
 
@@ -188,7 +188,7 @@ def test_a_fence_counts_only_after_the_store_and_travels_with_barriers() -> None
         assert [each.kind for each in checker.findings()] == ([] if fences[1] else ["fence"])
 
 
-def alias(name: str, start: int, end: int) -> Region:
+def alias(name: str, start: int, end: int) -> ByteRegion:
     return byte_range("smem", name, start, end, owner=name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.analysis.ordering import Checker, Strand, byte_range
+from tilewright.analysis.ordering import Agent, Checker, byte_range
 
 MAKE, LOAD, WAIT, READ, ARRIVE, OTHER = range(6)
 SLOTS = tuple(byte_range("smem", f"v[{i}]", 64 * i, 64 * i + 64) for i in range(2))
@@ -33,18 +33,18 @@ class Ring:
         checker.deliver(copy, full, 64, LOAD)
         checker.phase(full)
 
-    def wait(self, task: Strand, slot: int) -> None:
+    def wait(self, task: Agent, slot: int) -> None:
         self.checker.waiting(task, ("full", slot))
         self.checker.waited(task, ("full", slot), 0, WAIT)
 
-    def read(self, task: Strand, slot: int, place: int = READ) -> None:
+    def read(self, task: Agent, slot: int, place: int = READ) -> None:
         self.checker.access(task, "read", SLOTS[slot], "generic", place)
 
-    def hand_back(self, task: Strand, slot: int) -> None:
+    def hand_back(self, task: Agent, slot: int) -> None:
         self.checker.arrive(task, ("empty", slot), 1, ARRIVE)
         self.checker.phase(("empty", slot))
 
-    def meet(self, *tasks: Strand) -> None:
+    def meet(self, *tasks: Agent) -> None:
         for task in tasks:
             self.checker.came(task, "gate", 1, "gate", OTHER)
         for task in tasks:

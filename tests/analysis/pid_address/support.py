@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.pid_address import Access, AddressReport, Facts, analyze
+from tilewright.analysis.pid_address import AccessProperties, AddressReport, MemoryOp, analyze
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source
@@ -39,11 +39,11 @@ def expectation(name: str) -> dict[str, Any]:
     return json.loads((CORPUS / f"{name}.expected.json").read_text())
 
 
-def report_of(text: str, facts: Facts | None = None) -> AddressReport:
+def report_of(text: str, facts: AccessProperties | None = None) -> AddressReport:
     return analyze(parse(text), facts)
 
 
-def only_access(text: str, facts: Facts | None = None) -> Access:
+def only_access(text: str, facts: AccessProperties | None = None) -> MemoryOp:
     [access] = report_of(text, facts).accesses
     return access
 

@@ -20,7 +20,7 @@ from tests.analysis.pid_address.checks.witnesses import facts_of
 from tests.analysis.pid_address.support import parse
 from tests.analysis.pid_address.test_corpus import as_expected
 from tilewright.analysis.pid_address import analyze
-from tilewright.analysis.pid_address.checks import Check, Finding, Settings, Verdict, run_checks
+from tilewright.analysis.pid_address.checks import Check, CheckResult, Finding, Settings, run_checks
 from tilewright.ir.traversal import walk
 
 FOLDER = Path(__file__).parent / "acceptance"
@@ -102,12 +102,12 @@ def findings_of(name: str, number: int) -> tuple[dict[str, Any], tuple[Finding, 
 @pytest.mark.parametrize(("name", "number"), INSTANCES)
 def test_bounds_are_as_expected(name: str, number: int) -> None:
     instance, findings = findings_of(name, number)
-    found: dict[Verdict, set[int]] = {verdict: set() for verdict in Verdict}
+    found: dict[CheckResult, set[int]] = {verdict: set() for verdict in CheckResult}
     for finding in findings:
         if finding.check is Check.BOUNDS:
             found[finding.verdict].add(finding.accesses[0])
-    assert sorted(found[Verdict.REFUTED]) == instance["oob"]
-    assert sorted(found[Verdict.UNKNOWN]) == instance.get("unknown", [])
+    assert sorted(found[CheckResult.REFUTED]) == instance["oob"]
+    assert sorted(found[CheckResult.UNKNOWN]) == instance.get("unknown", [])
 
 
 @pytest.mark.parametrize(("name", "number"), INSTANCES)
@@ -115,13 +115,13 @@ def test_overlap_is_as_expected(name: str, number: int) -> None:
     instance, findings = findings_of(name, number)
     overlaps = [f for f in findings if f.check is Check.RACE and f.witness is not None]
     assert sorted({f.accesses for f in overlaps}) == [tuple(p) for p in instance["overlap"]]
-    verdict = Verdict.UNKNOWN if instance.get("synchronised") else Verdict.REFUTED
+    verdict = CheckResult.UNKNOWN if instance.get("synchronised") else CheckResult.REFUTED
     assert {f.verdict for f in overlaps} <= {verdict}
-    assert [f.is_violation for f in overlaps] == [verdict is Verdict.REFUTED] * len(overlaps)
+    assert [f.is_violation for f in overlaps] == [verdict is CheckResult.REFUTED] * len(overlaps)
     open_pairs = [f.accesses for f in findings if _is_open(f)]
     assert {index for pair in open_pairs for index in pair} <= set(instance.get("unknown", []))
 
 
 def _is_open(finding: Finding) -> bool:
-    race = finding.check is Check.RACE and finding.verdict is Verdict.UNKNOWN
+    race = finding.check is Check.RACE and finding.verdict is CheckResult.UNKNOWN
     return race and finding.witness is None

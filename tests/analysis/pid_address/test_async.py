@@ -12,7 +12,7 @@ import tilewright as tw
 from tests.analysis.pid_address.support import report_of
 from tilewright import tl, tlx
 from tilewright.analysis.pid_address import AccessKind, Pattern
-from tilewright.analysis.pid_address.checks import Verdict, run_checks
+from tilewright.analysis.pid_address.checks import CheckResult, run_checks
 from tilewright.cli import main
 from tilewright.report import address_json, address_text
 from tilewright.report.address_document import Document
@@ -33,7 +33,7 @@ def stores_tiles(x_ptr, M, N, ROW: tl.constexpr, COLUMN: tl.constexpr, REDUCE: t
     tlx.async_descriptor_store_wait(0)
 
 
-def stored(row: int, column: int, reduce: bool = False) -> tuple[AccessKind, Verdict | None]:
+def stored(row: int, column: int, reduce: bool = False) -> tuple[AccessKind, CheckResult | None]:
     x = np.zeros((64, 64), np.float32)
     report = tw.analyze(
         stores_tiles,
@@ -50,21 +50,21 @@ def stored(row: int, column: int, reduce: bool = False) -> tuple[AccessKind, Ver
 
 
 def test_programs_that_store_one_tile_are_a_race() -> None:
-    assert stored(0, 0) == (AccessKind.STORE, Verdict.REFUTED)
+    assert stored(0, 0) == (AccessKind.STORE, CheckResult.REFUTED)
 
 
 @pytest.mark.parametrize(
     ("row", "column", "verdict"),
     [
-        (16, 32, Verdict.PROVED),
-        (16, 31, Verdict.REFUTED),
-        (15, 32, Verdict.REFUTED),
-        (17, 40, Verdict.PROVED),
-        (64, 64, Verdict.PROVED),  # Tiles past the end are not stored at all.
-        (0, 32, Verdict.REFUTED),
+        (16, 32, CheckResult.PROVED),
+        (16, 31, CheckResult.REFUTED),
+        (15, 32, CheckResult.REFUTED),
+        (17, 40, CheckResult.PROVED),
+        (64, 64, CheckResult.PROVED),  # Tiles past the end are not stored at all.
+        (0, 32, CheckResult.REFUTED),
     ],
 )
-def test_tiles_that_are_stored_by_descriptor(row: int, column: int, verdict: Verdict) -> None:
+def test_tiles_that_are_stored_by_descriptor(row: int, column: int, verdict: CheckResult) -> None:
     assert stored(row, column) == (AccessKind.STORE, verdict)
 
 
@@ -110,7 +110,7 @@ def test_a_bulk_copy_writes_its_bytes(size: int, verdict: str) -> None:
 def test_a_bulk_copy_that_is_longer_than_the_step_is_a_race() -> None:
     text = kernel(BULK.format(bytes=256)).replace("constant 64", "constant 63")
     [finding] = run_checks(report_of(text), ["race"])
-    assert finding.verdict is Verdict.REFUTED
+    assert finding.verdict is CheckResult.REFUTED
 
 
 # What has no rule.
@@ -152,8 +152,8 @@ def test_what_has_no_rule_is_listed(name: str) -> None:
     assert (skipped.op.split('"')[-1], skipped.reason) == (op, reason)
     findings = run_checks(report, ["race", "bounds", "vector"])
     assert [(f.check.value, f.verdict) for f in findings] == [
-        ("race", Verdict.UNKNOWN),
-        ("bounds", Verdict.UNKNOWN),
+        ("race", CheckResult.UNKNOWN),
+        ("bounds", CheckResult.UNKNOWN),
     ]
     document = Document(report, findings)
     assert "accesses no memory" not in address_text.render([document])

@@ -7,8 +7,8 @@ import pytest
 from tests.analysis.pid_address.support import fixture_module, only_access, report_of
 from tilewright.analysis.affine import Formula, FormulaKind, evaluate, holds
 from tilewright.analysis.pid_address import (
-    Access,
-    Facts,
+    AccessProperties,
+    MemoryOp,
     Pattern,
     Reason,
     analyze,
@@ -34,7 +34,7 @@ def store(at: str, name: str = "s", base: str = "%p") -> str:
       tt.store %{name}, %v : !tt.ptr<i8>"""
 
 
-def by_name(accesses: tuple[Access, ...]) -> dict[str, Access]:
+def by_name(accesses: tuple[MemoryOp, ...]) -> dict[str, MemoryOp]:
     return {access.address: access for access in accesses}
 
 
@@ -104,7 +104,7 @@ def test_pointers_chosen_between_two_bases_are_unknown() -> None:
         Pattern.UNKNOWN,
         Reason.UNSUPPORTED,
     )
-    known = only_access(kernel(body), Facts(args={"f": 0}))
+    known = only_access(kernel(body), AccessProperties(args={"f": 0}))
     assert (known.base, known.pattern) == ("%q", Pattern.AFFINE)
 
 
@@ -233,7 +233,7 @@ def test_induction_variable_and_trip_count() -> None:
         assert evaluate(inner.trips, {"n": n}) == len(range(0, n, 4))
 
 
-def carried_offset(step: str, first: str = "%a") -> tuple[Access, Access]:
+def carried_offset(step: str, first: str = "%a") -> tuple[MemoryOp, MemoryOp]:
     """Accesses at a carried value, inside and behind its loop."""
     text = kernel(f"""
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = {first}) -> (i32) : i32 {{
@@ -406,7 +406,7 @@ def test_unsigned_loops_count_values_that_are_not_negative() -> None:
 def test_a_step_of_unknown_sign_has_no_trip_count() -> None:
     text = kernel("scf.for %i = %c0 to %n step %b : i32 {" + store("%i") + "}")
     assert only_access(text).loops[0].trips is None
-    given = only_access(text, Facts(args={"b": 4}))
+    given = only_access(text, AccessProperties(args={"b": 4}))
     assert str(given.loops[0].trips) == "max(0, fdiv(n + 3, 4))"
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.analysis.pid_address.support import CORPUS, corpus_module, expectation
-from tilewright.analysis.pid_address import Access, Facts, analyze
+from tilewright.analysis.pid_address import AccessProperties, MemoryOp, analyze
 
 KERNELS = sorted(path.name.removesuffix(".expected.json") for path in CORPUS.glob("*.json"))
 
 
-def as_expected(access: Access) -> dict[str, Any]:
+def as_expected(access: MemoryOp) -> dict[str, Any]:
     """The fields of an expectation, from an access."""
     fields: dict[str, Any] = {
         "index": access.index,
@@ -69,7 +69,7 @@ def test_patterns_become_stronger_with_given_arguments(name: str) -> None:
     rank = ["PID_INDEPENDENT", "PID_AFFINE", "PID_MULTI_AXIS", "PID_NONLINEAR", "UNKNOWN"]
     general = [access.pattern.value for access in analyze(corpus_module(name)).accesses]
     for instance in expectation(name)["instances"]:
-        facts = Facts(grid=tuple(instance["grid"]), args=instance["args"])
+        facts = AccessProperties(grid=tuple(instance["grid"]), args=instance["args"])
         found = [access.pattern.value for access in analyze(corpus_module(name), facts).accesses]
         for index, pattern in instance.get("patterns", {}).items():
             assert found[int(index)] == pattern

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.analysis.pid_address.support import fixture_module, only_access, report_of
-from tilewright.analysis.pid_address import Access, AssumptionKind, Facts, Pattern, analyze
+from tilewright.analysis.pid_address import (
+    AccessProperties,
+    AssumptionKind,
+    MemoryOp,
+    Pattern,
+    analyze,
+)
 
 
 def load(offset: str, *, element: str = "f32", extent: int = 32, mask: str = "") -> str:
@@ -37,7 +43,7 @@ def scaled(by: int, plus: int = 0) -> str:
       %o = arith.addi %m, %k2 : T"""
 
 
-def facts(access: Access) -> tuple[object, ...]:
+def facts(access: MemoryOp) -> tuple[object, ...]:
     return (
         access.contiguity,
         access.block_size,
@@ -80,7 +86,7 @@ def test_all_lanes_at_one_address() -> None:
 def test_an_unknown_stride_may_be_anything() -> None:
     access = only_access(load("%o = arith.muli %l, %as : T"))
     assert (access.block_size, access.coalesced, access.vector_bits) == (1, None, 32)
-    one = only_access(load("%o = arith.muli %l, %as : T"), Facts(args={"a": 1}))
+    one = only_access(load("%o = arith.muli %l, %as : T"), AccessProperties(args={"a": 1}))
     assert (one.block_size, one.coalesced, one.vector_bits) == (32, True, 128)
 
 
@@ -132,7 +138,7 @@ def test_a_wrap_by_an_argument_without_divisor_breaks_anywhere() -> None:
 
 
 def test_a_wrap_that_never_happens_goes_away() -> None:
-    access = only_access(load(wrapped("%ss")), Facts(grid=(4,), args={"s": 128}))
+    access = only_access(load(wrapped("%ss")), AccessProperties(grid=(4,), args={"s": 128}))
     assert (access.contiguity, access.pattern) == ((32,), Pattern.AFFINE)
 
 
@@ -147,7 +153,7 @@ def test_signs_taken_for_granted_are_assumptions() -> None:
     assert AssumptionKind.NON_NEGATIVE in kinds
     [signs] = [one for one in report.assumptions if one.kind is AssumptionKind.NON_NEGATIVE]
     assert (signs.value, str(signs.expr), signs.lower, signs.upper) == ("%o", "lane0 + s", 0, None)
-    known = report_of(load(offset), Facts(assumptions=("s >= 0",)))
+    known = report_of(load(offset), AccessProperties(assumptions=("s >= 0",)))
     assert known.accesses[0].contiguity == (16,)
     assert all(one.kind is AssumptionKind.NO_OVERFLOW for one in known.assumptions)
 
@@ -248,9 +254,9 @@ def test_masks_limit_vectors(mask: str, constancy: int, bits: int) -> None:
 
 def test_the_argument_that_limits_a_vector_can_be_given() -> None:
     text = load(scaled(1), mask=bound("%ns"))
-    assert only_access(text, Facts(args={"n": 24})).vector_bits == 128
-    assert only_access(text, Facts(args={"n": 30})).vector_bits == 64
-    assert only_access(text, Facts(assumptions=("n % 4 == 0",))).vector_bits == 128
+    assert only_access(text, AccessProperties(args={"n": 24})).vector_bits == 128
+    assert only_access(text, AccessProperties(args={"n": 30})).vector_bits == 64
+    assert only_access(text, AccessProperties(assumptions=("n % 4 == 0",))).vector_bits == 128
 
 
 # Hints.

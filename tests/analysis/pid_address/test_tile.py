@@ -21,14 +21,14 @@ from tests.fuzz.tile.running import traced
 from tilewright import T
 from tilewright.analysis.pid_address import (
     AccessKind,
+    AccessProperties,
     AnalysisError,
-    Facts,
     Pattern,
     TileKernel,
     analyze_tile,
     tile_kernels,
 )
-from tilewright.analysis.pid_address.checks import Check, Verdict, run_checks
+from tilewright.analysis.pid_address.checks import Check, CheckResult, run_checks
 from tilewright.cli import main
 from tilewright.dialects.arith import AddiOp, ConstantOp, MuliOp
 from tilewright.dialects.tile import AtomicOp, CopyOp
@@ -44,9 +44,9 @@ WHOLE, BATCH = 600, 50
 # -- against the oracle --------------------------------------------------------------------------
 
 
-def launches_of(file: Path) -> list[tuple[TileKernel, Facts]]:
+def launches_of(file: Path) -> list[tuple[TileKernel, AccessProperties]]:
     """The kernels that a script launches, each kind of launch once; none of them runs."""
-    found: dict[str, tuple[TileKernel, Facts]] = {}
+    found: dict[str, tuple[TileKernel, AccessProperties]] = {}
 
     def tell(compiled, values) -> None:
         for launch in tile_launches(compiled, values):
@@ -83,7 +83,7 @@ def compared(seed: int, family: str, change: random.Random | None = None) -> Ite
     }
     for kernel in tile_kernels(module):
         with contextlib.suppress(NotRunnable):
-            yield compare(kernel, Facts(args=sizes))
+            yield compare(kernel, AccessProperties(args=sizes))
 
 
 def mutate(module, rng: random.Random) -> None:
@@ -150,7 +150,7 @@ def scaled(A, step=32, shift=0, start=0):
     return B
 
 
-def verdicts(report, check: Check = Check.RACE) -> list[Verdict]:
+def verdicts(report, check: Check = Check.RACE) -> list[CheckResult]:
     return [finding.verdict for finding in report.findings if finding.check is check]
 
 
@@ -167,26 +167,26 @@ def test_a_tile_copy_is_an_access_by_element() -> None:
     assert (store.block_size, store.coalesced, store.vector_bits) == (32, True, 32)
     assert not store.masked
     assert report.grid == (3, 4, 1)
-    assert verdicts(report) == [Verdict.PROVED]
-    assert verdicts(report, Check.BOUNDS) == [Verdict.PROVED] * 2
+    assert verdicts(report) == [CheckResult.PROVED]
+    assert verdicts(report, Check.BOUNDS) == [CheckResult.PROVED] * 2
     assert verdicts(report, Check.GUARD) == []
 
 
 def test_ragged_tiles_are_clipped() -> None:
     report = tw.analyze(scaled, (np.zeros((60, 90), np.float32),), check=["race", "bounds"])
     assert all(access.masked for access in report.accesses)
-    assert verdicts(report) == [Verdict.PROVED]
-    assert verdicts(report, Check.BOUNDS) == [Verdict.PROVED] * 2
-    assert verdicts(report, Check.GUARD) == [Verdict.REFUTED] * 2
+    assert verdicts(report) == [CheckResult.PROVED]
+    assert verdicts(report, Check.BOUNDS) == [CheckResult.PROVED] * 2
+    assert verdicts(report, Check.GUARD) == [CheckResult.REFUTED] * 2
     assert not any(finding.is_violation for finding in report.findings)
 
 
-@pytest.mark.parametrize(("step", "verdict"), [(31, Verdict.REFUTED), (33, Verdict.PROVED)])
-def test_a_stride_that_is_smaller_than_a_tile_is_a_race(step: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("step", "verdict"), [(31, CheckResult.REFUTED), (33, CheckResult.PROVED)])
+def test_a_stride_that_is_smaller_than_a_tile_is_a_race(step: int, verdict: CheckResult) -> None:
     A = np.zeros((64, 96), np.float32)
     report = tw.analyze(scaled, (A,), check=["race"], step=step)
     assert verdicts(report) == [verdict]
-    if verdict is Verdict.REFUTED:
+    if verdict is CheckResult.REFUTED:
         [finding] = report.findings
         assert finding.witness is not None
         first, second = finding.witness.points
@@ -198,7 +198,7 @@ def test_a_stride_that_is_smaller_than_a_tile_is_a_race(step: int, verdict: Verd
 def test_an_offset_that_was_moved_is_noticed(where: str) -> None:
     A = np.zeros((64, 96), np.float32)
     report = tw.analyze(scaled, (A,), check=["bounds"], **{where: 1})
-    assert verdicts(report, Check.GUARD) == [Verdict.REFUTED]
+    assert verdicts(report, Check.GUARD) == [CheckResult.REFUTED]
     [finding] = [each for each in report.findings if each.check is Check.GUARD]
     base = "%B" if where == "shift" else "%A"
     assert f"outside of {base}" in finding.message
@@ -218,7 +218,7 @@ def test_an_atomic_that_was_dropped_is_a_race() -> None:
     [atomic] = [op for op in walk(kernel.op) if isinstance(op, AtomicOp)]
     Rewriter().replace_op(atomic, CopyOp(atomic.value, atomic.dst))
     [finding] = run_checks(analyze_tile(kernel), ["race"])
-    assert finding.verdict is Verdict.REFUTED
+    assert finding.verdict is CheckResult.REFUTED
     assert "program 0, lane 0 and program 1, lane 0" in finding.message
 
 
@@ -237,7 +237,7 @@ def gathered(Ids, A):
 def test_what_memory_says_differs_between_iterations() -> None:
     index, values = np.arange(128, dtype=np.int32), np.zeros(128, np.float32)
     report = tw.analyze(gathered, (index, values), check=["race"])
-    assert verdicts(report) == [Verdict.UNKNOWN]
+    assert verdicts(report) == [CheckResult.UNKNOWN]
     store = report.accesses[-1]
     assert (store.coalesced, store.lane_strides) == (None, (None,))
 
@@ -254,8 +254,8 @@ def in_place(A, B):
 
 def test_tensors_in_the_same_memory() -> None:
     x = np.zeros(128, np.float32)
-    assert verdicts(tw.analyze(in_place, (x, x.copy()), check=["race"])) == [Verdict.PROVED]
-    assert Verdict.REFUTED in verdicts(tw.analyze(in_place, (x, x), check=["race"]))
+    assert verdicts(tw.analyze(in_place, (x, x.copy()), check=["race"])) == [CheckResult.PROVED]
+    assert CheckResult.REFUTED in verdicts(tw.analyze(in_place, (x, x), check=["race"]))
 
 
 @tw.jit
@@ -271,7 +271,7 @@ def by_thread(A):
 
 def test_threads_are_iterations() -> None:
     report = tw.analyze(by_thread, (np.zeros(128, np.float32),), check=["race"])
-    assert verdicts(report) == [Verdict.PROVED]
+    assert verdicts(report) == [CheckResult.PROVED]
     assert [str(access.loop_strides[0].stride) for access in report.accesses] == ["4", "4"]
     assert {access.coalesced for access in report.accesses} == {None}
 
@@ -285,7 +285,7 @@ def test_sizes_that_are_open() -> None:
 
     report = tw.analyze(shifted, check=["race", "bounds"])
     assert report.grid == (None, 1, 1)
-    assert verdicts(report) == [Verdict.PROVED]
+    assert verdicts(report) == [CheckResult.PROVED]
     [bounds] = [finding for finding in report.findings if finding.check is Check.BOUNDS]
     assert bounds.condition == "%A holds at least n elements of 4 bytes"
 
@@ -302,7 +302,7 @@ def test_blocks_that_wait_for_each_other_may_be_ordered() -> None:
 
     report = tw.analyze(exchanged, check=["race"])
     met = [finding for finding in report.findings if finding.witness is not None]
-    assert [finding.verdict for finding in met] == [Verdict.UNKNOWN]
+    assert [finding.verdict for finding in met] == [CheckResult.UNKNOWN]
     assert "tile.sync grid may keep them apart" in met[0].message
 
 
@@ -329,7 +329,7 @@ def test_a_call_that_launches_several_kernels() -> None:
         tw.analyze(twice, (x,))
     first, second = (tw.analyze(twice, (x,), launch=at, check=["race"]) for at in (0, 1))
     assert (first.kernel, first.grid) == ("twice#0", (4, 1, 1))
-    assert (verdicts(first), verdicts(second)) == ([Verdict.PROVED], [Verdict.REFUTED])
+    assert (verdicts(first), verdicts(second)) == ([CheckResult.PROVED], [CheckResult.REFUTED])
     with pytest.raises(AnalysisError, match="launch=2"):
         tw.analyze(twice, (x,), launch=2)
 
@@ -391,7 +391,7 @@ def test_foreign_code_is_not_analysed() -> None:
 
     report = tw.analyze(called, check=["race"])
     assert [each.op for each in report.not_analysed] == ["tile.extern"]
-    assert verdicts(report) == [Verdict.UNKNOWN]
+    assert verdicts(report) == [CheckResult.UNKNOWN]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
@@ -402,7 +402,7 @@ def test_what_memory_says_differs_between_iterations_after_a_conversion(dtype: s
             for i in T.Parallel(32):
                 B[T.cast(Ids[i], "int32") + bx] = 1.0
 
-    assert verdicts(tw.analyze(scattered, check=["race"])) == [Verdict.UNKNOWN]
+    assert verdicts(tw.analyze(scattered, check=["race"])) == [CheckResult.UNKNOWN]
 
 
 CARRIED = """
@@ -431,4 +431,4 @@ def test_what_a_loop_carries_differs_between_iterations() -> None:
     """Iteration 0 of block 1 and iteration 1 of block 0 may well store to one element."""
     [kernel] = tile_kernels(parse(CARRIED))
     findings = run_checks(analyze_tile(kernel), ["race"])
-    assert [finding.verdict for finding in findings] == [Verdict.UNKNOWN]
+    assert [finding.verdict for finding in findings] == [CheckResult.UNKNOWN]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.analysis.pid_address.support import only_access, report_of
 from tilewright.analysis.affine import evaluate, holds
-from tilewright.analysis.pid_address import AssumptionKind, Facts, Pattern, Reason
+from tilewright.analysis.pid_address import AccessProperties, AssumptionKind, Pattern, Reason
 
 SIGNED = range(-(2**31), 2**31)
 
@@ -268,7 +268,7 @@ def test_a_choice_between_program_ids_is_piecewise() -> None:
     access = only_access(kernel(body))
     assert (access.pattern, access.reason) == (Pattern.NONLINEAR, Reason.PIECEWISE)
     assert access.pid_strides == {0: None}
-    chosen = only_access(kernel(body), Facts(args={"f": 1}))
+    chosen = only_access(kernel(body), AccessProperties(args={"f": 1}))
     assert chosen.pattern is Pattern.AFFINE and str(chosen.pid_strides[0]) == "64"
 
 
@@ -323,17 +323,19 @@ def test_a_promise_of_the_op_replaces_the_assumption() -> None:
 def test_given_values_decide_overflow() -> None:
     text = kernel("%r = arith.muli %a, %b : i32")
     assert len(report_of(text).assumptions) == 1
-    assert report_of(text, Facts(args={"a": 1000, "b": 1000})).assumptions == ()
-    assert len(report_of(text, Facts(args={"a": 100_000, "b": 100_000})).assumptions) == 1
+    assert report_of(text, AccessProperties(args={"a": 1000, "b": 1000})).assumptions == ()
+    assert (
+        len(report_of(text, AccessProperties(args={"a": 100_000, "b": 100_000})).assumptions) == 1
+    )
 
 
 def test_strict_overflow_makes_the_result_opaque() -> None:
     body = """%i = tt.get_program_id x : i32
       %k = arith.constant 64 : i32
       %r = arith.muli %i, %k : i32"""
-    strict = only_access(kernel(body), Facts(strict_overflow=True))
+    strict = only_access(kernel(body), AccessProperties(strict_overflow=True))
     assert (strict.pattern, strict.reason) == (Pattern.UNKNOWN, Reason.UNSUPPORTED)
-    bounded = only_access(kernel(body), Facts(grid=(1000,), strict_overflow=True))
+    bounded = only_access(kernel(body), AccessProperties(grid=(1000,), strict_overflow=True))
     assert bounded.pattern is Pattern.AFFINE
 
 

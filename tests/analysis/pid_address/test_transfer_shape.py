@@ -8,7 +8,7 @@ import pytest
 from tests.analysis.pid_address.support import only_access
 from tilewright.analysis.affine import evaluate
 from tilewright.analysis.affine.arrays import evaluate_array, holds_array
-from tilewright.analysis.pid_address import Access, Pattern, Reason
+from tilewright.analysis.pid_address import MemoryOp, Pattern, Reason
 
 
 def kernel(body: str, type: str, mask: str = "") -> str:
@@ -25,7 +25,7 @@ def kernel(body: str, type: str, mask: str = "") -> str:
     }}"""
 
 
-def table(access: Access, **values: int) -> np.ndarray:
+def table(access: MemoryOp, **values: int) -> np.ndarray:
     """The offset at every lane."""
     lanes = {
         f"lane{dim}": np.arange(extent).reshape(

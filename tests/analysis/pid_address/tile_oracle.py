@@ -17,8 +17,13 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr, MemRefType, StridedLayou
 from xdsl.ir import Block, Operation, SSAValue
 
 from tests.fuzz.tile.reference import tiles
-from tilewright.analysis.pid_address import AddressReport, Facts, TileKernel, analyze_tile
-from tilewright.analysis.pid_address.checks import Check, Settings, Verdict, run_checks
+from tilewright.analysis.pid_address import (
+    AccessProperties,
+    AddressReport,
+    TileKernel,
+    analyze_tile,
+)
+from tilewright.analysis.pid_address.checks import Check, CheckResult, Settings, run_checks
 from tilewright.analysis.pid_address.checks.enumeration import NotEnumerable
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.types import element_bytes, is_boolean
@@ -315,7 +320,7 @@ class Oracle:
         self.touched[key][self.block].update(found.reshape(-1).tolist())
 
 
-def run_blocks(kernel: TileKernel, facts: Facts) -> Oracle:
+def run_blocks(kernel: TileKernel, facts: AccessProperties) -> Oracle:
     """All blocks of a kernel, in the order of the analysis: the first index is the slowest."""
     oracle = Oracle(facts.args)
     arguments = kernel.function.body.block.args
@@ -349,7 +354,9 @@ class Compared:
     refuted: int = 0
 
 
-def compare(kernel: TileKernel, facts: Facts, settings: Settings | None = None) -> Compared:
+def compare(
+    kernel: TileKernel, facts: AccessProperties, settings: Settings | None = None
+) -> Compared:
     """Hold every answer about a kernel against its execution. Raises ``NotRunnable``."""
     oracle = run_blocks(kernel, facts)
     report = analyze_tile(kernel, facts)
@@ -369,11 +376,11 @@ def compare(kernel: TileKernel, facts: Facts, settings: Settings | None = None) 
             continue
         if finding.check is Check.RACE:
             _race(finding, involved, oracle, found)
-        elif finding.check is Check.GUARD and finding.verdict is not Verdict.UNKNOWN:
+        elif finding.check is Check.GUARD and finding.verdict is not CheckResult.UNKNOWN:
             is_outside = involved[0] in oracle.outside
-            if (finding.verdict is Verdict.REFUTED) != is_outside:
+            if (finding.verdict is CheckResult.REFUTED) != is_outside:
                 found.wrong.append(f"{finding}; but outside: {is_outside}")
-        elif finding.check is Check.BOUNDS and finding.verdict is Verdict.REFUTED:
+        elif finding.check is Check.BOUNDS and finding.verdict is CheckResult.REFUTED:
             found.wrong.append(f"{finding}; but the language guards it")
     return found
 
@@ -428,14 +435,14 @@ def _first(mine: Mapping[int, set[int]], theirs: Mapping[int, set[int]]) -> str:
 
 
 def _race(finding: Any, involved: Sequence[Key], oracle: Oracle, found: Compared) -> None:
-    if finding.verdict is Verdict.UNKNOWN:
+    if finding.verdict is CheckResult.UNKNOWN:
         found.open += 1
         return
     found.decided += 1
-    found.refuted += finding.verdict is Verdict.REFUTED
+    found.refuted += finding.verdict is CheckResult.REFUTED
     left, right = involved
     is_race = any(True for _ in _meetings(oracle.touched[left], oracle.touched[right]))
-    if is_race != (finding.verdict is Verdict.REFUTED):
+    if is_race != (finding.verdict is CheckResult.REFUTED):
         found.wrong.append(f"{finding}; but two blocks meet: {is_race}")
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.tile.support import ARGUMENTS, module_text, op_named, ops_named, parse
 from tilewright.dialects.tile import PipelineOp
-from tilewright.dialects.tile.access import Region, may_share_bytes, somewhere, whole
+from tilewright.dialects.tile.access import AccessedRegion, may_share_bytes, somewhere, whole
 from tilewright.dialects.tile.interfaces import (
     base_of,
     is_async,
@@ -256,8 +256,8 @@ _ARGS = _values(f"memref.store %h, %As[%i, %j] : {T['As']}\ntile.fill %Bs, %h : 
 AS, BS, X, Y = (_ARGS[name] for name in ("As", "Bs", "i", "j"))
 
 
-def box(*spans: tuple[object, object]) -> Region:
-    return Region(AS, tuple(s[0] for s in spans), tuple(s[1] for s in spans))
+def box(*spans: tuple[object, object]) -> AccessedRegion:
+    return AccessedRegion(AS, tuple(s[0] for s in spans), tuple(s[1] for s in spans))
 
 
 def test_regions_of_different_buffers_do_not_meet():
@@ -291,7 +291,7 @@ def test_numbers_decide_as_sets_do(numbers: list[int]):
     spans = [(numbers[k], numbers[k + 1] + 1) for k in range(0, 8, 2)]
     one, other = box(*spans[:2]), box(*spans[2:])
 
-    def cells(region: Region) -> set[tuple[int, int]]:
+    def cells(region: AccessedRegion) -> set[tuple[int, int]]:
         rows, columns = (
             range(start, start + length)
             for start, length in zip(region.offsets, region.extents, strict=True)

@@ -18,11 +18,11 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.language.T.eager import Eager
 from tilewright.language.T.prim_func import PrimFunc
-from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.targets.numpy import Buffer
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
-_FORMS = (FrontHalf(check_races=True), FrontHalf(check_races=True, roles=False))
+_FORMS = (TilePipeline(check_races=True), TilePipeline(check_races=True, roles=False))
 _NAMES = [each.name for each in _FORMS[0].passes()]
 _FIRST = _NAMES.index("specialize-warps")
 FRONT_HALF = _FORMS[0].passes()[:_FIRST]

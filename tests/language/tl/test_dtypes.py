@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType
 import tilewright.language.tl as tl
 from tilewright.dialects.tt import PtrType
 from tilewright.dialects.type_utils import tensor_of
-from tilewright.language.tl.dtypes import Kind, get_int_dtype, named_dtype
+from tilewright.language.tl.dtypes import ScalarKind, get_int_dtype, named_dtype
 
 triton_language = pytest.importorskip("triton.language", reason="compared with Triton's types")
 core = triton_language.core
@@ -172,7 +172,7 @@ def test_questions_that_make_no_sense() -> None:
     assert not tl.dtype.is_dtype("fp31")
     assert tl.dtype.is_dtype("void")
     assert tl.void.is_void()
-    assert tl.bfloat16.kind() is Kind.FLOATING
+    assert tl.bfloat16.kind() is ScalarKind.FLOATING
 
 
 def test_names_in_signatures() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.memory.fronts import (
+from tilewright.memory.planner import ALWAYS, plan_problem
+from tilewright.memory.planner.problems import (
     Call,
     CallError,
     Function,
@@ -16,7 +17,6 @@ from tilewright.memory.fronts import (
     running,
     together,
 )
-from tilewright.memory.planner import ALWAYS, plan_problem
 
 
 def scratch(size, **fields):

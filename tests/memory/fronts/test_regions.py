@@ -21,8 +21,13 @@ from tilewright.memory import (
     region_of,
     shared,
 )
-from tilewright.memory.fronts import Arena, plan_regions, regions_problem, sharing_of
 from tilewright.memory.planner import ALWAYS, DoesNotFit, PlannerFault
+from tilewright.memory.planner.problems import (
+    RegionArena,
+    plan_regions,
+    regions_problem,
+    sharing_of,
+)
 
 
 def region(name, tree, *outside, **options):
@@ -137,7 +142,7 @@ def test_names_must_tell_buffers_apart():
 def moved(arena, name, offset):
     """The same arena with one region elsewhere; made without asking the planner."""
     plan = replace(arena.plan, offsets={**arena.plan.offsets, name: offset})
-    return Arena(arena.regions, arena.live, plan)
+    return RegionArena(arena.regions, arena.live, plan)
 
 
 def test_an_arena_is_not_believed():
@@ -149,7 +154,7 @@ def test_an_arena_is_not_believed():
     # Inside a region the checker looks too: 'v' moved over 'q'.
     placements = tuple(replace(p, offset=0) if p.buffer.name == "v" else p for p in qkv.placements)
     with pytest.raises(PlannerFault, match="'v'"):
-        Arena((replace(qkv, placements=placements), stats, out), LIVE, arena.plan)
+        RegionArena((replace(qkv, placements=placements), stats, out), LIVE, arena.plan)
 
 
 def test_was_the_sharing_needed():

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from tilewright.memory.planner import plan_problem
-from tilewright.memory.planner_check import Fault, check_offsets
+from tilewright.memory.planner_check import PlanViolation, check_offsets
 
 
 def benchmark(name: str) -> ModuleType:
@@ -45,7 +45,7 @@ def test_rivals_make_valid_plans_that_are_never_lower(rival: str):
             continue
         offsets = getattr(RIVALS, rival)(blocks)
         faults = {violation.fault for violation in check_offsets(one.problem, offsets)}
-        assert faults <= {Fault.OVER_CAPACITY}
+        assert faults <= {PlanViolation.OVER_CAPACITY}
         assert RIVALS.height(blocks, offsets) >= plan_problem(one.problem).height("smem")
 
 

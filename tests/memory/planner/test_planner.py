@@ -20,7 +20,7 @@ from tilewright.memory.planner import (
     plan_problem,
     planner,
 )
-from tilewright.memory.planner_check import Fault, Violation
+from tilewright.memory.planner_check import PlanViolation, Violation
 
 EARLY, LATE, WHOLE = ((0, 2),), ((2, 4),), ((0, 4),)
 SMEM = Space("smem", 64)
@@ -206,7 +206,7 @@ def test_unknown_efforts_are_refused(effort: Effort | str, message: str):
 
 def test_the_checker_has_the_last_word(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> tuple[Violation, ...]:
-        return (Violation(Fault.OVERLAP, "a and b"),)
+        return (Violation(PlanViolation.OVERLAP, "a and b"),)
 
     monkeypatch.setattr(planner.planner_check, "check_offsets", refuse)
     with pytest.raises(PlannerFault, match="overlap: a and b"):

@@ -26,7 +26,7 @@ from tilewright.memory.planner import (
     SameStart,
     Space,
 )
-from tilewright.memory.planner_check import Fault, check_heights, check_offsets
+from tilewright.memory.planner_check import PlanViolation, check_heights, check_offsets
 
 SMALL = Space("smem", 16, unit="bytes")
 A = Block("a", 8, 4, live=((0, 4),))
@@ -314,7 +314,7 @@ def tied_cases(seeds: range) -> Iterator[Case]:
 def found_by(module: ModuleType, case: Case) -> tuple[str, ...]:
     problem, offsets = case
     found = [*module.check_offsets(problem, offsets)]
-    if not any(one.fault.name == Fault.MISSING.name for one in found):
+    if not any(one.fault.name == PlanViolation.MISSING.name for one in found):
         for shift in (0, 1):
             heights = {
                 s.name: shift + max((offsets[b.id] + b.size for b in problem.in_space(s.name)), default=0)

@@ -13,7 +13,7 @@ from tilewright.memory.planner import Effort, Problem, ProblemError, plan_proble
 from tilewright.memory.planner.accelerate import compiled, engine
 from tilewright.memory.planner.climb import Climb
 from tilewright.memory.planner.conflicts import conflicts_of
-from tilewright.memory.planner.decompose import Part, parts_of
+from tilewright.memory.planner.decompose import SubProblem, parts_of
 from tilewright.memory.planner.greedy import best_quick
 from tilewright.memory.planner.kernel import DEEP, FOUND, GOING, NONE, run
 from tilewright.memory.planner.oriented import OrientedSearch
@@ -23,7 +23,7 @@ from tilewright.memory.planner.tables import fresh_state, tables_of
 ENOUGH = 100_000
 
 
-def parts(seeds: range, most: int) -> Iterator[tuple[random.Random, Part, int]]:
+def parts(seeds: range, most: int) -> Iterator[tuple[random.Random, SubProblem, int]]:
     """Parts with their least height, by the other exact search."""
     for seed in seeds:
         rng = random.Random(seed)
@@ -38,7 +38,7 @@ def parts(seeds: range, most: int) -> Iterator[tuple[random.Random, Part, int]]:
                 yield rng, part, least
 
 
-def least_of(problem: Problem, part: Part) -> int | None:
+def least_of(problem: Problem, part: SubProblem) -> int | None:
     ids = {block.id for block in part.blocks}
     relations = [r for r in problem.relations if {*r.pair} <= ids]
     search = OrientedSearch(conflicts_of(part.blocks, relations), [], part.loads, part.bound)
@@ -46,7 +46,7 @@ def least_of(problem: Problem, part: Part) -> int | None:
     return part.height(search.best) if search.is_exhausted and search.best else None
 
 
-def fresh(rng: random.Random, part: Part, limit: int) -> tuple[Tables, State]:
+def fresh(rng: random.Random, part: SubProblem, limit: int) -> tuple[Tables, State]:
     """A search with blocks preferred in a random order."""
     rank = [*range(len(part.blocks))]
     rng.shuffle(rank)
@@ -54,7 +54,7 @@ def fresh(rng: random.Random, part: Part, limit: int) -> tuple[Tables, State]:
     return tables, fresh_state(part, tables, limit, 3)
 
 
-def assert_plan(part: Part, offsets: list[int], limit: int) -> None:
+def assert_plan(part: SubProblem, offsets: list[int], limit: int) -> None:
     assert part.height(offsets) <= limit
     for number, (offset, block) in enumerate(zip(offsets, part.blocks, strict=True)):
         assert offset % block.align == 0

@@ -3,12 +3,12 @@
 import pytest
 
 from tilewright.memory.planner import Apart, AsyncRegion, Block, Inside, MayOverlap, SameStart
+from tilewright.memory.planner.alignment_bounds import grounds
 from tilewright.memory.planner.bound import Load, loads_of, lower_bound
 from tilewright.memory.planner.conflicts import Conflicts, conflicts_of, members
 from tilewright.memory.planner.decompose import next_free, parts_of
 from tilewright.memory.planner.effort import Effort, Meter, compile_time
 from tilewright.memory.planner.grid import grid_of, step_of
-from tilewright.memory.planner.ground import grounds
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ def test_the_page():
 
 def test_names_on_the_page_exist():
     from tilewright import buffers
-    from tilewright.memory import fronts
+    from tilewright.memory.planner import problems
 
     known = {name for kind in vars(buffers).values() for name in dir(kind)} | set(dir(buffers))
-    known |= set(dir(fronts)) | {"allocate_buffer"}
+    known |= set(dir(problems)) | {"allocate_buffer"}
     called = set(re.findall(r"`(?:\w+\.)?([a-z]+_[a-z_]+)\(", PAGE.read_text()))
     assert {"get_allocator", "get_child_allocators", "get_toplevel_allocators"} <= called
     assert called - known == set()

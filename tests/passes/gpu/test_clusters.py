@@ -10,8 +10,8 @@ import pytest
 import tilewright as tw
 from tilewright import T
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
-from tilewright.passes.gpu.announce_copies import AnnounceCopies
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
+from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.targets.numpy.api import Buffer
@@ -128,7 +128,7 @@ def test_threads_wait_for_bytes_that_were_announced() -> None:
     passes = GpuPipeline().passes()
     np.testing.assert_array_equal(run_on_threads(passes, a), a)
     # Without the announcement the phase may end before the tile is there.
-    silent = [each for each in passes if not isinstance(each, AnnounceCopies | CheckThreadSync)]
+    silent = [each for each in passes if not isinstance(each, InsertExpectTx | CheckThreadSync)]
     assert len(silent) == len(passes) - 2
     with pytest.raises(SimtFault):
         run_on_threads(silent, a)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.analysis.layout_inference.table import NotALayout
-from tilewright.passes.gpu.lower.engine_pieces import Pieces
+from tilewright.passes.gpu.lower.tma_boxes import Pieces
 
 
 @pytest.mark.parametrize(

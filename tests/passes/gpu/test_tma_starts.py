@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import T
-from tilewright.analysis import copy_choice
+from tilewright.analysis import copy_instructions
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -116,8 +116,10 @@ def test_odd_or_negative_start_of_a_store_is_not_given_to_tma(first: int, uses_t
 def test_the_executor_notices_a_start_that_was_not_proved(
     function: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rest = [each for each in copy_choice.BULK_CONDITIONS if each.__name__ != "_starts_at_granule"]
-    monkeypatch.setattr(copy_choice, "BULK_CONDITIONS", tuple(rest))
+    rest = [
+        each for each in copy_instructions.BULK_CONDITIONS if each.__name__ != "_starts_at_granule"
+    ]
+    monkeypatch.setattr(copy_instructions, "BULK_CONDITIONS", tuple(rest))
     shapes = [param.shape for param in function.params]
     given, out = (numbers("float16", *shape) for shape in shapes)
     with pytest.raises(SimtFault, match="which is not a multiple of 16"):
@@ -142,7 +144,7 @@ def by_author(column: int) -> Any:
 def test_the_executor_notices_a_store_that_starts_before_the_tensor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(copy_choice, "_starts_inside", lambda copy: None)
+    monkeypatch.setattr(copy_instructions, "_starts_inside", lambda copy: None)
     given, out = numbers("float16", TILE, TILE), numbers("float16", ROWS, COLUMNS)
     with pytest.raises(SimtFault, match="negative coordinates are for loads only"):
         run(stores("float16", -8), given, out)
@@ -170,7 +172,7 @@ def test_a_store_does_not_fill_the_16_bytes_in_which_a_row_ends(
     run(function, given, out)
     np.testing.assert_array_equal(out[:32], given[:length])
     if length == 21:
-        monkeypatch.setattr(copy_choice, "_ends_at_granule", lambda copy: None)
+        monkeypatch.setattr(copy_instructions, "_ends_at_granule", lambda copy: None)
         with pytest.raises(SimtFault, match="passes the end of rows of 84 bytes"):
             run(function, given, out)
 

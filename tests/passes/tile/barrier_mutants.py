@@ -20,7 +20,7 @@ from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.check_pipeline import CheckPipeline, compare
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 
 
 def planned(name: str, stages: int) -> ModuleOp:

@@ -17,7 +17,7 @@ from tilewright.dialects.tile.attributes import PlannedPipeline
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.check_plans import CheckPlans
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 
 STAGES = (2, 3, 4)
 

@@ -13,7 +13,7 @@ from tilewright import T
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.ir.traversal import walk
-from tilewright.memory import Group, Kind, Leaf, Tree, smem_buffer
+from tilewright.memory import Group, Leaf, ReuseKind, Tree, smem_buffer
 from tilewright.memory.units import Swizzled
 from tilewright.targets.numpy import Buffer, NumpyFault
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
@@ -29,7 +29,7 @@ def random_tree(rng: random.Random, buffers: list[tuple[str, int, str]]) -> Tree
     parts = rng.randint(2, min(3, len(buffers)))
     cuts = sorted(rng.sample(range(1, len(buffers)), parts - 1))
     pieces = [buffers[a:b] for a, b in zip([0, *cuts], [*cuts, len(buffers)], strict=True)]
-    kind = rng.choice(list(Kind))
+    kind = rng.choice(list(ReuseKind))
     return Group(kind, tuple(random_tree(rng, piece) for piece in pieces))
 
 

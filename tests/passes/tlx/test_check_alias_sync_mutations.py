@@ -15,8 +15,8 @@ from tests.passes.tlx.alias_sync_support import (
     told,
     traced,
 )
-from tilewright.analysis.alias_sync.machine import Barrier, Gate, Machine
-from tilewright.analysis.alias_sync.numbers import Assumptions
+from tilewright.analysis.alias_sync.machine import Barrier, Machine, NamedBarrier
+from tilewright.analysis.alias_sync.symbolic_ints import Assumptions
 from tilewright.analysis.ordering import Checker
 from tilewright.passes.tlx.alias_sync import kernel as kernels
 from tilewright.passes.tlx.alias_sync import report, walk
@@ -105,11 +105,11 @@ def _arrivals_are_counted_once(patch: pytest.MonkeyPatch) -> None:
 
 @breaks
 def _gates_are_always_open(patch: pytest.MonkeyPatch) -> None:
-    def come(self: Gate, count: int, threads: int, place: int) -> int:
+    def come(self: NamedBarrier, count: int, threads: int, place: int) -> int:
         self.generation += 1
         return self.generation
 
-    patch.setattr(Gate, "come", come)
+    patch.setattr(NamedBarrier, "come", come)
 
 
 @breaks

@@ -19,10 +19,10 @@ from tilewright.dialects.ttg.views import MemDescIndexOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.ir.traversal import walk
-from tilewright.memory import RULES, IndexMap, Kind, Level, PlanResult
+from tilewright.memory import RULES, IndexMap, Level, PlanResult, ReuseKind
 from tilewright.passes.tlx.storage_alias.collect import collect
 from tilewright.passes.tlx.storage_alias.evidence import verify_module
-from tilewright.passes.tlx.storage_alias.indices import Verdict, judge, rewrite_index
+from tilewright.passes.tlx.storage_alias.indices import IndexResult, judge, rewrite_index
 from tilewright.passes.tlx.storage_alias.liveness import live_ranges
 from tilewright.passes.tlx.storage_alias.materialise import shape_problems
 from tilewright.passes.tlx.storage_alias.messages import code_of
@@ -30,7 +30,7 @@ from tilewright.passes.tlx.storage_alias.planning import Planned
 from tilewright.passes.tlx.storage_alias.record import (
     Promised,
     RecordError,
-    Turn,
+    TreeStep,
     Way,
     promised,
     read_record,
@@ -198,14 +198,14 @@ def index_op(module: ModuleOp) -> MemDescIndexOp:
 def test_written_indices_are_recognised(map: IndexMap):
     module = function("%x = ttg.memdesc_index %a[%i] : !a -> !one", arguments="%a: !a, %i: i32")
     op = index_op(module)
-    assert judge(op, map, 4) is Verdict.UNKNOWN
+    assert judge(op, map, 4) is IndexResult.UNKNOWN
     ops = rewrite_index(op, map)
     block = op.parent
     assert block is not None
     for new in ops:
         block.insert_op_before(new, op)
-    assert judge(op, map, 4) is Verdict.RIGHT
-    wrong = [other for other in MAPS if other != map and judge(op, other, 4) is Verdict.RIGHT]
+    assert judge(op, map, 4) is IndexResult.RIGHT
+    wrong = [other for other in MAPS if other != map and judge(op, other, 4) is IndexResult.RIGHT]
     assert wrong == []
 
 
@@ -219,20 +219,22 @@ def test_record_of_a_view():
     first, second = (record for record in records if record is not None)
     assert (first.buffer, first.count, first.offset, first.window) == ("a", 2, 0, 32768)
     assert second.levels == ((None, 32768),)
-    assert second.ways == (Way("", (Turn(Kind.DISTINCT, 1, 1),)),)
+    assert second.ways == (Way("", (TreeStep(ReuseKind.DISTINCT, 1, 1),)),)
     assert [second.address(index) for index in (0, 1)] == [16384, 49152]
-    assert promised(first.ways[0], second.ways[0]) == Promised(Kind.DISTINCT, 1, 1)
+    assert promised(first.ways[0], second.ways[0]) == Promised(ReuseKind.DISTINCT, 1, 1)
 
 
 def test_promises_of_paths():
     def way(*turns: tuple[str, int, int], phase: str = "") -> Way:
-        return Way(phase, tuple(Turn(Kind(kind), size, child) for kind, size, child in turns))
+        return Way(
+            phase, tuple(TreeStep(ReuseKind(kind), size, child) for kind, size, child in turns)
+        )
 
     qk = way(("shared", 1, 0))
     p = way(("shared", 1, 1), ("distinct", 1, 0), ("shared", 2, 0))
     alpha = way(("shared", 1, 1), ("distinct", 1, 1))
-    assert promised(qk, p) == Promised(Kind.SHARED, 1, 2)
-    assert promised(p, alpha) == Promised(Kind.DISTINCT, 2, 1)
+    assert promised(qk, p) == Promised(ReuseKind.SHARED, 1, 2)
+    assert promised(p, alpha) == Promised(ReuseKind.DISTINCT, 2, 1)
     assert promised(qk, way(("shared", 1, 1), phase="b")) is None
     with pytest.raises(RecordError, match="same path"):
         promised(qk, qk)

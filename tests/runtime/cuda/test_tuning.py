@@ -10,9 +10,9 @@ import tilewright as tw
 from tests.runtime.cuda.fake_torch import Tensor, fake_torch
 from tilewright.runtime import autotune as tuning
 from tilewright.runtime.autotune import Autotuner
-from tilewright.runtime.contents import kept, make_zero
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.launchable import Launchable
+from tilewright.runtime.snapshots import kept, make_zero
 
 MILLISECONDS = {16: 3.0, 32: 1.0, 64: 2.0}
 

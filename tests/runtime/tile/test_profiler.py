@@ -5,8 +5,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import T
-from tilewright.runtime.tile.closeness import assert_close
-from tilewright.runtime.tile.supply import get_tensor_supply
+from tilewright.runtime.tile.allclose import assert_close
+from tilewright.runtime.tile.input_generators import get_tensor_supply
 
 
 def kernel_of(dtype, shape=(64,), amount=1):

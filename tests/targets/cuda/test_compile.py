@@ -20,8 +20,8 @@ from tilewright.targets.cuda import compile as compiler
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.cuda.export import Parameter, export, header_text
-from tilewright.targets.cuda.kept import compiled
 from tilewright.targets.cuda.nvrtc import include_folders
+from tilewright.targets.cuda.program_cache import compiled
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.store import digest
 

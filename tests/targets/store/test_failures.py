@@ -18,7 +18,7 @@ from tilewright.targets.store.directory import open_directory
 from tilewright.targets.store.eviction import clear
 from tilewright.targets.store.listing import list_files
 from tilewright.targets.triton.artefact import read_artefact
-from tilewright.targets.triton.facts import LaunchFacts
+from tilewright.targets.triton.facts import KernelMetadata
 
 from .support import SECTIONS, K, fill, key, module_path, numbers
 
@@ -69,7 +69,7 @@ TILE = """
 import warnings
 warnings.simplefilter("always")
 from tests.passes.gpu.features import FEATURES
-from tilewright.targets.cuda.kept import compiled
+from tilewright.targets.cuda.program_cache import compiled
 from tilewright.targets.cuda.settings import Settings
 for fast in (False, True):
     program = compiled(FEATURES["a_choice"].func.module, Settings(fast_math=fast))
@@ -264,7 +264,7 @@ def test_a_pipe_under_the_name_of_an_entry_does_not_block(own):
     assert store.load("artefacts", K) is None
 
 
-FACTS = LaunchFacts("k", 90, 4, 0, ("ptr",)).to_json().encode()
+FACTS = KernelMetadata("k", 90, 4, 0, ("ptr",)).to_json().encode()
 WHOLE = {"facts": FACTS, "remarks": b"[]", "names": b'["ptx", "cubin"]', "cubin": b"\x7fELF"}
 NONSENSE = (b"", b"\xff", b"null", b"3", b"[1]", b"{}", b'{"a": 1}', b'"text"', b"[" * 100_000)
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tilewright.targets.triton.facts import LaunchFacts, TensorMapFacts
+from tilewright.targets.triton.facts import KernelMetadata, TensorMapSpec
 from tilewright.targets.triton.ptxas import described
 
-FACTS = LaunchFacts(
+FACTS = KernelMetadata(
     "gemm",
     90,
     num_warps=12,
     shared=131072,
     parameters=("tensormap", "i32", "ptr", "scratch", "profile"),
-    tensor_maps=(TensorMapFacts(2, (128, 64), 128, 6),),
+    tensor_maps=(TensorMapSpec(2, (128, 64), 128, 6),),
     scratch_bytes=256,
     scratch_align=128,
     cluster=(2, 1, 1),
@@ -21,7 +21,7 @@ FACTS = LaunchFacts(
 
 
 def test_facts_survive_the_disk():
-    again = LaunchFacts.from_json(FACTS.to_json())
+    again = KernelMetadata.from_json(FACTS.to_json())
     assert again == FACTS
     assert again.threads == 384
     assert isinstance(again.tensor_maps[0].box, tuple)
@@ -30,7 +30,7 @@ def test_facts_survive_the_disk():
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "x"}', "null"])
 def test_anything_else_is_refused(text):
     with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        LaunchFacts.from_json(text)
+        KernelMetadata.from_json(text)
 
 
 LOG = """\

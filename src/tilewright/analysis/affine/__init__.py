@@ -21,7 +21,7 @@ from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.ranges import Interval
 from tilewright.analysis.affine.space import Space
 from tilewright.analysis.affine.substitute import Substitution, substitute
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 __all__ = [
     "Atom",
@@ -31,11 +31,11 @@ __all__ = [
     "Formula",
     "FormulaKind",
     "Interval",
-    "Kind",
     "Monomial",
     "Poly",
     "Space",
     "Substitution",
+    "SymbolKind",
     "conjunction",
     "disjunction",
     "evaluate",

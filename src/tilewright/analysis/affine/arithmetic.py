@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 
 
 def floor_div(value: int, divisor: int) -> int:
@@ -50,17 +50,17 @@ def greatest(*values: int) -> int:
     return max(values)
 
 
-OPERATIONS: dict[Kind, Callable[..., int]] = {
-    Kind.WRAP: itself,
-    Kind.FDIV: floor_div,
-    Kind.TDIV: trunc_div,
-    Kind.MOD: floor_mod,
-    Kind.TREM: trunc_rem,
-    Kind.MIN: least,
-    Kind.MAX: greatest,
-    Kind.AND: int.__and__,
-    Kind.OR: int.__or__,
-    Kind.XOR: int.__xor__,
-    Kind.SHL: shift_left,
-    Kind.SHR: shift_right,
+OPERATIONS: dict[SymbolKind, Callable[..., int]] = {
+    SymbolKind.WRAP: itself,
+    SymbolKind.FDIV: floor_div,
+    SymbolKind.TDIV: trunc_div,
+    SymbolKind.MOD: floor_mod,
+    SymbolKind.TREM: trunc_rem,
+    SymbolKind.MIN: least,
+    SymbolKind.MAX: greatest,
+    SymbolKind.AND: int.__and__,
+    SymbolKind.OR: int.__or__,
+    SymbolKind.XOR: int.__xor__,
+    SymbolKind.SHL: shift_left,
+    SymbolKind.SHR: shift_right,
 }

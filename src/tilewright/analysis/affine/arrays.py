@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 # Any: elements are int64 or, with dtype object, Python integers; NumPy's types do not mix the two.
 IntArray = NDArray[Any]
@@ -103,13 +103,13 @@ class ArrayEvaluator:
     def _atom(self, atom: Atom) -> IntArray:
         args = [self._sum(arg) for arg in atom.args]
         kind = atom.kind
-        if kind is Kind.SYMBOL or kind is Kind.CALL:
+        if kind is SymbolKind.SYMBOL or kind is SymbolKind.CALL:
             return self._given(atom, args)
         if atom.formula is not None:
             truth = self._holds(atom.formula)
             yes, no = args or (np.asarray(1), np.asarray(0))
             return np.where(truth, yes, no)
-        if kind is Kind.TABLE:
+        if kind is SymbolKind.TABLE:
             return _entry(np.asarray(atom.values, dtype=object), args[0])
         return _OPERATIONS[kind](*args)
 
@@ -203,17 +203,17 @@ def _itself(value: IntArray) -> IntArray:
     return value
 
 
-_OPERATIONS: dict[Kind, Callable[..., IntArray]] = {
-    Kind.WRAP: _itself,
-    Kind.FDIV: _floor_div,
-    Kind.TDIV: _trunc_div,
-    Kind.MOD: _floor_mod,
-    Kind.TREM: _trunc_rem,
-    Kind.MIN: _least,
-    Kind.MAX: _greatest,
-    Kind.AND: np.bitwise_and,
-    Kind.OR: np.bitwise_or,
-    Kind.XOR: np.bitwise_xor,
-    Kind.SHL: _shift_left,
-    Kind.SHR: _shift_right,
+_OPERATIONS: dict[SymbolKind, Callable[..., IntArray]] = {
+    SymbolKind.WRAP: _itself,
+    SymbolKind.FDIV: _floor_div,
+    SymbolKind.TDIV: _trunc_div,
+    SymbolKind.MOD: _floor_mod,
+    SymbolKind.TREM: _trunc_rem,
+    SymbolKind.MIN: _least,
+    SymbolKind.MAX: _greatest,
+    SymbolKind.AND: np.bitwise_and,
+    SymbolKind.OR: np.bitwise_or,
+    SymbolKind.XOR: np.bitwise_xor,
+    SymbolKind.SHL: _shift_left,
+    SymbolKind.SHR: _shift_right,
 }

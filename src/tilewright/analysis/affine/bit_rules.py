@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.rule import Operands, Proposal, Rule
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -133,7 +133,12 @@ def _xor_twice(ctx: Context, operands: Operands) -> Iterator[Proposal]:
     """xor(xor(P, c), d) = xor(P, c xor d)."""
     value, _, mask = _constant_last(operands)
     atom = value.atom
-    if mask is None or atom is None or atom.kind is not Kind.XOR or value.terms[(atom.id,)] != 1:
+    if (
+        mask is None
+        or atom is None
+        or atom.kind is not SymbolKind.XOR
+        or value.terms[(atom.id,)] != 1
+    ):
         return
     inner, _, first = _constant_last(atom.args)
     if first is not None:

@@ -17,7 +17,7 @@ from tilewright.analysis.affine.congruence import Congruence
 from tilewright.analysis.affine.poly import Poly
 from tilewright.analysis.affine.prover import decide_by_range
 from tilewright.analysis.affine.ranges import ALL, NON_NEGATIVE, Interval
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 from tilewright.analysis.affine.view import with_remainders
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def range_of(ctx: Context, poly: Poly) -> Interval:
         return Interval.point(value)
     result = _sum_range(ctx, poly).narrowed(ctx.facts.range_of_form(poly))
     atoms = poly.atoms()
-    if any(atom.kind is Kind.FDIV or atom.kind is Kind.TDIV for atom in atoms):
+    if any(atom.kind is SymbolKind.FDIV or atom.kind is SymbolKind.TDIV for atom in atoms):
         view = with_remainders(poly)
         if view is not poly:
             result = result.narrowed(_sum_range(ctx, view))
     if len(poly.terms) > 1:
-        conditions = [atom for atom in atoms if atom.kind is Kind.INDICATOR]
+        conditions = [atom for atom in atoms if atom.kind is SymbolKind.INDICATOR]
         if 0 < len(conditions) <= _MAX_SPLITS:
             result = result.narrowed(_split_range(ctx, poly, conditions[-1]))
     return _rounded(result, ctx.congruence(poly))
@@ -271,18 +271,18 @@ def _shr_range(ctx: Context, atom: Atom) -> Interval:
     return value.hull(Interval(-1, 0))
 
 
-ATOM_RANGES: dict[Kind, Callable[[Context, Atom], Interval]] = {
-    Kind.FDIV: _fdiv_range,
-    Kind.TDIV: _tdiv_range,
-    Kind.MOD: _mod_range,
-    Kind.TREM: _trem_range,
-    Kind.MIN: _min_range,
-    Kind.MAX: _max_range,
-    Kind.INDICATOR: _indicator_range,
-    Kind.SELECT: _select_range,
-    Kind.AND: _and_range,
-    Kind.OR: _or_range,
-    Kind.XOR: _xor_range,
-    Kind.SHL: _shl_range,
-    Kind.SHR: _shr_range,
+ATOM_RANGES: dict[SymbolKind, Callable[[Context, Atom], Interval]] = {
+    SymbolKind.FDIV: _fdiv_range,
+    SymbolKind.TDIV: _tdiv_range,
+    SymbolKind.MOD: _mod_range,
+    SymbolKind.TREM: _trem_range,
+    SymbolKind.MIN: _min_range,
+    SymbolKind.MAX: _max_range,
+    SymbolKind.INDICATOR: _indicator_range,
+    SymbolKind.SELECT: _select_range,
+    SymbolKind.AND: _and_range,
+    SymbolKind.OR: _or_range,
+    SymbolKind.XOR: _xor_range,
+    SymbolKind.SHL: _shl_range,
+    SymbolKind.SHR: _shr_range,
 }

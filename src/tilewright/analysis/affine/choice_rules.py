@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.analysis.affine.poly import Poly
 from tilewright.analysis.affine.rule import Operands, Proposal, Rule
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -17,7 +17,7 @@ def sorted_operands(operands: Operands) -> Operands:
     return tuple(sorted(set(operands), key=Poly.key))
 
 
-def _flat(kind: Kind, operands: Operands) -> Operands:
+def _flat(kind: SymbolKind, operands: Operands) -> Operands:
     """Operands with those of nested atoms of the same kind, each once, in order."""
     found: list[Poly] = []
     for operand in operands:
@@ -31,13 +31,13 @@ def _flat(kind: Kind, operands: Operands) -> Operands:
 
 
 def _min_flat(ctx: Context, operands: Operands) -> Iterator[Proposal]:
-    flat = _flat(Kind.MIN, operands)
+    flat = _flat(SymbolKind.MIN, operands)
     if flat != operands:
         yield Proposal(lambda: ctx.minimum(*flat))
 
 
 def _max_flat(ctx: Context, operands: Operands) -> Iterator[Proposal]:
-    flat = _flat(Kind.MAX, operands)
+    flat = _flat(SymbolKind.MAX, operands)
     if flat != operands:
         yield Proposal(lambda: ctx.maximum(*flat))
 

@@ -27,7 +27,7 @@ from tilewright.analysis.affine.formula import (
 from tilewright.analysis.affine.poly import Poly
 from tilewright.analysis.affine.ranges import Interval
 from tilewright.analysis.affine.space import Space
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 MAX_MONOMIALS = 64
 MAX_DEGREE = 6
@@ -51,7 +51,7 @@ class Context:
         self._congruences: dict[Poly, Congruence] = {}
         self._atom_ranges: dict[int, Interval] = {}
         self._atom_congruences: dict[int, Congruence] = {}
-        self._results: dict[tuple[Kind, tuple[Poly, ...]], Poly] = {}
+        self._results: dict[tuple[SymbolKind, tuple[Poly, ...]], Poly] = {}
         self._signs: dict[Poly, bool] = {}
         self._truths: dict[int, bool | None] = {}
         self._children: dict[int, Context] = {}
@@ -165,7 +165,7 @@ class Context:
         """Quotient rounded down; of zero it is zero, as its remainder is."""
         if self.space.poly(dividend).constant == 0:
             return self.space.zero
-        return self.apply(Kind.FDIV, dividend, divisor)
+        return self.apply(SymbolKind.FDIV, dividend, divisor)
 
     def mod(self, dividend: Poly | int, divisor: Poly | int) -> Poly:
         """Remainder with the sign of the divisor."""
@@ -178,7 +178,7 @@ class Context:
 
     def tdiv(self, dividend: Poly | int, divisor: Poly | int) -> Poly:
         """Quotient rounded towards zero."""
-        return self.apply(Kind.TDIV, dividend, divisor)
+        return self.apply(SymbolKind.TDIV, dividend, divisor)
 
     def trem(self, dividend: Poly | int, divisor: Poly | int) -> Poly:
         """Remainder with the sign of the dividend."""
@@ -191,10 +191,10 @@ class Context:
         return self.limited(value) if constant is None else self.space.const(constant)
 
     def minimum(self, *values: Poly | int) -> Poly:
-        return self.apply(Kind.MIN, *values)
+        return self.apply(SymbolKind.MIN, *values)
 
     def maximum(self, *values: Poly | int) -> Poly:
-        return self.apply(Kind.MAX, *values)
+        return self.apply(SymbolKind.MAX, *values)
 
     def indicator(self, formula: Formula) -> Poly:
         """1 where the formula holds, 0 elsewhere."""
@@ -207,32 +207,32 @@ class Context:
         )
 
     def bit_and(self, left: Poly | int, right: Poly | int) -> Poly:
-        return self.apply(Kind.AND, left, right)
+        return self.apply(SymbolKind.AND, left, right)
 
     def bit_or(self, left: Poly | int, right: Poly | int) -> Poly:
-        return self.apply(Kind.OR, left, right)
+        return self.apply(SymbolKind.OR, left, right)
 
     def bit_xor(self, left: Poly | int, right: Poly | int) -> Poly:
-        return self.apply(Kind.XOR, left, right)
+        return self.apply(SymbolKind.XOR, left, right)
 
     def shl(self, value: Poly | int, amount: Poly | int) -> Poly:
-        return self.apply(Kind.SHL, value, amount)
+        return self.apply(SymbolKind.SHL, value, amount)
 
     def shr(self, value: Poly | int, amount: Poly | int) -> Poly:
         """Arithmetic shift: the sign stays. For a value known to be non-negative the logical
         shift is the same; for others it has no meaning without a width."""
-        return self.apply(Kind.SHR, value, amount)
+        return self.apply(SymbolKind.SHR, value, amount)
 
     def table(self, values: tuple[int, ...], index: Poly | int) -> Poly:
         """values[index]; an index outside is undefined."""
         index = self.limited(index)
         return self.limited(simplify.table(self, values, index))
 
-    def apply(self, kind: Kind, *args: Poly | int) -> Poly:
+    def apply(self, kind: SymbolKind, *args: Poly | int) -> Poly:
         """The operation of a derived kind, one with polynomials as operands."""
-        if kind is Kind.MOD:
+        if kind is SymbolKind.MOD:
             return self.mod(*args)
-        if kind is Kind.TREM:
+        if kind is SymbolKind.TREM:
             return self.trem(*args)
         operands = tuple(map(self.limited, args))
         if all(self._knows_nothing_of(operand.support) for operand in operands):

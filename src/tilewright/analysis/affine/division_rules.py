@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.affine.division import divide, quotient_of_monomials
 from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.rule import Operands, Proposal, Rule
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -144,7 +144,7 @@ def _floor_of_floor(ctx: Context, operands: Operands) -> Iterator[Proposal]:
     atom = inner.atom
     if (
         atom is None
-        or atom.kind is not Kind.FDIV
+        or atom.kind is not SymbolKind.FDIV
         or inner.content != 1
         or inner.terms[(atom.id,)] < 0
     ):

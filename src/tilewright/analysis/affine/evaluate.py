@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from tilewright.analysis.affine.arithmetic import OPERATIONS
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 Valuation = Mapping[str, int | Callable[..., int]]
 
@@ -58,15 +58,15 @@ class Evaluator:
     def _atom(self, atom: Atom) -> int:
         args = [self._sum(arg) for arg in atom.args]
         kind = atom.kind
-        if kind is Kind.SYMBOL or kind is Kind.CALL:
+        if kind is SymbolKind.SYMBOL or kind is SymbolKind.CALL:
             return self._given(atom, args)
-        if kind is Kind.INDICATOR:
+        if kind is SymbolKind.INDICATOR:
             assert atom.formula is not None
             return int(self._holds(atom.formula))
-        if kind is Kind.SELECT:
+        if kind is SymbolKind.SELECT:
             assert atom.formula is not None
             return args[0] if self._holds(atom.formula) else args[1]
-        if kind is Kind.TABLE:
+        if kind is SymbolKind.TABLE:
             return atom.values[args[0]] if 0 <= args[0] < len(atom.values) else 0
         return OPERATIONS[kind](*args)
 

@@ -24,7 +24,7 @@ from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.prover import decide_by_range
 from tilewright.analysis.affine.ranges import ALL, Interval
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 from tilewright.analysis.affine.view import with_remainders
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Facts:
         view = with_remainders(poly)
         linear = view - view.constant_term
         atom = linear.atom
-        if atom is None or atom.kind is not Kind.MOD or abs(linear.content) != 1:
+        if atom is None or atom.kind is not SymbolKind.MOD or abs(linear.content) != 1:
             return
         remainder = -view.constant_term * next(iter(linear.terms.values()))
         dividend, divisor = atom.args[0], atom.args[1].constant

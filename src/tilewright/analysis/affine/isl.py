@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.affine.formula import Formula
 from tilewright.analysis.affine.poly import Poly
 from tilewright.analysis.affine.presburger import Encoder, NotPresburger
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     import islpy
@@ -86,7 +86,7 @@ def _dimensions(encoder: Encoder, dims: Sequence[Poly]) -> list[str]:
 
 def _symbol(poly: Poly) -> Atom:
     atom = poly.atom
-    if atom is None or atom.kind is not Kind.SYMBOL:
+    if atom is None or atom.kind is not SymbolKind.SYMBOL:
         raise ValueError(f"a dimension is a symbol, not {poly}")
     return atom
 

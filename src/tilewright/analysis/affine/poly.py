@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from math import gcd
 from typing import TYPE_CHECKING
 
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.space import Space
@@ -258,7 +258,7 @@ class Poly:
 
     def mentions(self, atom: Atom) -> bool:
         """Does the value contain this symbol or call, however deep?"""
-        if atom.kind is Kind.SYMBOL or atom.kind is Kind.CALL:
+        if atom.kind is SymbolKind.SYMBOL or atom.kind is SymbolKind.CALL:
             return bool(self.support & self.space.own_bit(atom))
         return any(inner is atom for inner in self.atoms_within())
 

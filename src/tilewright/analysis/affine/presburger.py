@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.ranges import Interval
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -119,7 +119,7 @@ class Encoder:
     def atom(self, atom: Atom) -> str:
         known = self._atoms.get(atom.id)
         if known is None:
-            if atom.kind is Kind.SYMBOL or (atom.kind is Kind.CALL and not atom.args):
+            if atom.kind is SymbolKind.SYMBOL or (atom.kind is SymbolKind.CALL and not atom.args):
                 self.declare(atom)
                 return self._atoms[atom.id]
             known = self._defined(atom)
@@ -237,7 +237,7 @@ def _define_tdiv(encoder: Encoder, atom: Atom, result: str) -> str:
 
 
 def _define_extreme(encoder: Encoder, atom: Atom, result: str) -> str:
-    rel = "<=" if atom.kind is Kind.MIN else ">="
+    rel = "<=" if atom.kind is SymbolKind.MIN else ">="
     operands = [encoder.linear(arg) for arg in atom.args]
     bounds = " and ".join(f"{result} {rel} {operand}" for operand in operands)
     return f"({bounds} and {disjoined(f'{result} = {operand}' for operand in operands)})"
@@ -275,7 +275,7 @@ def _define_bits(encoder: Encoder, atom: Atom, result: str) -> str:
     # and(P, c) = P - and(P, ~c) covers a negative mask.
     digits = _digits(encoder, text, mask if mask >= 0 else ~mask)
     total = f"{both} = {digits}" if mask >= 0 else f"{text} = {both} + {digits}"
-    weight = {Kind.AND: None, Kind.OR: 1, Kind.XOR: 2}[atom.kind]
+    weight = {SymbolKind.AND: None, SymbolKind.OR: 1, SymbolKind.XOR: 2}[atom.kind]
     if weight is None:
         return f"({total} and {result} = {both})"
     return f"({total} and {result} + {weight}*{both} = {text} + {mask})"
@@ -318,16 +318,16 @@ def _define_table(encoder: Encoder, atom: Atom, result: str) -> str:
     return disjoined((*entries, outside))
 
 
-_DEFINITIONS: dict[Kind, Callable[[Encoder, Atom, str], str]] = {
-    Kind.FDIV: _define_fdiv,
-    Kind.TDIV: _define_tdiv,
-    Kind.MIN: _define_extreme,
-    Kind.MAX: _define_extreme,
-    Kind.INDICATOR: _define_indicator,
-    Kind.AND: _define_bits,
-    Kind.OR: _define_bits,
-    Kind.XOR: _define_bits,
-    Kind.SHL: _define_shl,
-    Kind.SHR: _define_shr,
-    Kind.TABLE: _define_table,
+_DEFINITIONS: dict[SymbolKind, Callable[[Encoder, Atom, str], str]] = {
+    SymbolKind.FDIV: _define_fdiv,
+    SymbolKind.TDIV: _define_tdiv,
+    SymbolKind.MIN: _define_extreme,
+    SymbolKind.MAX: _define_extreme,
+    SymbolKind.INDICATOR: _define_indicator,
+    SymbolKind.AND: _define_bits,
+    SymbolKind.OR: _define_bits,
+    SymbolKind.XOR: _define_bits,
+    SymbolKind.SHL: _define_shl,
+    SymbolKind.SHR: _define_shr,
+    SymbolKind.TABLE: _define_table,
 }

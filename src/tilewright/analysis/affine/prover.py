@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Monomial, Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -72,11 +72,11 @@ def _inequalities(ctx: Context, monomial: Monomial) -> Iterator[Poly]:
 def _meaning(ctx: Context, atom: Atom) -> Iterator[Poly]:
     """What an operation says about its own result, as polynomials of at least 0."""
     value = ctx.space.of_atom(atom)
-    if atom.kind is Kind.MIN:
+    if atom.kind is SymbolKind.MIN:
         yield from (arg - value for arg in atom.args)
-    elif atom.kind is Kind.MAX:
+    elif atom.kind is SymbolKind.MAX:
         yield from (value - arg for arg in atom.args)
-    elif atom.kind is Kind.FDIV:
+    elif atom.kind is SymbolKind.FDIV:
         dividend, divisor = atom.args
         least = ctx.range(divisor).lo
         if least is not None and least > 0:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.affine import congruence as cong
 from tilewright.analysis.affine.congruence import Congruence
 from tilewright.analysis.affine.poly import Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -102,16 +102,16 @@ def _shl_congruence(ctx: Context, atom: Atom) -> Congruence:
     return Congruence.of(value.divisor << amount.lo)
 
 
-ATOM_CONGRUENCES: dict[Kind, Callable[[Context, Atom], Congruence]] = {
-    Kind.FDIV: _fdiv_congruence,
-    Kind.TDIV: _tdiv_congruence,
-    Kind.MOD: _mod_congruence,
-    Kind.MIN: _joined_congruence,
-    Kind.MAX: _joined_congruence,
-    Kind.SELECT: _joined_congruence,
-    Kind.AND: _and_congruence,
-    Kind.OR: _or_congruence,
-    Kind.XOR: _or_congruence,
-    Kind.SHL: _shl_congruence,
-    Kind.TABLE: _table_congruence,
+ATOM_CONGRUENCES: dict[SymbolKind, Callable[[Context, Atom], Congruence]] = {
+    SymbolKind.FDIV: _fdiv_congruence,
+    SymbolKind.TDIV: _tdiv_congruence,
+    SymbolKind.MOD: _mod_congruence,
+    SymbolKind.MIN: _joined_congruence,
+    SymbolKind.MAX: _joined_congruence,
+    SymbolKind.SELECT: _joined_congruence,
+    SymbolKind.AND: _and_congruence,
+    SymbolKind.OR: _or_congruence,
+    SymbolKind.XOR: _or_congruence,
+    SymbolKind.SHL: _shl_congruence,
+    SymbolKind.TABLE: _table_congruence,
 }

@@ -34,28 +34,28 @@ from tilewright.analysis.affine.division_rules import FLOOR_RULES, TRUNC_RULES
 from tilewright.analysis.affine.formula import Formula, with_polarity
 from tilewright.analysis.affine.poly import Poly
 from tilewright.analysis.affine.rule import Operands, Rule
-from tilewright.analysis.affine.symbols import Kind
+from tilewright.analysis.affine.symbols import SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
 
-RULES: dict[Kind, tuple[Rule, ...]] = {
-    Kind.FDIV: FLOOR_RULES,
-    Kind.TDIV: TRUNC_RULES,
-    Kind.MIN: MIN_RULES,
-    Kind.MAX: MAX_RULES,
-    Kind.AND: AND_RULES,
-    Kind.OR: OR_RULES,
-    Kind.XOR: XOR_RULES,
-    Kind.SHL: SHL_RULES,
-    Kind.SHR: SHR_RULES,
+RULES: dict[SymbolKind, tuple[Rule, ...]] = {
+    SymbolKind.FDIV: FLOOR_RULES,
+    SymbolKind.TDIV: TRUNC_RULES,
+    SymbolKind.MIN: MIN_RULES,
+    SymbolKind.MAX: MAX_RULES,
+    SymbolKind.AND: AND_RULES,
+    SymbolKind.OR: OR_RULES,
+    SymbolKind.XOR: XOR_RULES,
+    SymbolKind.SHL: SHL_RULES,
+    SymbolKind.SHR: SHR_RULES,
 }
 
 # Operands of these are sorted; those of MIN and MAX are by a rule that also flattens them.
-_COMMUTATIVE = frozenset({Kind.AND, Kind.OR, Kind.XOR})
+_COMMUTATIVE = frozenset({SymbolKind.AND, SymbolKind.OR, SymbolKind.XOR})
 
 
-def simplified(ctx: Context, kind: Kind, operands: Operands) -> Poly:
+def simplified(ctx: Context, kind: SymbolKind, operands: Operands) -> Poly:
     """The operation on the operands, by rules or as an atom."""
     constants = [operand.constant for operand in operands]
     known = [constant for constant in constants if constant is not None]

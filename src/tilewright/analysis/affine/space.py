@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Monomial, Poly
 from tilewright.analysis.affine.ranges import ALL, BIT, Interval
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -72,7 +72,7 @@ class Space:
         name that differ otherwise are two atoms that share their value in an evaluation."""
         base = _divided(name, range, divisor)
         mask = self._dep_mask((name,) if deps is None else deps)
-        atom = self._intern(Kind.SYMBOL, name, (), None, (), role, divisor, mask, base)
+        atom = self._intern(SymbolKind.SYMBOL, name, (), None, (), role, divisor, mask, base)
         return Poly(self, {(atom.id,): divisor})
 
     def call(
@@ -93,13 +93,15 @@ class Space:
         base = _divided(name, range, divisor)
         mask = self._dep_mask(deps)
         operands = tuple(args)
-        atom = self._intern(Kind.CALL, name, operands, None, (), role, divisor, mask, base, hidden)
+        atom = self._intern(
+            SymbolKind.CALL, name, operands, None, (), role, divisor, mask, base, hidden
+        )
         return Poly(self, {(atom.id,): divisor})
 
     def recalled(self, call: Atom, args: tuple[Poly, ...]) -> Poly:
         """The atom of an opaque function at other operands."""
         atom = self._intern(
-            Kind.CALL,
+            SymbolKind.CALL,
             call.name,
             args,
             None,
@@ -112,7 +114,7 @@ class Space:
         )
         return self.of_atom(atom)
 
-    def derived(self, kind: Kind, args: tuple[Poly, ...]) -> Atom:
+    def derived(self, kind: SymbolKind, args: tuple[Poly, ...]) -> Atom:
         """An atom of an operation, as it stands."""
         return self._intern(kind, kind.value, args, None, (), None, 1, 0, ALL)
 
@@ -121,7 +123,7 @@ class Space:
         known = self._wraps.get(value)
         if known is None:
             name = f"u({len(self._wraps)})"
-            known = self._intern(Kind.WRAP, name, (value,), None, (), None, 1, 0, range)
+            known = self._intern(SymbolKind.WRAP, name, (value,), None, (), None, 1, 0, range)
             self._wraps[value] = known
         return known
 
@@ -129,17 +131,17 @@ class Space:
         if not values:
             raise ValueError("a table needs values")
         span = Interval(min(values), max(values))
-        return self._intern(Kind.TABLE, "table", (index,), None, values, None, 1, 0, span)
+        return self._intern(SymbolKind.TABLE, "table", (index,), None, values, None, 1, 0, span)
 
     def indicator(self, formula: Formula) -> Atom:
         """1 where the formula holds, 0 elsewhere."""
-        atom = self._intern(Kind.INDICATOR, "indicator", (), formula, (), None, 1, 0, BIT)
+        atom = self._intern(SymbolKind.INDICATOR, "indicator", (), formula, (), None, 1, 0, BIT)
         self._indicators.add(atom.id)
         return atom
 
     def select_view(self, formula: Formula, yes: Poly, no: Poly) -> Atom:
         """A selection as an atom, for views only."""
-        return self._intern(Kind.SELECT, "sel", (yes, no), formula, (), None, 1, 0, ALL)
+        return self._intern(SymbolKind.SELECT, "sel", (yes, no), formula, (), None, 1, 0, ALL)
 
     def merge(self, left: Monomial, right: Monomial) -> Monomial:
         """The product of two monomials."""
@@ -156,7 +158,7 @@ class Space:
 
     def _intern(
         self,
-        kind: Kind,
+        kind: SymbolKind,
         name: str,
         args: tuple[Poly, ...],
         formula: Formula | None,
@@ -181,11 +183,11 @@ class Space:
             mask |= formula.deps_mask
             support |= formula.support
             depth = max(depth, formula.depth)
-        if kind is Kind.SYMBOL or kind is Kind.CALL:
+        if kind is SymbolKind.SYMBOL or kind is SymbolKind.CALL:
             support |= self._own_bit(id)
         else:
             depth += 1
-        if kind is Kind.CALL or kind is Kind.WRAP:
+        if kind is SymbolKind.CALL or kind is SymbolKind.WRAP:
             depth = 0  # opaque: nesting starts anew
         atom = Atom(
             id,

@@ -21,7 +21,7 @@ from tilewright.analysis.affine.formula import (
     disjunction,
 )
 from tilewright.analysis.affine.poly import Monomial, Poly, total
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
@@ -41,7 +41,7 @@ class Substitution:
         self._formulas: dict[int, Formula] = {}
         self._support = 0
         for atom, value in replacements.items():
-            if atom.kind is not Kind.SYMBOL and atom.kind is not Kind.CALL:
+            if atom.kind is not SymbolKind.SYMBOL and atom.kind is not SymbolKind.CALL:
                 raise ValueError(f"{atom!r} is neither a symbol nor a call")
             self._atoms[atom.id] = _divided(atom, ctx.space.poly(value))
             self._support |= ctx.space.own_bit(atom)
@@ -127,11 +127,11 @@ class Substitution:
 
     def _remade(self, atom: Atom) -> Poly:
         args = tuple(map(self._rebuilt, atom.args))
-        if atom.kind is Kind.CALL:
+        if atom.kind is SymbolKind.CALL:
             return self.ctx.space.recalled(atom, args)
-        if atom.kind is Kind.WRAP:
+        if atom.kind is SymbolKind.WRAP:
             return self.ctx.limited(args[0])
-        if atom.kind is Kind.TABLE:
+        if atom.kind is SymbolKind.TABLE:
             return self.ctx.table(atom.values, args[0])
         if atom.formula is not None:
             formula = self._rebuilt_formula(atom.formula)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tilewright.analysis.affine.poly import Poly
 
 
-class Kind(Enum):
+class SymbolKind(Enum):
     """What an atom is; the value is its printed name."""
 
     SYMBOL = "symbol"
@@ -58,7 +58,7 @@ class Kind(Enum):
 
 
 # Known only through their range and divisor; no closed form is claimed.
-OPAQUE_KINDS = frozenset({Kind.CALL, Kind.WRAP})
+OPAQUE_KINDS = frozenset({SymbolKind.CALL, SymbolKind.WRAP})
 
 
 class Atom:
@@ -84,7 +84,7 @@ class Atom:
     def __init__(
         self,
         id: int,
-        kind: Kind,
+        kind: SymbolKind,
         name: str,
         args: tuple[Poly, ...],
         formula: Formula | None,
@@ -127,7 +127,7 @@ class Atom:
 
     @property
     def is_symbol(self) -> bool:
-        return self.kind is Kind.SYMBOL
+        return self.kind is SymbolKind.SYMBOL
 
     @property
     def is_opaque(self) -> bool:

@@ -12,7 +12,7 @@ from math import gcd, lcm, prod
 
 from tilewright.analysis.affine.formula import Formula, FormulaKind
 from tilewright.analysis.affine.poly import Monomial, Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
 
 def poly_text(poly: Poly) -> str:
@@ -66,16 +66,16 @@ def _factor_key(name: str) -> tuple[bool, str]:
 
 def atom_text(atom: Atom) -> str:
     """The atom by itself; for a symbol or call its name, whatever its divisor."""
-    if atom.kind is Kind.SYMBOL or atom.kind is Kind.WRAP:
+    if atom.kind is SymbolKind.SYMBOL or atom.kind is SymbolKind.WRAP:
         return atom.name
-    if atom.kind is Kind.CALL:
+    if atom.kind is SymbolKind.CALL:
         shown = atom.args[: len(atom.args) - atom.hidden]
         return f"{atom.name}({_list(shown)})" if shown else atom.name
-    if atom.kind is Kind.INDICATOR:
+    if atom.kind is SymbolKind.INDICATOR:
         return f"[{atom.formula}]"
-    if atom.kind is Kind.SELECT:
+    if atom.kind is SymbolKind.SELECT:
         return f"sel({atom.formula}, {_list(atom.args)})"
-    if atom.kind is Kind.FDIV or atom.kind is Kind.TDIV:
+    if atom.kind is SymbolKind.FDIV or atom.kind is SymbolKind.TDIV:
         factor = lcm(*(_missing_factor(arg) for arg in atom.args))
         return f"{atom.name}({_list(tuple(arg * factor for arg in atom.args))})"
     return f"{atom.name}({_list(atom.args)})"

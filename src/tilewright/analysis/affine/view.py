@@ -21,9 +21,9 @@ from math import gcd
 
 from tilewright.analysis.affine.division import divide
 from tilewright.analysis.affine.poly import Monomial, Poly
-from tilewright.analysis.affine.symbols import Atom, Kind
+from tilewright.analysis.affine.symbols import Atom, SymbolKind
 
-_REMAINDER_OF = {Kind.FDIV: Kind.MOD, Kind.TDIV: Kind.TREM}
+_REMAINDER_OF = {SymbolKind.FDIV: SymbolKind.MOD, SymbolKind.TDIV: SymbolKind.TREM}
 
 
 def view_of(poly: Poly) -> Poly:
@@ -58,7 +58,7 @@ def _turned(poly: Poly, quotient: Atom, step: Poly, value: Poly, divisor: Poly) 
     """`step*divisor*q` replaced by `step*(value - value mod divisor)`."""
     space = poly.space
     kind = _REMAINDER_OF[quotient.kind]
-    dividend = value if kind is Kind.TREM else reduced(value, divisor)
+    dividend = value if kind is SymbolKind.TREM else reduced(value, divisor)
     remainder = space.derived(kind, (dividend, divisor))
     ((monomial, factor),) = step.terms.items()
     terms = poly.terms.copy()
@@ -98,7 +98,7 @@ def _turnable(cofactor: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly
         step = Poly(cofactor.space, {monomial: whole.terms[monomial]})
         yield step, (value, divisor)
     constant = divisor.constant
-    if constant is None or constant <= 1 or quotient.kind is not Kind.FDIV:
+    if constant is None or constant <= 1 or quotient.kind is not SymbolKind.FDIV:
         return
     for monomial in sorted(rest.terms):
         coefficient = rest.terms[monomial]
@@ -114,7 +114,7 @@ def _turnable(cofactor: Poly, quotient: Atom) -> Iterator[tuple[Poly, tuple[Poly
 def _with_selections(poly: Poly) -> Poly:
     """`[F]*R` collected as `sel(F, R, 0)`, conditions made last outermost."""
     for atom in reversed(poly.atoms()):
-        if atom.kind is not Kind.INDICATOR:
+        if atom.kind is not SymbolKind.INDICATOR:
             continue
         formula = atom.formula
         assert formula is not None

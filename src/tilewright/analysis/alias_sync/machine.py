@@ -17,14 +17,14 @@ from typing import Literal, TypeAlias
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
+    Agent,
+    ByteRegion,
     Cause,
     Checker,
     Finding,
     PossibleSignal,
     Proxy,
-    Region,
     Remark,
-    Strand,
 )
 from tilewright.analysis.ordering.clocks import covers
 from tilewright.analysis.ordering.findings import counted
@@ -63,7 +63,7 @@ class Wait:
     test: Callable[[], bool]
     barrier: Barrier | None = None
     parity: int = 0
-    gate: Gate | None = None
+    gate: NamedBarrier | None = None
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ class Barrier:
 
 
 @dataclass(eq=False)
-class Gate:
+class NamedBarrier:
     """A barrier of threads."""
 
     name: str
@@ -132,7 +132,7 @@ class Task:
     """A thread of control."""
 
     name: str
-    strand: Strand
+    strand: Agent
     threads: int
     first_thread: int = 0
     cta: int = 0
@@ -150,10 +150,10 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Part:
+class AliasRange:
     """Bytes that an operation works on."""
 
-    region: Region
+    region: ByteRegion
     proxy: Proxy
     writes: bool = False
     also_reads: bool = False
@@ -164,7 +164,7 @@ class Part:
 class Operation:
     """Something that an engine does later."""
 
-    strand: Strand
+    strand: Agent
     engine: str
     cta: int
     in_order: bool
@@ -200,7 +200,7 @@ class Machine:
         self.checker = Checker(signals)
         self.tasks: list[Task] = []
         self.barriers: dict[Hashable, Barrier] = {}
-        self.gates: dict[Hashable, Gate] = {}
+        self.gates: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}
         """By place, what is wrong whatever the order of events."""
         self._queue: list[Operation] = []
@@ -233,7 +233,9 @@ class Machine:
 
     # -- memory ------------------------------------------------------------------------------
 
-    def access(self, task: Task, region: Region, proxy: Proxy, place: int, *, writes: bool) -> None:
+    def access(
+        self, task: Task, region: ByteRegion, proxy: Proxy, place: int, *, writes: bool
+    ) -> None:
         """A task reads or writes."""
         deed = "write" if writes else "read"
         access = self.checker.access(task.strand, deed, region, proxy, place)
@@ -247,7 +249,7 @@ class Machine:
             task.strand, barrier.key, barrier.name, barrier.owner, barrier.count, place
         )
 
-    def arrive(self, strand: Strand, barrier: Barrier, count: int, place: int) -> None:
+    def arrive(self, strand: Agent, barrier: Barrier, count: int, place: int) -> None:
         self.checker.arrive(strand, barrier.key, count, place)
         barrier.arrive(count, place)
         self._advance(barrier)
@@ -271,11 +273,11 @@ class Machine:
 
     # -- barriers of threads -----------------------------------------------------------------
 
-    def come(self, task: Task, gate: Gate, threads: int, place: int) -> int:
+    def come(self, task: Task, gate: NamedBarrier, threads: int, place: int) -> int:
         self.checker.came(task.strand, gate, gate.generation + 1, gate.name, place)
         return gate.come(task.threads, threads, place)
 
-    def opened(self, task: Task, gate: Gate, generation: int, place: int) -> Steps:
+    def opened(self, task: Task, gate: NamedBarrier, generation: int, place: int) -> Steps:
         yield Wait(gate.name, place, lambda: gate.generation >= generation, gate=gate)
         self.checker.went(task.strand, gate, generation)
 
@@ -287,7 +289,7 @@ class Machine:
         what: str,
         engine: str,
         place: int,
-        parts: Sequence[Part],
+        parts: Sequence[AliasRange],
         *,
         in_order: bool = False,
         delivers: Sequence[tuple[Barrier, int]] = (),

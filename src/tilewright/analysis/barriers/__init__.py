@@ -1,10 +1,10 @@
 """Do the barriers of a kernel order what they have to order?
 
-``teams`` finds who runs side by side, ``trace`` writes down what each of them does for given
-numbers of turns, and ``order`` decides, from the barriers alone, what happens before what: who may
-wait for ever, which access may meet which, whether announced bytes arrive.
+``all_concurrent_roles`` finds the roles that run concurrently, ``trace`` records what each of them
+does for given trip counts, and ``order`` derives happens-before from the barriers alone: which role
+may wait forever, which accesses may race, whether expected bytes arrive.
 
-    for team in teams(kernel):
+    for team in all_concurrent_roles(kernel):
         for turns, members in traces(team, team.questions()):
             check(members)      ->  a Fault, or nothing
 
@@ -13,19 +13,23 @@ events, never what happened to be done already. It holds for the numbers of turn
 0 to twice the number of slots and one more, after which slots and parities come round again.
 """
 
-from tilewright.analysis.barriers.events import Fault, FaultKind
+from tilewright.analysis.barriers.concurrent_roles import (
+    ConcurrentRoles,
+    TripCounts,
+    all_concurrent_roles,
+)
+from tilewright.analysis.barriers.events import FaultKind, SyncFinding
 from tilewright.analysis.barriers.order import check
-from tilewright.analysis.barriers.teams import Team, Turns, teams
 from tilewright.analysis.barriers.trace import NotAnalysed, Trace, traces
 
 __all__ = [
-    "Fault",
+    "ConcurrentRoles",
     "FaultKind",
     "NotAnalysed",
-    "Team",
+    "SyncFinding",
     "Trace",
-    "Turns",
+    "TripCounts",
+    "all_concurrent_roles",
     "check",
-    "teams",
     "traces",
 ]

@@ -16,14 +16,14 @@ Box: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Touch:
+class BoxAccess:
     """A part of a buffer that is read or written; without a box nobody knows which part."""
 
     base: SSAValue
     box: Box | None
     is_write: bool
 
-    def meets(self, other: Touch) -> bool:
+    def meets(self, other: BoxAccess) -> bool:
         """Whether both certainly touch one element, and one of them writes it."""
         if not (self.is_write or other.is_write) or self.base is not other.base:
             return False
@@ -32,7 +32,7 @@ class Touch:
         pairs = zip(self.box, other.box, strict=True)
         return all(max(a, c) < min(b, d) for (a, b), (c, d) in pairs)
 
-    def hides(self, other: Touch) -> bool:
+    def hides(self, other: BoxAccess) -> bool:
         """Whether this is a write of all that the other touches."""
         if not self.is_write or self.box is None or other.box is None:
             return False
@@ -51,7 +51,7 @@ class Arrive:
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitEvent:
     """Nobody goes on before the phase of a parity has ended."""
 
     op: Operation
@@ -60,11 +60,11 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Access:
+class AccessEvent:
     """Memory is touched, at once or, with a `group` or a `place`, some time later."""
 
     op: Operation
-    touches: tuple[Touch, ...]
+    touches: tuple[BoxAccess, ...]
     group: str = ""
     place: Place | None = None
     bytes: int = 0
@@ -90,7 +90,7 @@ class WaitGroup:
 
 
 @dataclass(frozen=True)
-class Meet:
+class NamedBarrierEvent:
     """A named barrier: as many threads as it is for; `waits` or only arrives."""
 
     op: Operation
@@ -100,7 +100,7 @@ class Meet:
     waits: bool = True
 
 
-Event: TypeAlias = Arrive | Wait | Access | Commit | WaitGroup | Meet
+Event: TypeAlias = Arrive | WaitEvent | AccessEvent | Commit | WaitGroup | NamedBarrierEvent
 
 
 class FaultKind(Enum):
@@ -114,7 +114,7 @@ class FaultKind(Enum):
 
 
 @dataclass(frozen=True)
-class Fault:
+class SyncFinding:
     """Something wrong, where, and what else takes part in it."""
 
     kind: FaultKind

@@ -23,16 +23,16 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.barriers.events import (
-    Access,
+    AccessEvent,
     Arrive,
+    BoxAccess,
     Commit,
     Event,
-    Fault,
     FaultKind,
-    Meet,
+    NamedBarrierEvent,
     Place,
-    Touch,
-    Wait,
+    SyncFinding,
+    WaitEvent,
     WaitGroup,
 )
 from tilewright.analysis.barriers.trace import Trace
@@ -108,7 +108,7 @@ class _Done:
     number: int
     key: object
     time: int
-    touch: Touch
+    touch: BoxAccess
     op: Operation
     name: str
     is_async: bool
@@ -125,11 +125,11 @@ class _Round:
 
 
 class _Wrong(Exception):
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: SyncFinding) -> None:
         self.fault = fault
 
 
-def check(traces: Sequence[Trace]) -> Fault | None:
+def check(traces: Sequence[Trace]) -> SyncFinding | None:
     """The first thing that is wrong with the order of events."""
     try:
         _Run(traces).run()
@@ -149,7 +149,7 @@ class _Run:
             touch.base
             for trace in traces
             for event in trace.events
-            if isinstance(event, Access)
+            if isinstance(event, AccessEvent)
             for touch in event.touches
             if touch.is_write
         }
@@ -172,13 +172,13 @@ class _Run:
 
     def _step(self, member: _Member, event: Event) -> bool:
         """Do an event; false if it has to wait."""
-        if isinstance(event, Wait):
+        if isinstance(event, WaitEvent):
             return self._wait(member, event)
-        if isinstance(event, Meet):
+        if isinstance(event, NamedBarrierEvent):
             return self._meet(member, event)
         if isinstance(event, Arrive):
             self._arrive(member, event)
-        elif isinstance(event, Access):
+        elif isinstance(event, AccessEvent):
             self._access(member, event)
         elif isinstance(event, Commit):
             member.committed[event.group] = member.committed.get(event.group, 0) + 1
@@ -196,12 +196,12 @@ class _Run:
             counts = alloc.arrive_counts if isinstance(alloc, AllocOp) else None
             if not isinstance(alloc, AllocOp) or counts is None or not 0 <= number < len(counts):
                 text = f"there is no barrier {number} in this row"
-                raise _Wrong(Fault(FaultKind.COUNT, op, text))
+                raise _Wrong(SyncFinding(FaultKind.COUNT, op, text))
             name = f"{alloc.buffer_name}[{number}]"
             found = self.barriers[place] = _Barrier(name, alloc, counts[number])
         return found
 
-    def _wait(self, member: _Member, event: Wait) -> bool:
+    def _wait(self, member: _Member, event: WaitEvent) -> bool:
         barrier = self._barrier(event.place, event.op)
         if member.target is None:
             known = member.clock.get(event.place, 0)
@@ -217,12 +217,12 @@ class _Run:
         barrier.waited.append((member.number, member.tick(), event.op))
         return True
 
-    def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> Fault:
+    def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> SyncFinding:
         text = (
             f"{name} may come too late to this wait: nothing keeps the next phase of "
             f"{barrier.name} from ending before it, and then the parity is wrong again"
         )
-        return Fault(FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is made here"),))
+        return SyncFinding(FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is made here"),))
 
     def _arrive(self, member: _Member, event: Arrive) -> None:
         barrier = self._barrier(event.place, event.op)
@@ -232,7 +232,7 @@ class _Run:
                 f"but it is made for {barrier.count}"
             )
             note = ((barrier.op, "the barrier is made here"),)
-            raise _Wrong(Fault(FaultKind.COUNT, event.op, text, note))
+            raise _Wrong(SyncFinding(FaultKind.COUNT, event.op, text, note))
         member.tick()
         barrier.arrived += event.threads
         barrier.due += event.bytes
@@ -253,7 +253,7 @@ class _Run:
         barrier.gathered, barrier.waited = {}, []
         barrier.arrived = barrier.due = barrier.announced = barrier.delivered = 0
 
-    def _meet(self, member: _Member, event: Meet) -> bool:
+    def _meet(self, member: _Member, event: NamedBarrierEvent) -> bool:
         found = self.rounds.setdefault(event.number, _Round())
         if member.met is None:
             member.tick()
@@ -273,7 +273,7 @@ class _Run:
 
     # -- memory ------------------------------------------------------------------------------
 
-    def _access(self, member: _Member, event: Access) -> None:
+    def _access(self, member: _Member, event: AccessEvent) -> None:
         time = member.tick()
         if event.place is not None:
             known = self.barriers.get(event.place)
@@ -286,7 +286,7 @@ class _Run:
         else:
             self._record(member.number, time, member, event)
 
-    def _deliver(self, member: _Member, event: Access, place: Place) -> None:
+    def _deliver(self, member: _Member, event: AccessEvent, place: Place) -> None:
         """What a copy brings to its barrier."""
         barrier = self._barrier(place, event.op)
         if event.announces:
@@ -297,7 +297,7 @@ class _Run:
         _join(barrier.gathered, member.clock)
         self._advance(place, barrier)
 
-    def _record(self, key: object, time: int, member: _Member, event: Access) -> None:
+    def _record(self, key: object, time: int, member: _Member, event: AccessEvent) -> None:
         self.accesses += 1
         clock = member.clock
         is_async = key != member.number
@@ -321,12 +321,12 @@ class _Run:
 
     # -- reports -----------------------------------------------------------------------------
 
-    def _deadlock(self, stuck: list[_Member]) -> Fault:
+    def _deadlock(self, stuck: list[_Member]) -> SyncFinding:
         notes: list[tuple[Operation, str]] = []
         first, kind = "", FaultKind.DEADLOCK
         for member in stuck:
             event = member.trace.events[member.at]
-            if isinstance(event, Wait):
+            if isinstance(event, WaitEvent):
                 barrier = self._barrier(event.place, event.op)
                 if barrier.due and barrier.arrived == barrier.count:
                     kind = FaultKind.BYTES
@@ -340,7 +340,7 @@ class _Run:
             notes.append((event.op, text))
         where = stuck[0].trace.events[stuck[0].at].op
         word = "bytes do not add up" if kind is FaultKind.BYTES else "deadlock"
-        return Fault(kind, where, f"{word}: {first}", tuple(notes[1:]))
+        return SyncFinding(kind, where, f"{word}: {first}", tuple(notes[1:]))
 
     def _unbalanced(self) -> None:
         for barrier in self.barriers.values():
@@ -349,13 +349,13 @@ class _Run:
                     f"{barrier.announced} bytes were announced at {barrier.name} in its last "
                     f"phase, copies bring {barrier.delivered}"
                 )
-                raise _Wrong(Fault(FaultKind.BYTES, barrier.op, text))
+                raise _Wrong(SyncFinding(FaultKind.BYTES, barrier.op, text))
 
 
-def _unordered(one: _Done, other: _Done) -> Fault:
+def _unordered(one: _Done, other: _Done) -> SyncFinding:
     first, second = (_does(each) for each in (one, other))
     text = f"{second}, but nothing orders this after {first} of the same bytes"
-    return Fault(FaultKind.UNORDERED, other.op, text, ((one.op, "the other access is here"),))
+    return SyncFinding(FaultKind.UNORDERED, other.op, text, ((one.op, "the other access is here"),))
 
 
 def _does(done: _Done) -> str:

@@ -15,21 +15,21 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, Member, TripCounts
+from tilewright.analysis.barriers.constant_eval import Number
 from tilewright.analysis.barriers.events import (
-    Access,
+    AccessEvent,
     Arrive,
     Box,
+    BoxAccess,
     Commit,
     Event,
-    Meet,
+    NamedBarrierEvent,
     Place,
-    Touch,
-    Wait,
+    WaitEvent,
     WaitGroup,
 )
-from tilewright.analysis.barriers.facts import BarrierUser, Facts
-from tilewright.analysis.barriers.numbers import Number
-from tilewright.analysis.barriers.teams import Member, Team, Turns
+from tilewright.analysis.barriers.op_properties import BarrierUser, OpProperties
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.nv import (
     BarOp,
@@ -54,7 +54,7 @@ from tilewright.dialects.tile import (
     SyncOp,
     space_of,
 )
-from tilewright.dialects.tile.access import Bound, Region, base_of
+from tilewright.dialects.tile.access import AccessedRegion, Bound, base_of
 from tilewright.dialects.tile.base import number_of
 from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.mixed import Mixed
@@ -84,10 +84,12 @@ class Trace:
     events: tuple[Event, ...]
 
 
-def traces(team: Team, questions: Iterable[Turns]) -> Iterator[tuple[Turns, list[Trace]]]:
+def traces(
+    team: ConcurrentRoles, questions: Iterable[TripCounts]
+) -> Iterator[tuple[TripCounts, list[Trace]]]:
     """What every member does, for each of the numbers of turns. Raises `NotAnalysed`."""
-    facts = Facts(team)
-    settled: list[tuple[Turns, set[str]]] = []
+    facts = OpProperties(team)
+    settled: list[tuple[TripCounts, set[str]]] = []
     for turns in questions:
         if any(_agree(turns, before, used) for before, used in settled):
             continue  # they differ in nothing that mattered: the events would be the same
@@ -99,7 +101,7 @@ def traces(team: Team, questions: Iterable[Turns]) -> Iterator[tuple[Turns, list
         settled.append((turns, {name for each in writers for name in each.used}))
 
 
-def _agree(one: Turns, other: Turns, names: set[str]) -> bool:
+def _agree(one: TripCounts, other: TripCounts, names: set[str]) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
@@ -110,8 +112,8 @@ def _is_constant(value: Mixed) -> bool:
 @dataclass
 class Writer:
     member: Member
-    turns: Turns
-    facts: Facts
+    turns: TripCounts
+    facts: OpProperties
     env: dict[SSAValue, Number] = field(default_factory=dict[SSAValue, Number])
     cells: dict[tuple[SSAValue, tuple[Number, ...]], Number] = field(
         default_factory=dict[tuple[SSAValue, tuple[Number, ...]], Number]
@@ -334,7 +336,7 @@ class Writer:
     def _wait(self, op: MBarrierWaitOp) -> None:
         self._blocked(op)
         parity = self.needed(op.parity, op) & 1
-        self._add(Wait(op, self._place(op), parity))
+        self._add(WaitEvent(op, self._place(op), parity))
 
     def _expect(self, op: MBarrierArriveExpectTxOp | MBarrierExpectTxOp) -> None:
         arriving = 1 if isinstance(op, MBarrierArriveExpectTxOp) else 0
@@ -355,7 +357,7 @@ class Writer:
 
     def _named_barrier(self, op: BarOp) -> None:
         number, count = op.id.value.data, op.count.value.data
-        self._add(Meet(op, number, self._blocked(op), count, op.mode.data == "sync"))
+        self._add(NamedBarrierEvent(op, number, self._blocked(op), count, op.mode.data == "sync"))
 
     def _sync(self, op: SyncOp) -> None:
         threads = self._blocked(op)
@@ -363,7 +365,7 @@ class Writer:
         if number is None:
             return  # of the member's own threads, which are in step here anyway
         count = number_of(op.arrive_count)
-        self._add(Meet(op, number, threads, threads if count is None else count))
+        self._add(NamedBarrierEvent(op, number, threads, threads if count is None else count))
 
     def _place(self, op: BarrierUser) -> Place:
         row, index = self.facts.barrier(op)
@@ -373,11 +375,11 @@ class Writer:
         touches = tuple(self._touches(op))
         if op.barrier is None or op.barrier_index is None:
             is_store = space_of(base_of(op.dst).type) is Space.GLOBAL
-            self._add(Access(op, touches, STORES if is_store else COPIES))
+            self._add(AccessEvent(op, touches, STORES if is_store else COPIES))
             return
         place = base_of(op.barrier), self.needed(op.barrier_index, op)
         size = self._bytes(op)
-        self._add(Access(op, touches, "", place, size, place[0] not in self.facts.explicit))
+        self._add(AccessEvent(op, touches, "", place, size, place[0] not in self.facts.explicit))
 
     def _bytes(self, op: AsyncCopyOp) -> int:
         size = bit_width(op.dst.type)
@@ -391,7 +393,7 @@ class Writer:
         touches = tuple(self._touches(op))
         if touches:
             asynchronous = is_async(op)
-            self._add(Access(op, touches, PRODUCTS if asynchronous else ""))
+            self._add(AccessEvent(op, touches, PRODUCTS if asynchronous else ""))
             if asynchronous:
                 self._add(Commit(op, PRODUCTS))
         if isinstance(op, StoreOp):
@@ -402,7 +404,7 @@ class Writer:
         """An op whose inside does not matter."""
         touches = tuple(self._touches(op))
         if touches:
-            self._add(Access(op, touches))
+            self._add(AccessEvent(op, touches))
         for region in writes(op):
             if region.space in (Space.VAR, Space.LOCAL):
                 for key in [key for key in self.cells if key[0] is region.base]:
@@ -410,11 +412,11 @@ class Writer:
         for result in op.results:
             self.env[result] = None
 
-    def _touches(self, op: Operation) -> Iterator[Touch]:
+    def _touches(self, op: Operation) -> Iterator[BoxAccess]:
         for region, is_write in self.facts.regions(op):
-            yield Touch(region.base, self._box(region), is_write)
+            yield BoxAccess(region.base, self._box(region), is_write)
 
-    def _box(self, region: Region) -> Box | None:
+    def _box(self, region: AccessedRegion) -> Box | None:
         if not region.offsets:
             return None
         spans: list[tuple[int, int]] = []

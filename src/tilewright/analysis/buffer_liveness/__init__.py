@@ -11,7 +11,7 @@ loops, branches, jumps and warp-specialised partitions. A buffer that an asynchr
 still be reading or writing is in use until a wait that is known to end that.
 """
 
-from tilewright.analysis.buffer_liveness.facts import AllocationOp, Engine, Touch, touches
+from tilewright.analysis.buffer_liveness.facts import AllocationOp, Engine, OperandEffect, touches
 from tilewright.analysis.buffer_liveness.flow import Flow, Partition, Point
 from tilewright.analysis.buffer_liveness.liveness import (
     BufferLiveness,
@@ -33,9 +33,9 @@ __all__ = [
     "FunctionLiveness",
     "Held",
     "LiveBuffer",
+    "OperandEffect",
     "Partition",
     "Point",
     "Spans",
-    "Touch",
     "touches",
 ]

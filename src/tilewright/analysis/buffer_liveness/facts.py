@@ -62,7 +62,7 @@ class Engine(Enum):
 
 
 @dataclass(frozen=True)
-class Touch:
+class OperandEffect:
     """One operand through which an op reads or writes a buffer. `fills` replaces all it shows."""
 
     value: SSAValue
@@ -178,23 +178,23 @@ def is_handover(op: Operation) -> bool:
     return bool(op.results) and all(isinstance(r.type, MemDescType) for r in op.results)
 
 
-def touches(op: Operation) -> tuple[Touch, ...]:
+def touches(op: Operation) -> tuple[OperandEffect, ...]:
     """What `op` does to buffers, barriers left out."""
     buffers = [v for v in op.operands if isinstance(v.type, MemDescType)]
     if isinstance(op, AllocationOp):
-        return () if op.src is None else (Touch(op.result, False, True, fills=True),)
+        return () if op.src is None else (OperandEffect(op.result, False, True, fills=True),)
     if not buffers or isinstance(op, _NO_TOUCH) or op.name in _BARRIER_OPS:
         return ()
     effects = _effects(op)
     if effects is None:
         if is_handover(op):
             return ()
-        return tuple(Touch(value, True, True, Engine.UNKNOWN) for value in buffers)
+        return tuple(OperandEffect(value, True, True, Engine.UNKNOWN) for value in buffers)
     skipped = barriers_of(op)
     engine = engine_of(op)
     fills = _fills(op)
     return tuple(
-        Touch(value, value in reads, value in writes, engine, fills and value in writes)
+        OperandEffect(value, value in reads, value in writes, engine, fills and value in writes)
         for reads, writes in (effects,)
         for value in dict.fromkeys(buffers)
         if value not in skipped and (value in reads or value in writes)
@@ -241,8 +241,8 @@ __all__ = [
     "AllocationOp",
     "Engine",
     "InvalBarrierOp",
+    "OperandEffect",
     "Signal",
-    "Touch",
     "WaitBarrierOp",
     "barriers_of",
     "engine_of",

@@ -56,7 +56,7 @@ class Depends(Exception):
 
 
 @dataclass(frozen=True)
-class Access:
+class FragmentAccess:
     """One access to a fragment in a parallel loop."""
 
     op: LoadOp | StoreOp
@@ -147,7 +147,7 @@ class Iterations:
         pairs = zip(op.indices, shape_of(op.memref.type), strict=True)
         return [index for index, extent in pairs if self._index(index, extent) is None]
 
-    def access(self, op: LoadOp | StoreOp) -> Access:
+    def access(self, op: LoadOp | StoreOp) -> FragmentAccess:
         """What an access touches."""
         shape = shape_of(op.memref.type)
         found = [self._index(index, size) for index, size in zip(op.indices, shape, strict=True)]
@@ -167,7 +167,7 @@ class Iterations:
             elements.append(np.broadcast_to(each, full))
         base = base_of(op.memref)
         places = _seen_in(tuple(elements), shape, shape_of(base.type))
-        return Access(op, base, places, len(unknown))
+        return FragmentAccess(op, base, places, len(unknown))
 
 
 def _seen_in(
@@ -180,7 +180,7 @@ def _seen_in(
     return tuple(each.astype(np.int64) for each in np.unravel_index(number, base))
 
 
-def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[Access]:
+def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[FragmentAccess]:
     """All accesses to fragments in a loop, in its order."""
     return [
         iterations.access(op)

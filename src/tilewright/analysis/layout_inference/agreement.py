@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.layout_inference.accesses import Access
+from tilewright.analysis.layout_inference.accesses import FragmentAccess
+from tilewright.analysis.layout_inference.describe import name_of, place_in, shown, some, who_asks
 from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import (
     contains,
@@ -22,11 +23,10 @@ from tilewright.analysis.layout_inference.relations import (
     threads_at,
 )
 from tilewright.analysis.layout_inference.table import NotALayout, Table
-from tilewright.analysis.layout_inference.words import name_of, place_in, shown, some, who_asks
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp, ReduceOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.layouts.disagreement import Side, side_by_side
+from tilewright.layouts.diff import Side, side_by_side
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE = "TW2020", "TW2021", "TW2022"
 
@@ -37,14 +37,14 @@ class Loop:
 
     op: ParallelOp
     shape: tuple[int, ...]
-    accesses: list[Access]
+    accesses: list[FragmentAccess]
     table: Table | None = None
     origin: Operation | None = None
     """What decided the table."""
 
 
 @dataclass(frozen=True)
-class Clash:
+class LayoutConflict:
     """An op and a fragment that could not agree."""
 
     op: ParallelOp | ReduceOp | GemmOp
@@ -68,7 +68,7 @@ class Agreement:
     fragments: dict[SSAValue, Table] = field(default_factory=dict[SSAValue, Table])
     origins: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
     """What decided each of them."""
-    clash: Clash | None = None
+    clash: LayoutConflict | None = None
     """What could not agree, if that is why there is no plan."""
     is_trial: bool = False
     """Whether a failure is only a reason to try something else."""
@@ -85,7 +85,7 @@ class Agreement:
 
     def _no_reduction(self, op: ReduceOp, error: NotALayout) -> Failed:
         if not self.is_trial:
-            self.clash = Clash(op, base_of(op.src), str(error))
+            self.clash = LayoutConflict(op, base_of(op.src), str(error))
         return self._failure(
             op,
             UNREPRESENTABLE,
@@ -94,7 +94,7 @@ class Agreement:
             "own",
         )
 
-    def _check_access(self, loop: Loop, access: Access) -> None:
+    def _check_access(self, loop: Loop, access: FragmentAccess) -> None:
         assert loop.table is not None
         buffer = base_of(access.buffer)
         table = self.fragments[buffer]
@@ -110,7 +110,7 @@ class Agreement:
                 return
         raise self._conflict(loop, access, point)
 
-    def _conflict(self, loop: Loop, access: Access, point: tuple[int, ...]) -> Failed:
+    def _conflict(self, loop: Loop, access: FragmentAccess, point: tuple[int, ...]) -> Failed:
         if self.is_trial:
             return Failed()  # nothing is reported, so there is no message to build
         buffer = base_of(access.buffer)
@@ -120,7 +120,7 @@ class Agreement:
         asked = loop.table.holders[point[: len(loop.shape)]]
         does = "writes" if access.is_write else "reads"
         reason = f"this loop {does} its elements in other threads than those that hold them"
-        self.clash = Clash(loop.op, buffer, reason)
+        self.clash = LayoutConflict(loop.op, buffer, reason)
         verb = "write" if access.is_write else "read"
         what = verb if len(asked) > 1 else f"{verb}s"
         message = (
@@ -195,7 +195,7 @@ class Agreement:
         return Failed()
 
 
-def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> Clash | None:
+def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> LayoutConflict | None:
     """The GEMM that uses a fragment through shared memory where two want it in other threads.
 
     Operands rather than sums: those are moved once, not there and back.
@@ -206,7 +206,9 @@ def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> Clash 
     if chosen is None:
         return None
     what = "multiplies its elements" if reading else "adds to its elements"
-    return Clash(chosen, buffer, f"this GEMM {what} in other threads than another op holds them")
+    return LayoutConflict(
+        chosen, buffer, f"this GEMM {what} in other threads than another op holds them"
+    )
 
 
 def _without_both(buffer: SSAValue, origin: Operation) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
 from tilewright.analysis.layout_inference.swizzles import Swizzle
 from tilewright.analysis.layout_inference.table import Table
 from tilewright.dialects.tile import GemmOp, ParallelOp
@@ -20,7 +20,7 @@ class LayoutPlan:
     fragments: Mapping[SSAValue, Table]
     loops: Mapping[ParallelOp, Table]
     shared: Mapping[SSAValue, Swizzle]
-    products: Mapping[GemmOp, Product]
+    products: Mapping[GemmOp, GemmPlan]
     names: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def __str__(self) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.accesses import (
-    Access,
     Depends,
+    FragmentAccess,
     Iterations,
 )
 from tilewright.analysis.layout_inference.table import Table
@@ -22,7 +22,7 @@ from tilewright.dialects.tile.reducers import ReducerAllocOp
 from tilewright.ir.traversal import walk
 
 
-def is_update(access: Access) -> bool:
+def is_update(access: FragmentAccess) -> bool:
     """Whether a write adds to the writing thread's share of a reducer."""
     owner = base_of(access.buffer).owner
     if not isinstance(owner, ReducerAllocOp):
@@ -82,7 +82,7 @@ def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | Store
     raise AssertionError("some access had such an index")
 
 
-def threads_at(table: Table, access: Access) -> np.ndarray:
+def threads_at(table: Table, access: FragmentAccess) -> np.ndarray:
     """Who runs each point of an access: the loop's threads, for all that it may touch."""
     if access.extra == 0:
         return table.holders
@@ -91,7 +91,7 @@ def threads_at(table: Table, access: Access) -> np.ndarray:
     return np.broadcast_to(lined, (*shape, table.replicas))
 
 
-def is_by_register(loop: Table, table: Table, access: Access) -> bool:
+def is_by_register(loop: Table, table: Table, access: FragmentAccess) -> bool:
     """Whether all threads find what their nth iteration touches in the same register."""
     numbers = table.registers[access.elements]
     numbers = numbers[(..., *(0 for _ in range(access.extra)))].ravel()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.accesses import Access
+from tilewright.analysis.layout_inference.accesses import FragmentAccess
 from tilewright.analysis.layout_inference.fit import Numbers, digits, expression, formula
 from tilewright.analysis.layout_inference.relations import is_done_once, touches_memory
 from tilewright.analysis.layout_inference.table import NotALayout, Table
@@ -168,9 +168,9 @@ def unknown_steps(numbers: Numbers, rank: int) -> list[LayoutExpr]:
 def infeasible(
     loop: ParallelOp,
     table: Table,
-    accesses: Sequence[Access],
+    accesses: Sequence[FragmentAccess],
     fragments: Mapping[SSAValue, Table],
-) -> tuple[NotALayout, Access | None] | None:
+) -> tuple[NotALayout, FragmentAccess | None] | None:
     """Why code cannot compute what a thread runs of a loop, and the access that it is about."""
     rank = len(table.shape)
     access = next(iter(accesses), None)

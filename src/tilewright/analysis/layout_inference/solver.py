@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.copy_choice import plain_piece
-from tilewright.analysis.layout_inference import products, swizzles
+from tilewright.analysis.copy_instructions import plain_piece
+from tilewright.analysis.layout_inference import gemm_instructions, swizzles
 from tilewright.analysis.layout_inference.accesses import (
-    Access,
     Depends,
+    FragmentAccess,
     Iterations,
     accesses_in,
     loop_shape,
@@ -32,14 +32,15 @@ from tilewright.analysis.layout_inference.agreement import (
     UNREPRESENTABLE,
     UNRESOLVED,
     Agreement,
-    Clash,
     Failed,
+    LayoutConflict,
     Loop,
 )
 from tilewright.analysis.layout_inference.candidates import candidates_of
+from tilewright.analysis.layout_inference.describe import name_of
 from tilewright.analysis.layout_inference.feasible import Infeasible
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
 from tilewright.analysis.layout_inference.plan import LayoutPlan
-from tilewright.analysis.layout_inference.products import Product
 from tilewright.analysis.layout_inference.relations import (
     dependent_access,
     is_by_register,
@@ -49,7 +50,6 @@ from tilewright.analysis.layout_inference.relations import (
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
 from tilewright.analysis.layout_inference.table import NotALayout, Table, held_by, reduced
-from tilewright.analysis.layout_inference.words import name_of
 from tilewright.dialects.tile import (
     AllocOp,
     AsyncCopyOp,
@@ -78,7 +78,7 @@ class Solver(Agreement):
     shared: dict[SSAValue, swizzles.Swizzle] = field(
         default_factory=dict[SSAValue, swizzles.Swizzle]
     )
-    products: dict[GemmOp, Product] = field(default_factory=dict[GemmOp, Product])
+    gemms: dict[GemmOp, GemmPlan] = field(default_factory=dict[GemmOp, GemmPlan])
     loops: list[Loop] = field(default_factory=list[Loop])
     reductions: list[ReduceOp | ScanOp] = field(default_factory=list["ReduceOp | ScanOp"])
 
@@ -98,7 +98,7 @@ class Solver(Agreement):
             self.fragments,
             {loop.op: loop.table for loop in self.loops if loop.table is not None},
             self.shared,
-            self.products,
+            self.gemms,
             {value: name_of(value) for value in (*self.fragments, *self.shared)},
         )
 
@@ -127,7 +127,9 @@ class Solver(Agreement):
         except Depends as error:
             access = dependent_access(op, shape)
             name = name_of(base_of(access.memref))
-            self.clash = Clash(op, base_of(access.memref), "the data say which element is meant")
+            self.clash = LayoutConflict(
+                op, base_of(access.memref), "the data say which element is meant"
+            )
             raise self._failure(
                 access,
                 UNREPRESENTABLE,
@@ -175,30 +177,30 @@ class Solver(Agreement):
 
     def _product(self, op: GemmOp) -> None:
         try:
-            product = products.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
+            product = gemm_instructions.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
         except Infeasible as error:
             raise self._failure(op, SHAPE, str(error), error.help) from error
-        self.products[op] = product
+        self.gemms[op] = product
         if product.reason is not None and self.arch == 90:
             self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}", SLOWER)
-        rounded = products.rounding(op)
+        rounded = gemm_instructions.rounding(op)
         if rounded is not None:
             self.engine.remark(op, rounded.message, ROUNDED).note(None, f"help: {rounded.help}")
         m, n, k = op.mnk
-        self._give(base_of(op.c), products.accumulator((m, n), product), op)
+        self._give(base_of(op.c), gemm_instructions.accumulator((m, n), product), op)
         bits = bit_width(element_type_of(op.a.type))
         for operand, is_a in ((op.a, True), (op.b, False)):
             if space_of(operand.type) is Space.FRAGMENT:
                 table = (
-                    products.operand_a((m, k), bits, product)
+                    gemm_instructions.operand_a((m, k), bits, product)
                     if is_a
-                    else products.operand_b((k, n), bits, product)
+                    else gemm_instructions.operand_b((k, n), bits, product)
                 )
                 transposed = (op.transpose_a if is_a else op.transpose_b) is not None
                 self._give(base_of(operand), turned(table) if transposed else table, op)
             else:
                 is_wide = product.instruction == "wgmma"
-                step = products.apart(op, product, is_a=is_a) if is_wide else None
+                step = gemm_instructions.apart(op, product, is_a=is_a) if is_wide else None
                 self._swizzle(base_of(operand), bits, step)
 
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
@@ -206,7 +208,7 @@ class Solver(Agreement):
         owner = buffer.owner
         if not isinstance(owner, AllocOp) or owner.layout is not None:
             return
-        if len(shape_of(buffer.type)) < 2 or products.is_seen_otherwise(buffer):
+        if len(shape_of(buffer.type)) < 2 or gemm_instructions.is_seen_otherwise(buffer):
             return
         *_, rows, columns = shape_of(buffer.type)
         swizzle = swizzles.for_matrix(rows, columns, bits, step)
@@ -246,7 +248,7 @@ class Solver(Agreement):
                 return True
         return self._loop_from_part(loop, known)
 
-    def _loop_from_part(self, loop: Loop, known: Sequence[Access]) -> bool:
+    def _loop_from_part(self, loop: Loop, known: Sequence[FragmentAccess]) -> bool:
         """A loop over a part of which all threads hold as much is run by them, too."""
         for access in known:
             if not access.is_distinct:
@@ -408,7 +410,7 @@ class Solver(Agreement):
         except NotALayout as error:
             origin = self.origins[buffer]
             if isinstance(origin, ParallelOp | ReduceOp):
-                self.clash = Clash(origin, buffer, str(error))
+                self.clash = LayoutConflict(origin, buffer, str(error))
             raise self._failure(
                 origin,
                 UNREPRESENTABLE,
@@ -432,14 +434,14 @@ class Solver(Agreement):
             EVEN,
         ) from error
 
-    def _blamed(self, loop: Loop, access: Access, reason: str) -> Clash | None:
+    def _blamed(self, loop: Loop, access: FragmentAccess, reason: str) -> LayoutConflict | None:
         """The loop that has to do without a fragment: who walks it in its order is not at fault."""
         buffer = base_of(access.buffer)
         origin = self.origins[buffer]
         if access.is_in_order and isinstance(origin, ParallelOp):
-            return Clash(origin, buffer, reason)
+            return LayoutConflict(origin, buffer, reason)
         is_copy = access.is_in_order and len(loop.accesses) == 1
-        return None if is_copy else Clash(loop.op, buffer, reason)
+        return None if is_copy else LayoutConflict(loop.op, buffer, reason)
 
     def _lacks_layout(self, op: AllocOp) -> bool:
         is_used = any(True for _ in op.result.uses)

@@ -18,7 +18,7 @@ It knows nothing of IR or of who runs the kernel: places are numbers, memories a
 from __future__ import annotations
 
 from tilewright.analysis.ordering.checker import Checker
-from tilewright.analysis.ordering.clocks import Strand
+from tilewright.analysis.ordering.clocks import Agent
 from tilewright.analysis.ordering.findings import (
     TITLES,
     Cause,
@@ -27,12 +27,14 @@ from tilewright.analysis.ordering.findings import (
     Remark,
 )
 from tilewright.analysis.ordering.history import PossibleSignal
-from tilewright.analysis.ordering.regions import Access, Deed, Proxy, Region, byte_range
+from tilewright.analysis.ordering.regions import Access, ByteRegion, Deed, Proxy, byte_range
 from tilewright.analysis.ordering.stuck import StuckGate
 
 __all__ = [
     "TITLES",
     "Access",
+    "Agent",
+    "ByteRegion",
     "Cause",
     "Checker",
     "Deed",
@@ -40,9 +42,7 @@ __all__ = [
     "FindingKind",
     "PossibleSignal",
     "Proxy",
-    "Region",
     "Remark",
-    "Strand",
     "StuckGate",
     "byte_range",
 ]

@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilewright.analysis.ordering.clocks import Knowledge, Strand, covers, includes
+from tilewright.analysis.ordering.clocks import Agent, Knowledge, covers, includes
 
 SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
 
@@ -78,7 +78,7 @@ class WaitRecord:
 
 
 @dataclass(eq=False)
-class Meeting:
+class NamedBarrierRound:
     """One opening of a barrier of threads: who came, who waited, and what all of them know."""
 
     name: str
@@ -116,7 +116,7 @@ class Generations:
     _known: dict[str, int] = field(default_factory=dict[str, int])
 
     def signal(
-        self, kind: SignalKind, strand: Strand, amount: int, place: int, event: int
+        self, kind: SignalKind, strand: Agent, amount: int, place: int, event: int
     ) -> Signal:
         self.total.learn(strand.knowledge)
         made = Signal(
@@ -137,7 +137,7 @@ class Generations:
         self.phases.append(self.total.copy())
         self.ended.append(event)
 
-    def known_to(self, strand: Strand) -> int:
+    def known_to(self, strand: Agent) -> int:
         """How many phases a strand knows to be complete."""
         known = self._known.get(strand.name, 0)
         seen = strand.knowledge.seen
@@ -146,7 +146,7 @@ class Generations:
         self._known[strand.name] = known
         return known
 
-    def waited(self, strand: Strand, parity: int, place: int, event: int) -> WaitRecord:
+    def waited(self, strand: Agent, parity: int, place: int, event: int) -> WaitRecord:
         """A wait has passed: the strand learns what it is sure of."""
         known = self.known_to(strand)
         sure = known if (known & 1) != (parity & 1) else known + 1

@@ -21,19 +21,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.analysis.ordering.barriers import Generations, Meeting, Signal, short_task
-from tilewright.analysis.ordering.clocks import Strand, Strands, covers, join
+from tilewright.analysis.ordering.barriers import Generations, NamedBarrierRound, Signal, short_task
+from tilewright.analysis.ordering.clocks import Agent, Agents, covers, join
 from tilewright.analysis.ordering.explain import explain
 from tilewright.analysis.ordering.findings import TITLES, Cause, Finding, Remark, counted
 from tilewright.analysis.ordering.history import History, PossibleSignal
 from tilewright.analysis.ordering.regions import (
     Access,
+    ByteRegion,
     ByteTables,
-    Clash,
     Deed,
+    OrderingConflict,
     Owners,
     Proxy,
-    Region,
 )
 from tilewright.analysis.ordering.stale import Deliveries, stale_findings
 from tilewright.analysis.ordering.stuck import StuckGate, StuckWait, blame
@@ -62,22 +62,22 @@ class Checker:
     ) -> None:
         """`signals` and `waiters` tell of an array of barriers what the program does with it, as
         far as that is known."""
-        self._strands = Strands()
+        self._strands = Agents()
         self._tables: dict[Hashable, ByteTables] = {}
         self._owners: dict[Hashable, Owners] = {}
         self._barriers: dict[Hashable, Generations] = {}
         self._retired: list[Generations] = []
-        self._meetings: dict[tuple[Hashable, int], Meeting] = {}
-        self._last: dict[tuple[str, str], Strand] = {}
+        self._meetings: dict[tuple[Hashable, int], NamedBarrierRound] = {}
+        self._last: dict[tuple[str, str], Agent] = {}
         self._visits: dict[tuple[str, int, str], int] = {}
-        self._clashes: dict[tuple[int, int, bool], Clash] = {}
+        self._clashes: dict[tuple[int, int, bool], OrderingConflict] = {}
         self._direct: dict[tuple[str, int, int], Finding] = {}
         self._buffers: dict[str, _Buffer] = {}
         self._seen_at: dict[int, Sequence[int]] = {}
         self._deliveries = Deliveries()
         self._signals = signals
         self._waiters = waiters
-        self._overrun: tuple[Strand, Generations, int, Signal] | None = None
+        self._overrun: tuple[Agent, Generations, int, Signal] | None = None
         self._accesses = 0
         self.events = 0
         self.not_analysed: dict[str, None] = {}
@@ -93,26 +93,26 @@ class Checker:
         self._tables[key] = ByteTables(name, size_bytes)
         self._owners[key] = Owners(size_bytes)
 
-    def task(self, name: str, parent: Strand | None = None) -> Strand:
+    def task(self, name: str, parent: Agent | None = None) -> Agent:
         """A task begins, after what its parent has done."""
         strand = self._strands.task(name, parent)
         if parent is not None:
             parent.tick()
         return strand
 
-    def join(self, strand: Strand, others: Iterable[Strand]) -> None:
+    def join(self, strand: Agent, others: Iterable[Agent]) -> None:
         """A strand goes on after others are over."""
         for other in others:
             strand.knowledge.learn(other.knowledge)
 
     def issue(
         self,
-        issuer: Strand,
+        issuer: Agent,
         what: str,
         engine: str,
         in_order: bool = False,
         gates: tuple[Hashable, ...] = (),
-    ) -> Strand:
+    ) -> Agent:
         """An operation is under way, after what its issuer has done so far; it tells `gates`.
 
         Operations that one task gives to an engine that works in order follow each other.
@@ -129,21 +129,23 @@ class Checker:
         issuer.tick()
         return strand
 
-    def fence(self, strand: Strand) -> None:
+    def fence(self, strand: Agent) -> None:
         """What the strand knows is published to copy engines."""
         join(strand.knowledge.fenced, strand.knowledge.seen)
         strand.tick()
 
     def came(
-        self, strand: Strand, barrier: Hashable, generation: int, name: str = "", place: int = 0
+        self, strand: Agent, barrier: Hashable, generation: int, name: str = "", place: int = 0
     ) -> None:
         """A task comes to a barrier of threads."""
-        meeting = self._meetings.setdefault((barrier, generation), Meeting(name, generation))
+        meeting = self._meetings.setdefault(
+            (barrier, generation), NamedBarrierRound(name, generation)
+        )
         meeting.knowledge.learn(strand.knowledge)
         meeting.came[strand.name] = place
         strand.tick()
 
-    def went(self, strand: Strand, barrier: Hashable, generation: int) -> None:
+    def went(self, strand: Agent, barrier: Hashable, generation: int) -> None:
         """It goes on, after all who came."""
         meeting = self._meetings[barrier, generation]
         meeting.went[strand.name] = None
@@ -164,9 +166,9 @@ class Checker:
 
     def access(
         self,
-        strand: Strand,
+        strand: Agent,
         deed: Deed,
-        region: Region,
+        region: ByteRegion,
         proxy: Proxy,
         place: int,
         iteration: int | None = None,
@@ -203,7 +205,7 @@ class Checker:
         self._use(access)
         return access
 
-    def _add(self, clash: Clash, seen: Sequence[int]) -> None:
+    def _add(self, clash: OrderingConflict, seen: Sequence[int]) -> None:
         key = (clash.first.place, clash.second.place, clash.needs_fence)
         if key not in self._clashes and len(self._clashes) < _MAX_CLASHES:
             self._clashes[key] = clash
@@ -217,12 +219,12 @@ class Checker:
         elif buffer.writer is None:
             buffer.writer = access
 
-    def touched(self, region: Region, deed: Deed) -> None:
+    def touched(self, region: ByteRegion, deed: Deed) -> None:
         """Some bytes of a region are touched, it is not known which: nothing is compared."""
         buffer = self._buffers.setdefault(region.owner, _Buffer(region.place, region.memory))
         buffer.is_read = buffer.is_read or deed == "read"
 
-    def takes_effect(self, access: Access, strand: Strand) -> None:
+    def takes_effect(self, access: Access, strand: Agent) -> None:
         """An access happens now: its value is that of whoever wrote last."""
         owners = self._owners[access.region.memory]
         if access.deed == "write":
@@ -258,7 +260,7 @@ class Checker:
     # -- memory barriers ---------------------------------------------------------------------
 
     def init(
-        self, strand: Strand, key: Hashable, name: str, owner: str, count: int, place: int
+        self, strand: Agent, key: Hashable, name: str, owner: str, count: int, place: int
     ) -> None:
         """A barrier is made; one that was at the same place is over."""
         before = self._barriers.pop(key, None)
@@ -269,15 +271,15 @@ class Checker:
         )
         strand.tick()
 
-    def arrive(self, strand: Strand, key: Hashable, count: int, place: int) -> None:
+    def arrive(self, strand: Agent, key: Hashable, count: int, place: int) -> None:
         """Arrivals, just before they count."""
         self._signal("arrive", strand, key, count, place)
 
-    def expect(self, strand: Strand, key: Hashable, size_bytes: int, place: int) -> None:
+    def expect(self, strand: Agent, key: Hashable, size_bytes: int, place: int) -> None:
         """Bytes are announced."""
         self._signal("expect", strand, key, size_bytes, place)
 
-    def deliver(self, strand: Strand, key: Hashable, size_bytes: int, place: int) -> None:
+    def deliver(self, strand: Agent, key: Hashable, size_bytes: int, place: int) -> None:
         """An operation has delivered bytes, just before they count."""
         barrier = self._barriers[key]
         issued = barrier.phase_at(strand.event)
@@ -286,7 +288,7 @@ class Checker:
         if issued < signal.phase:
             self._late_bytes(barrier, signal, issued)
 
-    def _signal(self, kind: str, strand: Strand, key: Hashable, amount: int, place: int) -> Signal:
+    def _signal(self, kind: str, strand: Agent, key: Hashable, amount: int, place: int) -> Signal:
         barrier = self._barriers[key]
         self._made_before(strand, barrier, place)
         if kind == "arrive":
@@ -301,17 +303,17 @@ class Checker:
         """A phase is complete."""
         self._barriers[key].end_phase(self._tick())
 
-    def waiting(self, strand: Strand, key: Hashable) -> None:
+    def waiting(self, strand: Agent, key: Hashable) -> None:
         """A task comes to a wait."""
         self._barriers[key].waiters[strand.name] = None
 
-    def waited(self, strand: Strand, key: Hashable, parity: int, place: int) -> None:
+    def waited(self, strand: Agent, key: Hashable, parity: int, place: int) -> None:
         """A wait has passed."""
         barrier = self._barriers[key]
         self._made_before(strand, barrier, place)
         barrier.waited(strand, parity, place, self._tick())
 
-    def _made_before(self, strand: Strand, barrier: Generations, place: int) -> None:
+    def _made_before(self, strand: Agent, barrier: Generations, place: int) -> None:
         if covers(strand.knowledge.seen, barrier.component, barrier.time):
             return
         cause = Cause(
@@ -329,7 +331,7 @@ class Checker:
         )
         self._direct.setdefault(("init", barrier.place, place), made)
 
-    def _note_overrun(self, strand: Strand, barrier: Generations, place: int) -> None:
+    def _note_overrun(self, strand: Agent, barrier: Generations, place: int) -> None:
         """Somebody arrives in a phase and does not know that the one before has ended."""
         if strand.operation or self._overrun is not None:
             return
@@ -367,7 +369,7 @@ class Checker:
         message = f"{TITLES['wait']}: {strand.name} signals {barrier.name} again too soon"
         return [Finding(message, place, cause)]
 
-    def _crowded(self, strand: Strand) -> Generations | None:
+    def _crowded(self, strand: Agent) -> Generations | None:
         """The barrier that a task waited for last, if more tasks arrive on it than it is made
         for."""
         waited = [
@@ -380,7 +382,7 @@ class Checker:
         last = max(waited, key=lambda each: each[:2])[2]
         return last if len(last.arrivers()) > last.count else None
 
-    def _too_small(self, barrier: Generations, strand: Strand, place: int) -> Finding:
+    def _too_small(self, barrier: Generations, strand: Agent, place: int) -> Finding:
         arrivers = barrier.arrivers()
         cause = Cause(
             "count",
@@ -411,7 +413,7 @@ class Checker:
             return [Finding(message, wait.place, cause)]
         return []
 
-    def _answer_to(self, strand: Strand, barrier: Generations) -> str:
+    def _answer_to(self, strand: Agent, barrier: Generations) -> str:
         """The barriers by which the other side says that it is done; empty if they are unknown.
 
         If the program is known, nobody waits for them.
@@ -457,7 +459,7 @@ class Checker:
 
     def stuck(
         self,
-        waits: Sequence[tuple[Strand, Hashable, int, int]],
+        waits: Sequence[tuple[Agent, Hashable, int, int]],
         gates: Sequence[StuckGate] = (),
     ) -> Finding | None:
         """Why tasks that wait for barriers, with a parity, at a place, cannot go on.
@@ -549,7 +551,7 @@ class Checker:
     def _ordered(self, first: Access, second: Access) -> bool:
         return covers(self._seen_at.get(second.number, ()), first.component, first.time)
 
-    def _finding(self, clash: Clash, cause: Cause) -> Finding:
+    def _finding(self, clash: OrderingConflict, cause: Cause) -> Finding:
         first, second = clash.first, clash.second
         memory = self._tables[second.region.memory].name
         shared = f"{counted(clash.size_bytes, 'byte')} of {memory}"
@@ -569,18 +571,18 @@ class Checker:
         return f"{text} (iteration {access.iteration})" if self.is_repeated(access) else text
 
 
-def _is_alias(clash: Clash) -> bool:
+def _is_alias(clash: OrderingConflict) -> bool:
     """Whether it is about two buffers in the same bytes: what happens in one buffer tells more."""
     return clash.first.region.owner != clash.second.region.owner
 
 
-def _preference(clash: Clash) -> tuple[bool, bool, int]:
+def _preference(clash: OrderingConflict) -> tuple[bool, bool, int]:
     """A write against a read of another task tells most."""
     first, second = clash.first, clash.second
     same = first.task == second.task
     return same, first.deed == second.deed, second.event
 
 
-def _pair(clash: Clash) -> str:
+def _pair(clash: OrderingConflict) -> str:
     """The two lines, whichever came first."""
     return " ".join(map(str, sorted((clash.first.place, clash.second.place))))

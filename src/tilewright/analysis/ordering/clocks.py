@@ -50,7 +50,7 @@ class Knowledge:
 
 
 @dataclass(eq=False)
-class Strand:
+class Agent:
     """A task, or one asynchronous operation."""
 
     name: str
@@ -74,7 +74,7 @@ class Strand:
         self.knowledge.seen[self.component] += 1
 
 
-class Strands:
+class Agents:
     """Gives out components, and takes those of operations back.
 
     Operations are many, but few of them are unordered among each other. One may follow another in
@@ -83,21 +83,21 @@ class Strands:
 
     def __init__(self) -> None:
         self.count = 0
-        self._lines: dict[str, list[Strand]] = {}
+        self._lines: dict[str, list[Agent]] = {}
 
-    def task(self, name: str, parent: Strand | None) -> Strand:
+    def task(self, name: str, parent: Agent | None) -> Agent:
         knowledge = Knowledge() if parent is None else parent.knowledge.copy()
-        return self._begin(Strand(name, self._next(), knowledge))
+        return self._begin(Agent(name, self._next(), knowledge))
 
-    def operation(self, name: str, what: str, engine: str, issuer: Strand, event: int) -> Strand:
+    def operation(self, name: str, what: str, engine: str, issuer: Agent, event: int) -> Agent:
         knowledge = issuer.knowledge.copy()
         lines = self._lines.setdefault(engine, [])
         for number, last in enumerate(lines):
             if covers(knowledge.seen, last.component, last.time):
-                strand = Strand(name, last.component, knowledge, what, engine, event)
+                strand = Agent(name, last.component, knowledge, what, engine, event)
                 lines[number] = self._begin(strand)
                 return strand
-        strand = self._begin(Strand(name, self._next(), knowledge, what, engine, event))
+        strand = self._begin(Agent(name, self._next(), knowledge, what, engine, event))
         lines.append(strand)
         return strand
 
@@ -105,7 +105,7 @@ class Strands:
         self.count += 1
         return self.count - 1
 
-    def _begin(self, strand: Strand) -> Strand:
+    def _begin(self, strand: Agent) -> Agent:
         join(strand.knowledge.seen, [0] * (strand.component + 1))
         strand.tick()
         return strand

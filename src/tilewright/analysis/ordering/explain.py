@@ -35,7 +35,7 @@ from tilewright.analysis.ordering.barriers import (
 from tilewright.analysis.ordering.clocks import covers
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
 from tilewright.analysis.ordering.history import History, is_too_soon
-from tilewright.analysis.ordering.regions import Access, Clash
+from tilewright.analysis.ordering.regions import Access, OrderingConflict
 
 _ENGINE_WAITS = (
     ("wgmma", "tlx.async_dot_wait"),
@@ -45,7 +45,7 @@ _ENGINE_WAITS = (
 _FENCE = 'tlx.fence("async_shared")'
 
 
-def explain(clash: Clash, history: History) -> Cause:
+def explain(clash: OrderingConflict, history: History) -> Cause:
     """Why the accesses of a clash are unordered."""
     if clash.needs_fence:
         return _fence(clash)
@@ -55,7 +55,7 @@ def explain(clash: Clash, history: History) -> Cause:
     return _Search(early, late, history).cause()
 
 
-def _fence(clash: Clash) -> Cause:
+def _fence(clash: OrderingConflict) -> Cause:
     first = clash.first
     missing = (
         f"no proxy fence between the {first} and {clash.second}: the engine may read what the "

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.ordering.barriers import Generations, Meeting, index_of, short_task
+from tilewright.analysis.ordering.barriers import (
+    Generations,
+    NamedBarrierRound,
+    index_of,
+    short_task,
+)
 from tilewright.analysis.ordering.regions import Access
 
 
@@ -34,7 +39,7 @@ class History:
     """Whether the first happened before the second."""
     signals: Callable[[str], Sequence[PossibleSignal]] = lambda name: ()
     """Ops that signal an array of barriers."""
-    meetings: Sequence[Meeting] = ()
+    meetings: Sequence[NamedBarrierRound] = ()
     """At barriers of threads."""
     tasks_at: Callable[[int], set[str]] = lambda place: set()
     """Tasks that came to a line."""

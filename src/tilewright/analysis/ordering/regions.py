@@ -24,7 +24,7 @@ Table: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 
 
 @dataclass(frozen=True)
-class Region:
+class ByteRegion:
     """Some bytes."""
 
     memory: Hashable
@@ -37,13 +37,13 @@ class Region:
     """Where the buffer is made."""
 
 
-def byte_range(memory: Hashable, name: str, start: int, end: int, owner: str = "") -> Region:
+def byte_range(memory: Hashable, name: str, start: int, end: int, owner: str = "") -> ByteRegion:
     """Consecutive bytes."""
 
     def cells(table: Any) -> Any:
         return table[start:end]
 
-    return Region(memory, name, owner or name.partition("[")[0], cells)
+    return ByteRegion(memory, name, owner or name.partition("[")[0], cells)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Access:
 
     number: int
     deed: Deed
-    region: Region
+    region: ByteRegion
     proxy: Proxy
     task: str
     place: int
@@ -75,7 +75,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Clash:
+class OrderingConflict:
     """Two accesses that nothing orders, or that need a fence between them."""
 
     first: Access
@@ -101,25 +101,27 @@ class ByteTables:
         """Copies into the memory of which nobody has read a byte."""
         return list(self._brought.values())
 
-    def last_write(self, region: Region) -> int:
+    def last_write(self, region: ByteRegion) -> int:
         """Number of the write of the region's first byte."""
         cells = region.cells(self._writes)
         return int(cells.flat[0]) if cells.size else 0
 
-    def copies(self, region: Region) -> list[Access]:
+    def copies(self, region: ByteRegion) -> list[Access]:
         """Copies that report to a barrier and whose bytes a region holds."""
         return [each for each, _ in self._distinct(region.cells(self._writes)) if each.gates]
 
-    def clashes(self, access: Access, seen: Sequence[int], fenced: Sequence[int]) -> list[Clash]:
+    def clashes(
+        self, access: Access, seen: Sequence[int], fenced: Sequence[int]
+    ) -> list[OrderingConflict]:
         """Earlier accesses that are in conflict with this one."""
-        found: list[Clash] = []
+        found: list[OrderingConflict] = []
         for prior, size in self._distinct(access.region.cells(self._writes)):
             if access.deed == "read":
                 self._brought.pop(prior.number, None)
             if not covers(seen, prior.component, prior.time):
-                found.append(Clash(prior, access, size))
+                found.append(OrderingConflict(prior, access, size))
             elif _needs_fence(prior, access) and not covers(fenced, prior.component, prior.time):
-                found.append(Clash(prior, access, size, needs_fence=True))
+                found.append(OrderingConflict(prior, access, size, needs_fence=True))
         if access.deed == "read":
             return found
         for component, table in self._reads.items():
@@ -127,7 +129,7 @@ class ByteTables:
                 continue
             for prior, size in self._distinct(access.region.cells(table)):
                 if not covers(seen, prior.component, prior.time):
-                    found.append(Clash(prior, access, size))
+                    found.append(OrderingConflict(prior, access, size))
         return found
 
     def add(self, access: Access) -> None:
@@ -183,7 +185,7 @@ class Owners:
             mine = self._written[region.owner] = np.zeros(self._size, np.bool_)
         region.cells(mine)[...] = True
 
-    def lost(self, region: Region) -> tuple[Access, int] | None:
+    def lost(self, region: ByteRegion) -> tuple[Access, int] | None:
         """A write of another buffer over bytes that hold a value of this one, and how many."""
         mine = self._written.get(region.owner)
         if mine is None or len(self._written) < 2:

@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.analysis.ordering.barriers import Generations, Signal, WaitRecord, cta_of
-from tilewright.analysis.ordering.clocks import Strand, covers
+from tilewright.analysis.ordering.clocks import Agent, covers
 from tilewright.analysis.ordering.findings import TITLES, Cause, Finding, Remark
 from tilewright.analysis.ordering.regions import Access
 
@@ -83,18 +83,18 @@ class BorrowedRead:
 class Deliveries:
     """Which copy came with which phase, and who read it."""
 
-    _by_operation: dict[Strand, list[Access]] = field(default_factory=dict[Strand, list[Access]])
+    _by_operation: dict[Agent, list[Access]] = field(default_factory=dict[Agent, list[Access]])
     _by_phase: dict[tuple[Generations, int], list[Access]] = field(
         default_factory=dict[tuple[Generations, int], list[Access]]
     )
     _reads: dict[int, list[CopyRead]] = field(default_factory=dict[int, list[CopyRead]])
     """By the number of the copy."""
 
-    def writes(self, strand: Strand, access: Access) -> None:
+    def writes(self, strand: Agent, access: Access) -> None:
         """An operation that reports to a barrier writes."""
         self._by_operation.setdefault(strand, []).append(access)
 
-    def delivered(self, strand: Strand, barrier: Generations, phase: int) -> None:
+    def delivered(self, strand: Agent, barrier: Generations, phase: int) -> None:
         """It has reported."""
         copies = self._by_operation.get(strand, ())
         self._by_phase.setdefault((barrier, phase), []).extend(copies)

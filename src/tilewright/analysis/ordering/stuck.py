@@ -28,12 +28,12 @@ from dataclasses import dataclass
 
 from tilewright.analysis.ordering.barriers import (
     Generations,
-    Meeting,
+    NamedBarrierRound,
     Signal,
     index_of,
     short_task,
 )
-from tilewright.analysis.ordering.clocks import Strand
+from tilewright.analysis.ordering.clocks import Agent
 from tilewright.analysis.ordering.findings import Cause, Remark, counted
 from tilewright.analysis.ordering.history import PossibleSignal
 
@@ -45,7 +45,7 @@ _DELIVERS = frozenset(("tma", "copy", "bulk"))
 class StuckWait:
     """A task that waits in vain for a barrier."""
 
-    strand: Strand
+    strand: Agent
     barrier: Generations
     parity: int
     place: int
@@ -74,7 +74,7 @@ def blame(
     waits: Sequence[StuckWait],
     gates: Sequence[StuckGate] = (),
     barriers: Sequence[Generations] = (),
-    meetings: Sequence[Meeting] = (),
+    meetings: Sequence[NamedBarrierRound] = (),
 ) -> tuple[StuckWait | StuckGate, Cause] | None:
     """The most telling of the waits, and what is wrong with its barrier."""
     names = [each.strand.name for each in waits] + [each.task for each in gates]
@@ -118,7 +118,7 @@ def _root(
     waits: Sequence[StuckWait],
     gates: Sequence[StuckGate],
     barriers: Sequence[Generations],
-    meetings: Sequence[Meeting],
+    meetings: Sequence[NamedBarrierRound],
 ) -> tuple[StuckWait | StuckGate, Cause]:
     """Why an arrival that is owed does not come, if it is known where its task is stuck."""
     absent = _absent(owing)
@@ -281,7 +281,7 @@ def _debt(wait: StuckWait, barriers: Sequence[Generations], is_strict: bool = Fa
     return owed - came
 
 
-def _absence(gate: StuckGate, meetings: Sequence[Meeting]) -> int:
+def _absence(gate: StuckGate, meetings: Sequence[NamedBarrierRound]) -> int:
     """The same for a barrier of threads: how often another task passed where this one came."""
     others = {task for each in meetings for task in each.came} - {gate.task}
     found = [0]
@@ -293,7 +293,7 @@ def _absence(gate: StuckGate, meetings: Sequence[Meeting]) -> int:
 
 
 def _most_wanted(
-    gates: Sequence[StuckGate], meetings: Sequence[Meeting]
+    gates: Sequence[StuckGate], meetings: Sequence[NamedBarrierRound]
 ) -> tuple[StuckGate, Cause]:
     gate = max(gates, key=lambda each: _absence(each, meetings))
     fix = Remark("let as many threads come to it as are told here", gate.place)

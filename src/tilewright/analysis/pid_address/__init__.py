@@ -26,17 +26,17 @@ from tilewright.analysis.pid_address.axis import axis_facts
 from tilewright.analysis.pid_address.errors import AnalysisError
 from tilewright.analysis.pid_address.reader import read_kernels
 from tilewright.analysis.pid_address.report import (
-    Access,
     AccessKind,
+    AccessProperties,
     AddressReport,
     Assumption,
     AssumptionKind,
     Bound,
     Box,
     Domain,
-    Facts,
     Loop,
     LoopStride,
+    MemoryOp,
     NotAnalysed,
     Param,
     Pattern,
@@ -47,8 +47,8 @@ from tilewright.analysis.pid_address.report import (
 )
 
 __all__ = [
-    "Access",
     "AccessKind",
+    "AccessProperties",
     "AddressReport",
     "AnalysisError",
     "Assumption",
@@ -56,9 +56,9 @@ __all__ = [
     "Bound",
     "Box",
     "Domain",
-    "Facts",
     "Loop",
     "LoopStride",
+    "MemoryOp",
     "NotAnalysed",
     "Param",
     "Pattern",

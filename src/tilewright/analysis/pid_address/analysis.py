@@ -20,26 +20,26 @@ from tilewright.analysis.pid_address.classify import classify, stride_of, virtua
 from tilewright.analysis.pid_address.control import CONTROL, UNKNOWN, run_region
 from tilewright.analysis.pid_address.control.tile import THREADS
 from tilewright.analysis.pid_address.domains import domain_of
+from tilewright.analysis.pid_address.entry_state import Start, kernel_of, start
 from tilewright.analysis.pid_address.errors import AnalysisError
 from tilewright.analysis.pid_address.lanes import (
+    LaneAddress,
     LaneFacts,
-    Place,
     alignment,
     lane_facts,
     mask_constancy,
     vector_limits,
 )
-from tilewright.analysis.pid_address.launch import Start, kernel_of, start
 from tilewright.analysis.pid_address.lines import report_lines
 from tilewright.analysis.pid_address.report import (
-    Access,
     AccessKind,
+    AccessProperties,
     AddressReport,
     Assumption,
     AssumptionKind,
     Box,
-    Facts,
     LoopStride,
+    MemoryOp,
     NotAnalysed,
     Pattern,
 )
@@ -59,13 +59,13 @@ _TRUNCATING = frozenset(("arith.divsi", "arith.remsi"))
 
 
 def analyze(
-    root: Operation, facts: Facts | None = None, *, function: str | None = None
+    root: Operation, facts: AccessProperties | None = None, *, function: str | None = None
 ) -> AddressReport:
     """Analyse a kernel: a function, or the public one (or `function`) of a module.
 
     Raises ``AnalysisError`` if there is no such function or the facts cannot hold.
     """
-    facts = facts or Facts()
+    facts = facts or AccessProperties()
     tile = tile_kernels(root, function)
     if tile:
         if len(tile) > 1:
@@ -113,14 +113,16 @@ def tile_kernels(root: Operation, function: str | None = None) -> list[TileKerne
     return found
 
 
-def analyze_tile(kernel: TileKernel, facts: Facts | None = None) -> AddressReport:
+def analyze_tile(kernel: TileKernel, facts: AccessProperties | None = None) -> AddressReport:
     """Analyse one kernel of the tile language. Its grid is what the function computes; one in
     `facts` is not looked at."""
-    known = replace(facts or Facts(), grid=(None,) * len(kernel.op.grid))
+    known = replace(facts or AccessProperties(), grid=(None,) * len(kernel.op.grid))
     top = kernel.function.parent_op() or kernel.function
     names = ValueNames(top, names_from_locations=False, use_hints=True)
 
-    def run(known: Facts, changing: frozenset[str] = frozenset()) -> tuple[Start, Machine]:
+    def run(
+        known: AccessProperties, changing: frozenset[str] = frozenset()
+    ) -> tuple[Start, Machine]:
         begin = start(kernel.function, names, known)
         return begin, evaluate(kernel.function, top, names, begin, known, changing, kernel.op)
 
@@ -142,7 +144,7 @@ def evaluate(
     top: Operation,
     names: ValueNames,
     begin: Start,
-    facts: Facts,
+    facts: AccessProperties,
     changing: frozenset[str] = frozenset(),
     kernel_op: Operation | None = None,
 ) -> Machine:
@@ -197,7 +199,12 @@ class _Describer:
     """From what the evaluation met to what the report says."""
 
     def __init__(
-        self, machine: Machine, begin: Start, kernel: FunctionOp, top: Operation, facts: Facts
+        self,
+        machine: Machine,
+        begin: Start,
+        kernel: FunctionOp,
+        top: Operation,
+        facts: AccessProperties,
     ) -> None:
         self._machine = machine
         self._begin = begin
@@ -306,11 +313,11 @@ class _Describer:
 
     # Accesses.
 
-    def _lane_facts(self, site: Site) -> tuple[Place, LaneFacts]:
+    def _lane_facts(self, site: Site) -> tuple[LaneAddress, LaneFacts]:
         hints = None
         if self._axis is not None and site.box is None:
             hints = self._axis[site.address]
-        place = Place(
+        place = LaneAddress(
             site.scope.ctx,
             site.offset.expr,
             site.elem_bytes,
@@ -323,8 +330,8 @@ class _Describer:
         return place, lane_facts(place)
 
     def _access(
-        self, site: Site, place: Place, lanes: LaneFacts, signs: int, numbers: dict[int, int]
-    ) -> Access:
+        self, site: Site, place: LaneAddress, lanes: LaneFacts, signs: int, numbers: dict[int, int]
+    ) -> MemoryOp:
         scope, machine, op = site.scope, self._machine, site.operation
         atoms = machine.atoms
         offset, base = site.offset.expr, site.base
@@ -338,7 +345,7 @@ class _Describer:
         basis = site.offset.basis | site.mask_basis | scope.basis | signs
         own = [numbers[bit] for bit in _bits(basis) if bit in numbers]
         box = site.box
-        return Access(
+        return MemoryOp(
             self._index(site),
             op.name,
             site.kind,

@@ -14,8 +14,8 @@ from tilewright.analysis.affine import Atom, Context, Interval, Poly, Substituti
 from tilewright.analysis.axis_info import AxisFacts, AxisInfo, solve_axis_info
 from tilewright.analysis.pid_address.analysis import evaluate
 from tilewright.analysis.pid_address.counting import extent_of
-from tilewright.analysis.pid_address.launch import start
-from tilewright.analysis.pid_address.report import Facts
+from tilewright.analysis.pid_address.entry_state import start
+from tilewright.analysis.pid_address.report import AccessProperties
 from tilewright.analysis.pid_address.runs import constancy, longest_run, power_of_two_in
 from tilewright.analysis.pid_address.scope import Machine
 from tilewright.analysis.pid_address.types import pointee_bytes
@@ -36,8 +36,8 @@ def axis_facts(root: Operation) -> AxisFacts:
     for function in walk(root):
         if not isinstance(function, FuncOp) or function.is_declaration:
             continue
-        begin = start(function, names, Facts())
-        machine = evaluate(function, top, names, begin, Facts())
+        begin = start(function, names, AccessProperties())
+        machine = evaluate(function, top, names, begin, AccessProperties())
         for value, found in machine.environments[()].items():
             known[value] = (begin.ctx, machine, found)
 

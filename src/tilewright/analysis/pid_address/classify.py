@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tilewright.analysis.affine import Atom, Kind, Poly
+from tilewright.analysis.affine import Atom, Poly, SymbolKind
 from tilewright.analysis.pid_address.atoms import AXES, Atoms, kind_of
 from tilewright.analysis.pid_address.report import Pattern, Reason, Virtual
 from tilewright.analysis.pid_address.values import CHOSEN_AXES, Base, Integer
 
-_KIND_REASONS: tuple[tuple[frozenset[Kind], Reason], ...] = (
-    (frozenset({Kind.FDIV, Kind.TDIV, Kind.MOD, Kind.TREM, Kind.SHR}), Reason.DIV_MOD),
-    (frozenset({Kind.MIN, Kind.MAX, Kind.INDICATOR, Kind.SELECT}), Reason.PIECEWISE),
-    (frozenset({Kind.AND, Kind.OR, Kind.XOR, Kind.SHL}), Reason.BITWISE),
+_KIND_REASONS: tuple[tuple[frozenset[SymbolKind], Reason], ...] = (
+    (
+        frozenset(
+            {SymbolKind.FDIV, SymbolKind.TDIV, SymbolKind.MOD, SymbolKind.TREM, SymbolKind.SHR}
+        ),
+        Reason.DIV_MOD,
+    ),
+    (
+        frozenset({SymbolKind.MIN, SymbolKind.MAX, SymbolKind.INDICATOR, SymbolKind.SELECT}),
+        Reason.PIECEWISE,
+    ),
+    (frozenset({SymbolKind.AND, SymbolKind.OR, SymbolKind.XOR, SymbolKind.SHL}), Reason.BITWISE),
 )
 """Why an offset is not affine, by the atom that a program id stands in; the first that applies."""
 

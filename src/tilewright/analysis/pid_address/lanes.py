@@ -37,7 +37,7 @@ MAX_ALIGNMENT = 1 << 62
 
 
 @dataclass(frozen=True)
-class Place:
+class LaneAddress:
     """What lane facts are asked of: an address as a function of lanes."""
 
     ctx: Context
@@ -68,7 +68,7 @@ class LaneFacts:
         return self.order[0] if self.order else None
 
 
-def lane_facts(place: Place) -> LaneFacts:
+def lane_facts(place: LaneAddress) -> LaneFacts:
     strides = tuple(_stride(place, dim) for dim in range(len(place.shape)))
     runs = [_contiguity(place, dim) for dim in range(len(place.shape))]
     contiguity = tuple(length for length, _ in runs)
@@ -91,14 +91,14 @@ def lane_facts(place: Place) -> LaneFacts:
 # Single dimensions.
 
 
-def _lane_mask(place: Place) -> int:
+def _lane_mask(place: LaneAddress) -> int:
     mask = 0
     for lane in place.lanes:
         mask |= 0 if lane is None else lane.deps_mask
     return mask
 
 
-def _stride(place: Place, dim: int) -> Poly | None:
+def _stride(place: LaneAddress, dim: int) -> Poly | None:
     lane = place.lanes[dim]
     if lane is None:
         return place.offset.space.zero
@@ -108,7 +108,7 @@ def _stride(place: Place, dim: int) -> Poly | None:
     return None if factor is None or factor.deps_mask & _lane_mask(place) else factor
 
 
-def _contiguity(place: Place, dim: int) -> tuple[int, bool]:
+def _contiguity(place: LaneAddress, dim: int) -> tuple[int, bool]:
     """(length of aligned groups that rise by one element, whether signs are assumed)."""
     lane = place.lanes[dim]
     if lane is None or place.base_varies & lane.deps_mask:
@@ -120,7 +120,7 @@ def _contiguity(place: Place, dim: int) -> tuple[int, bool]:
     return promised, place.hints is not None and bool(place.hints.assumes)
 
 
-def _promised(place: Place, dim: int, found: int) -> int:
+def _promised(place: LaneAddress, dim: int, found: int) -> int:
     if place.hints is None or dim >= place.hints.rank:
         return found
     return max(found, min(place.hints.contiguity[dim], place.shape[dim]))
@@ -129,7 +129,7 @@ def _promised(place: Place, dim: int, found: int) -> int:
 # Sets of addresses.
 
 
-def _counted_dimensions(place: Place) -> frozenset[int]:
+def _counted_dimensions(place: LaneAddress) -> frozenset[int]:
     """Dimensions whose lanes stand only in terms that are functions of lanes alone."""
     dims = {lane: dim for dim, lane in enumerate(place.lanes) if lane is not None}
     counted = {dim for lane, dim in dims.items() if not place.base_varies & lane.deps_mask}
@@ -150,7 +150,7 @@ def _counted_dimensions(place: Place) -> frozenset[int]:
     return frozenset(counted)
 
 
-def _run_lengths(place: Place, counted: frozenset[int]) -> list[int]:
+def _run_lengths(place: LaneAddress, counted: frozenset[int]) -> list[int]:
     """Lengths in elements of the runs that the counted dimensions make."""
     lanes = [place.lanes[dim] for dim in sorted(counted)]
     moving = [lane for lane in lanes if lane is not None and place.offset.mentions(lane)]
@@ -165,7 +165,7 @@ def _run_lengths(place: Place, counted: frozenset[int]) -> list[int]:
     return run_lengths(terms_with(place.offset, moving), moving, place.elem_bytes)
 
 
-def _is_coalesced(place: Place, lengths: Sequence[int], others: Sequence[int]) -> bool | None:
+def _is_coalesced(place: LaneAddress, lengths: Sequence[int], others: Sequence[int]) -> bool | None:
     moving = [
         lane
         for lane in place.lanes
@@ -188,7 +188,7 @@ def _is_coalesced(place: Place, lengths: Sequence[int], others: Sequence[int]) -
 # Alignment and vectors.
 
 
-def _first_of_groups(place: Place, dim: int, size: int) -> Poly:
+def _first_of_groups(place: LaneAddress, dim: int, size: int) -> Poly:
     """The offset at the first lane of every aligned group of `size` lanes along a dimension."""
     lane = place.lanes[dim]
     if lane is None or not place.offset.mentions(lane):
@@ -202,16 +202,16 @@ def _first_of_groups(place: Place, dim: int, size: int) -> Poly:
     return Substitution(place.ctx, {lane: start}).poly(place.offset)
 
 
-def _divisor(place: Place, value: Poly) -> int:
+def _divisor(place: LaneAddress, value: Poly) -> int:
     return power_of_two_in(place.ctx.congruence(value).divisor, MAX_ALIGNMENT)
 
 
-def _base_divisor(place: Place) -> int:
+def _base_divisor(place: LaneAddress) -> int:
     promised = place.base_divisibility
     return place.elem_bytes if promised is None else power_of_two_in(promised, MAX_ALIGNMENT)
 
 
-def alignment(place: Place, facts: LaneFacts) -> int:
+def alignment(place: LaneAddress, facts: LaneFacts) -> int:
     """The power of two that divides the address of every group of contiguous lanes."""
     fast = facts.fast
     size = 1 if fast is None else facts.contiguity[fast]
@@ -222,12 +222,12 @@ def alignment(place: Place, facts: LaneFacts) -> int:
     return max(found, min(hints.divisibility[fast], _base_limit(place)))
 
 
-def _base_limit(place: Place) -> int:
+def _base_limit(place: LaneAddress) -> int:
     """Hints about an address count up to what is known of any base."""
     return MAX_ALIGNMENT if place.base_divisibility is None else _base_divisor(place)
 
 
-def mask_constancy(place: Place, facts: LaneFacts, mask: Formula | None) -> int:
+def mask_constancy(place: LaneAddress, facts: LaneFacts, mask: Formula | None) -> int:
     """Lanes of the fast dimension in a group on which the mask does not change."""
     fast = facts.fast
     if fast is None:
@@ -238,7 +238,7 @@ def mask_constancy(place: Place, facts: LaneFacts, mask: Formula | None) -> int:
     return constancy(place.ctx, mask, lane)
 
 
-def vector_limits(place: Place, facts: LaneFacts, mask_lanes: int) -> VectorLimits:
+def vector_limits(place: LaneAddress, facts: LaneFacts, mask_lanes: int) -> VectorLimits:
     """How many elements one instruction may move, and what each constraint would allow."""
     widest = max(1, MAX_VECTOR_BYTES // place.elem_bytes)
     fast = facts.fast
@@ -252,7 +252,7 @@ def vector_limits(place: Place, facts: LaneFacts, mask_lanes: int) -> VectorLimi
     return VectorLimits(length, base, _term_limits(place, facts, widest), mask_lanes, elements)
 
 
-def _is_aligned(place: Place, facts: LaneFacts, elements: int) -> bool:
+def _is_aligned(place: LaneAddress, facts: LaneFacts, elements: int) -> bool:
     """Whether groups of so many lanes start at multiples of their size.
 
     They are parts of a contiguous group, so they do if the contiguous groups do.
@@ -266,7 +266,7 @@ def _is_aligned(place: Place, facts: LaneFacts, elements: int) -> bool:
     return hints.contiguity[fast] >= elements and hints.divisibility[fast] % size == 0
 
 
-def _term_limits(place: Place, facts: LaneFacts, widest: int) -> tuple[tuple[Poly, int], ...]:
+def _term_limits(place: LaneAddress, facts: LaneFacts, widest: int) -> tuple[tuple[Poly, int], ...]:
     first = facts.first
     own = None if facts.fast is None else place.lanes[facts.fast]
     limits: list[tuple[Poly, int]] = []

@@ -12,13 +12,13 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.affine import Interval, Poly
 from tilewright.analysis.pid_address.classify import pid_strides
-from tilewright.analysis.pid_address.report import Access, Line, ValueInfo
+from tilewright.analysis.pid_address.report import Line, MemoryOp, ValueInfo
 from tilewright.analysis.pid_address.scope import Machine, Path, Site
 from tilewright.analysis.pid_address.slices import Place, backward_slice
 from tilewright.analysis.pid_address.values import Integer, Pointer
 
 Position = tuple[int, int, int]
-Described = tuple[Site, Access]
+Described = tuple[Site, MemoryOp]
 
 
 def report_lines(
@@ -84,7 +84,7 @@ def _integer_info(
     )
 
 
-def _address_info(machine: Machine, site: Site, access: Access, address: Pointer) -> ValueInfo:
+def _address_info(machine: Machine, site: Site, access: MemoryOp, address: Pointer) -> ValueInfo:
     strides = dict(access.pid_strides)
     rest = _without_pids(machine, address.offset.expr, strides)
     return ValueInfo(

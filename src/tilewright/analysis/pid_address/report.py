@@ -65,7 +65,7 @@ class AssumptionKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Facts:
+class AccessProperties:
     """What the caller knows about a launch. Empty: nothing."""
 
     grid: tuple[int | None, ...] | None = None
@@ -201,7 +201,7 @@ class Assumption:
 
 
 @dataclass(frozen=True)
-class Access:
+class MemoryOp:
     """One memory operation on one call path."""
 
     index: int
@@ -325,7 +325,7 @@ class NotAnalysed:
         return f"not analysed: {with_path(self.op, self.call)}{where}: {self.reason}"
 
 
-Line: TypeAlias = ValueInfo | Access
+Line: TypeAlias = ValueInfo | MemoryOp
 
 
 @dataclass(frozen=True)
@@ -335,12 +335,12 @@ class AddressReport:
     kernel: str
     params: tuple[Param, ...]
     grid: tuple[int | None, int | None, int | None]
-    accesses: tuple[Access, ...]
+    accesses: tuple[MemoryOp, ...]
     values: tuple[ValueInfo, ...]
     lines: tuple[Line, ...]
     """Values and accesses in order of definition."""
     assumptions: tuple[Assumption, ...]
-    facts: Facts
+    facts: AccessProperties
     notes: tuple[str, ...]
     """What is odd about the facts, in sentences."""
     function: Operation = field(compare=False, repr=False)

@@ -23,9 +23,9 @@ from tilewright.analysis.affine import (
     Formula,
     FormulaKind,
     Interval,
-    Kind,
     Poly,
     Substitution,
+    SymbolKind,
 )
 from tilewright.analysis.pid_address.counting import extent_of, longest_group, terms_with
 
@@ -73,7 +73,7 @@ def longest_run(
 
 def _has_truncated(value: Poly, lane: Atom) -> bool:
     own = value.space.own_bit(lane)
-    return any(atom.kind is Kind.TDIV and atom.support & own for atom in value.atoms())
+    return any(atom.kind is SymbolKind.TDIV and atom.support & own for atom in value.atoms())
 
 
 class _Split:
@@ -106,7 +106,9 @@ class _Split:
         if not self._assume_signs:
             return []
         own = value.space.own_bit(self._lane)
-        return [atom for atom in value.atoms() if atom.kind is Kind.TDIV and atom.support & own]
+        return [
+            atom for atom in value.atoms() if atom.kind is SymbolKind.TDIV and atom.support & own
+        ]
 
     def _stays(self, quotient: Atom) -> bool:
         """A group that starts at a multiple of what divides the divisor stays in one quotient."""

@@ -14,10 +14,10 @@ from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.fills import fills
+from tilewright.analysis.full_writes import fills
 from tilewright.dialects.scf import IfOp
 from tilewright.dialects.tile import AllocOp, PipelineOp, Space
-from tilewright.dialects.tile.access import Facts, Region, RegionAccess
+from tilewright.dialects.tile.access import AccessedFacts, AccessedRegion, RegionAccess
 from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
 from tilewright.ir.effects import iter_effects
 from tilewright.ir.traversal import walk
@@ -32,14 +32,14 @@ class Dependences:
         self.loop = loop
         self.ops: tuple[Operation, ...] = tuple(scheduled_ops(loop))
         self.number = {op: position for position, op in enumerate(self.ops)}
-        self.reads: list[list[Region]] = [reads(op) for op in self.ops]
-        self.writes: list[list[Region]] = [writes(op) for op in self.ops]
+        self.reads: list[list[AccessedRegion]] = [reads(op) for op in self.ops]
+        self.writes: list[list[AccessedRegion]] = [writes(op) for op in self.ops]
         self.orders: list[bool] = [_touches_unknown(op) for op in self.ops]
         """Whether a statement keeps its place among all others: barriers, output, foreign code."""
 
     # -- what touches what -------------------------------------------------------------------
 
-    def touches(self, position: int) -> list[Region]:
+    def touches(self, position: int) -> list[AccessedRegion]:
         return [*self.reads[position], *self.writes[position]]
 
     @property
@@ -162,7 +162,7 @@ def _touches_unknown(op: Operation) -> bool:
     for effect in iter_effects(op):
         if effect is None:
             return True
-        is_fact = isinstance(effect.resource, Facts)
+        is_fact = isinstance(effect.resource, AccessedFacts)
         if effect.value is None and not is_fact and not isinstance(op, RegionAccess):
             return True
     return False

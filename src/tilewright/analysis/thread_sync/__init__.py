@@ -32,7 +32,7 @@ It has no logic in common with the passes that put the synchronisation there.
 
 from __future__ import annotations
 
-from tilewright.analysis.thread_sync.check import Verdict, check
-from tilewright.analysis.thread_sync.faults import Fault, FaultKind, NotAnalysedError
+from tilewright.analysis.thread_sync.check import KernelResult, check
+from tilewright.analysis.thread_sync.faults import FaultKind, NotAnalysedError, SyncFault
 
-__all__ = ["Fault", "FaultKind", "NotAnalysedError", "Verdict", "check"]
+__all__ = ["FaultKind", "KernelResult", "NotAnalysedError", "SyncFault", "check"]

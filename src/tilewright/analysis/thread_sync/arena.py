@@ -26,7 +26,7 @@ _STEP = 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferSpan:
     """Where a buffer lies in shared memory."""
 
     name: str
@@ -45,7 +45,7 @@ class SlabPlan:
     first: int
     behind: int
     granule: int = WIDEST
-    places: list[Place] = field(default_factory=list[Place])
+    places: list[BufferSpan] = field(default_factory=list[BufferSpan])
 
     def describe(self, first: int, behind: int, buffer: str) -> str:
         """Bytes of shared memory as elements of a buffer."""
@@ -62,7 +62,7 @@ class Arena:
     slabs: tuple[SlabPlan, ...]
     slab_of: Mapping[SSAValue, int]
     """By the allocation."""
-    place_of: Mapping[SSAValue, Place]
+    place_of: Mapping[SSAValue, BufferSpan]
     barriers: tuple[AllocOp, ...]
     """Rows of barriers."""
 
@@ -107,11 +107,11 @@ def plan_arena(function: Operation, accesses: Iterable[tuple[SSAValue, int]]) ->
     return Arena(tuple(slabs), slab_of, places, barriers)
 
 
-def _places(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, Place]:
+def _places(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, BufferSpan]:
     """Buffers without an offset come one after another, behind all that have one."""
     top = function.attributes.get(nv_names.SHARED_BYTES)
     behind = top.value.data if isinstance(top, IntegerAttr) else 0
-    found: dict[SSAValue, Place] = {}
+    found: dict[SSAValue, BufferSpan] = {}
     for op in allocs:
         bits = bits_of_elements(op.result)
         size = -(-num_elements(op.result.type) * bits // 8)
@@ -121,5 +121,7 @@ def _places(function: Operation, allocs: list[AllocOp]) -> dict[SSAValue, Place]
             behind = first + size
         storage = op.attributes.get(nv_names.STORAGE)
         number = storage.value.data if isinstance(storage, IntegerAttr) else -1 - len(found)
-        found[op.result] = Place(op.buffer_name, first, first + size, max(1, bits // 8), number)
+        found[op.result] = BufferSpan(
+            op.buffer_name, first, first + size, max(1, bits // 8), number
+        )
     return found

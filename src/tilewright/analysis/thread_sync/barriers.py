@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.clocks import Clocks, Signal
-from tilewright.analysis.thread_sync.faults import Fault, FaultError, FaultKind
+from tilewright.analysis.thread_sync.clocks import Clocks, ClockSnapshot
+from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 
 
 @dataclass(frozen=True)
 class Phase:
     """A phase that is over."""
 
-    signal: Signal
+    signal: ClockSnapshot
     """What those who wait for it hear, of earlier phases, too."""
     is_own: bool
     """Whether whoever knows the signal knows that the phase is over; not so if others blocks
@@ -76,7 +76,7 @@ class PhaseBarrier:
 
     # -- arrivals ----------------------------------------------------------------------------
 
-    def tell(self, signal: Signal | None) -> None:
+    def tell(self, signal: ClockSnapshot | None) -> None:
         """Something of the phase comes with what its sender knows; None from another block."""
         if signal is None:
             self._is_own = False
@@ -86,7 +86,7 @@ class PhaseBarrier:
     def arrive(self, op: Operation, threads: int) -> None:
         if threads > self.missing:
             raise FaultError(
-                Fault(
+                SyncFault(
                     FaultKind.COUNT,
                     op,
                     f"{threads} threads arrive at {self.name} at once, but its phase, which counts "
@@ -152,7 +152,7 @@ class PhaseBarrier:
         if self.copied is not None and self.copied is not op:
             others.append((self.copied, "the last of the copies"))
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.BYTES,
                 op,
                 f"{self.name} is told to expect {self.expected} bytes in a phase, but the copies "
@@ -174,7 +174,7 @@ class PhaseBarrier:
             if not phase.is_own or not (phase.signal.known[wait.warps] < wait.times).any():
                 continue
             raise FaultError(
-                Fault(
+                SyncFault(
                     FaultKind.OVERRUN,
                     wait.op,
                     f"the phase of {self.name} after the one that is waited for may end before the "
@@ -185,7 +185,7 @@ class PhaseBarrier:
 
 
 @dataclass(eq=False)
-class MeetingPoint:
+class NamedBarrier:
     """A barrier that counts threads."""
 
     name: str
@@ -193,15 +193,15 @@ class MeetingPoint:
     wanted: int = 0
     openings: int = 0
     op: Operation | None = None
-    signals: list[Signal] = field(default_factory=list[Signal])
+    signals: list[ClockSnapshot] = field(default_factory=list[ClockSnapshot])
     """What those who came to the present opening know."""
-    opened: Signal | None = None
+    opened: ClockSnapshot | None = None
 
-    def arrive(self, op: Operation, threads: int, wanted: int, signal: Signal) -> int:
+    def arrive(self, op: Operation, threads: int, wanted: int, signal: ClockSnapshot) -> int:
         """Threads come; the number of the opening they wait for."""
         if self.came and wanted != self.wanted:
             raise FaultError(
-                Fault(
+                SyncFault(
                     FaultKind.COUNT,
                     op,
                     f"{self.name} opens for {wanted} threads here, but others wait for "
@@ -211,7 +211,7 @@ class MeetingPoint:
             )
         if self.came + threads > wanted:
             raise FaultError(
-                Fault(
+                SyncFault(
                     FaultKind.COUNT,
                     op,
                     f"{self.came + threads} threads come to {self.name}, which opens for {wanted}",
@@ -224,7 +224,7 @@ class MeetingPoint:
         target = self.openings + 1
         if self.came == wanted:
             first, *others = self.signals
-            self.opened = Signal(np.copy(first.known), np.copy(first.fenced))
+            self.opened = ClockSnapshot(np.copy(first.known), np.copy(first.fenced))
             for each in others:
                 self.opened.join(each)
             self.signals, self.came, self.openings = [], 0, target

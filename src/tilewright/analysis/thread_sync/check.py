@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.thread_sync.faults import Fault, NotAnalysedError
+from tilewright.analysis.thread_sync.faults import NotAnalysedError, SyncFault
 from tilewright.analysis.thread_sync.launches import describe, launches_of
 from tilewright.analysis.thread_sync.run import compile_kernel, run
 from tilewright.dialects.func import FuncOp
@@ -17,11 +17,11 @@ from tilewright.dialects.nv.across import LaunchOp
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KernelResult:
     """What was found of one kernel."""
 
     function: FuncOp
-    fault: Fault | None = None
+    fault: SyncFault | None = None
     run: str = ""
     """The run in which it was found."""
     skipped: tuple[Operation, ...] = ()
@@ -29,7 +29,7 @@ class Verdict:
     not_analysed: NotAnalysedError | None = None
 
 
-def check(module: ModuleOp) -> Iterator[Verdict]:
+def check(module: ModuleOp) -> Iterator[KernelResult]:
     """The verdict on each kernel of a module."""
     functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
     kernels = [op for op in functions if nv_names.KERNEL in op.attributes]
@@ -44,7 +44,7 @@ def check(module: ModuleOp) -> Iterator[Verdict]:
         yield _check_kernel(kernel, launches.get(kernel.sym_name.data))
 
 
-def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> Verdict:
+def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> KernelResult:
     skipped: dict[Operation, None] = {}
     try:
         program = compile_kernel(kernel)
@@ -53,7 +53,7 @@ def _check_kernel(kernel: FuncOp, host: LaunchOp | None) -> Verdict:
             outcome = run(program, launch)
             skipped.update(dict.fromkeys(outcome.skipped))
             if outcome.fault is not None:
-                return Verdict(kernel, outcome.fault, describe(launch, names), tuple(skipped))
+                return KernelResult(kernel, outcome.fault, describe(launch, names), tuple(skipped))
     except NotAnalysedError as reason:
-        return Verdict(kernel, skipped=tuple(skipped), not_analysed=reason)
-    return Verdict(kernel, skipped=tuple(skipped))
+        return KernelResult(kernel, skipped=tuple(skipped), not_analysed=reason)
+    return KernelResult(kernel, skipped=tuple(skipped))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.warp_clocks import Signal, WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 
 WARP = 32
 GROUP = 4
@@ -46,8 +46,8 @@ class Clocks(WarpClocks):
         self.ticks: Any = np.zeros(self.agents, np.int32)
         self._loads = 0
 
-    def nothing(self) -> Signal:
-        return Signal(np.zeros(self.agents, np.int32), np.zeros(self.agents, np.int32))
+    def nothing(self) -> ClockSnapshot:
+        return ClockSnapshot(np.zeros(self.agents, np.int32), np.zeros(self.agents, np.int32))
 
     def next_load(self) -> tuple[int, int]:
         """The agent of the next load, and its time."""
@@ -62,5 +62,5 @@ class Clocks(WarpClocks):
 
     # -- events ------------------------------------------------------------------------------
 
-    def of_warp(self, warp: int) -> Signal:
-        return Signal(self.known[warp].copy(), self.fenced[warp].copy())
+    def of_warp(self, warp: int) -> ClockSnapshot:
+        return ClockSnapshot(self.known[warp].copy(), self.fenced[warp].copy())

@@ -15,9 +15,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
-from tilewright.analysis.thread_sync.program import Act, Blocking, Code, Compiler, Rule
+from tilewright.analysis.thread_sync.loop_sampling import Shortening, orders, shortening_of
+from tilewright.analysis.thread_sync.program import Act, Blocking, CompiledCode, Compiler, Rule
 from tilewright.analysis.thread_sync.state import Frame, Steps
-from tilewright.analysis.thread_sync.turns import Shortening, orders, shortening_of
 from tilewright.analysis.thread_sync.values import Partly, Value, merged
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile.warps import WsOp
@@ -33,11 +33,11 @@ _PASSED = 64
 def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
     condition = compiler.slot(op.operands[0])
     then = compiler.code(op.regions[0].block)
-    other = compiler.code(op.regions[1].block) if op.regions[1].blocks else Code([], [])
+    other = compiler.code(op.regions[1].block) if op.regions[1].blocks else CompiledCode([], [])
     results = compiler.all_slots(op.results)
     is_ordering = orders(op)
 
-    def ways(frame: Frame) -> list[tuple[Code, Any]]:
+    def ways(frame: Frame) -> list[tuple[CompiledCode, Any]]:
         """The branches that somebody takes, and who."""
         chosen: Value = frame.env[condition]
         if chosen is None:
@@ -51,7 +51,7 @@ def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
         chosen = chosen != 0
         mine = chosen if frame.mask is None else chosen & frame.mask
         rest = ~chosen if frame.mask is None else ~chosen & frame.mask
-        found: list[tuple[Code, Any]] = []
+        found: list[tuple[CompiledCode, Any]] = []
         for code, mask in ((then, mine), (other, rest)):
             if mask.any():
                 found.append((code, None if mask.all() else mask))
@@ -222,7 +222,7 @@ def _roles(compiler: Compiler, op: Operation) -> Act:
 
     def act(frame: Frame) -> None:
         rest = np.ones(frame.count, np.bool_)
-        parts: list[tuple[Code | None, Any, str]] = []
+        parts: list[tuple[CompiledCode | None, Any, str]] = []
         for role, code in zip(roles, bodies, strict=True):
             mine = np.zeros(frame.count, np.bool_)
             for first, behind in role.ranges:

@@ -11,19 +11,19 @@ import numpy as np
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilewright.analysis.thread_sync.arena import Place, bits_of_elements
+from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements
 from tilewright.analysis.thread_sync.clocks import GROUP
-from tilewright.analysis.thread_sync.deeds import CODE
 from tilewright.analysis.thread_sync.faults import (
-    Fault,
     FaultError,
     FaultKind,
     NotAnalysedError,
+    SyncFault,
 )
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
-from tilewright.analysis.thread_sync.registers import Product, check_fenced
-from tilewright.analysis.thread_sync.state import Block, Frame, Groups
+from tilewright.analysis.thread_sync.registers import InFlightMma, check_fenced
+from tilewright.analysis.thread_sync.state import BlockState, Frame, Groups
 from tilewright.analysis.thread_sync.sync import barrier_at
+from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.analysis.thread_sync.threads import address_of, place_of
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
@@ -71,7 +71,7 @@ def _issuer(frame: Frame, op: Operation) -> int | None:
         return None
     if leader is None:
         text = f"{frame.active_count} threads start a copy that one thread starts"
-        raise FaultError(Fault(FaultKind.COUNT, op, text))
+        raise FaultError(SyncFault(FaultKind.COUNT, op, text))
     return leader
 
 
@@ -105,7 +105,7 @@ def _load(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _receivers(frame: Frame, mask: int | None) -> list[Block]:
+def _receivers(frame: Frame, mask: int | None) -> list[BlockState]:
     """The blocks that get a tile."""
     if mask is None:
         return [frame.block]
@@ -115,8 +115,8 @@ def _receivers(frame: Frame, mask: int | None) -> list[Block]:
 def _start_load(
     frame: Frame,
     op: Operation,
-    block: Block,
-    target: tuple[int, Place, int, int],
+    block: BlockState,
+    target: tuple[int, BufferSpan, int, int],
     gate: tuple[SSAValue, int],
     leader: int,
 ) -> None:
@@ -124,7 +124,7 @@ def _start_load(
     barrier = barrier_at(frame, op, *gate, block)
     if not barrier.is_fenced:
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.FENCE,
                 op,
                 f"{barrier.name} was set up without a fence after it: the copy engine may not "
@@ -203,7 +203,7 @@ class Operand:
     """An operand of a product in shared memory."""
 
     slab: int
-    place: Place
+    place: BufferSpan
     start: Value
     leading: int
     stride: int
@@ -260,7 +260,7 @@ def _wgmma(compiler: Compiler, op: Operation) -> Act:
         operand = None if taken is None else check_fenced(frame, taken, op)
         for first in frame.groups():
             agent = frame.clocks.warps + first
-            product = Product(sums, operand, first, agent, frame.clocks.tick(agent))
+            product = InFlightMma(sums, operand, first, agent, frame.clocks.tick(agent))
             issuer = frame.clocks.common(np.arange(first, min(first + GROUP, frame.clocks.warps)))
             for slot, shape, bits, k_major in sides:
                 side: Operand | None = frame.env[slot]

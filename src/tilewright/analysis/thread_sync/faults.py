@@ -32,7 +32,7 @@ class FaultKind(Enum):
 
 
 @dataclass(frozen=True)
-class Fault:
+class SyncFault:
     """Something wrong, at an op, and what else to look at."""
 
     kind: FaultKind
@@ -44,7 +44,7 @@ class Fault:
 class FaultError(Exception):
     """Ends a run: what follows a fault says nothing."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: SyncFault) -> None:
         super().__init__(fault.message)
         self.fault = fault
 

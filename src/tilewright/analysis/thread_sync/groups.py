@@ -9,11 +9,11 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.clocks import GROUP
-from tilewright.analysis.thread_sync.deeds import CODE
 from tilewright.analysis.thread_sync.program import Act, Compiler, Rule
 from tilewright.analysis.thread_sync.registers import settle
 from tilewright.analysis.thread_sync.shadow import Landing
 from tilewright.analysis.thread_sync.state import Frame
+from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.dialects.nv.barriers import WaitOp
 
 # -- groups ------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Blocking:
 
 
 @dataclass(frozen=True)
-class Code:
+class CompiledCode:
     """The ops of a block, and the values it hands on."""
 
     steps: Sequence[Act | Blocking]
@@ -158,7 +158,7 @@ class Compiler:
     def all_slots(self, values: Iterable[SSAValue]) -> list[int]:
         return [self.slot(each) for each in values]
 
-    def code(self, block: Block) -> Code:
+    def code(self, block: Block) -> CompiledCode:
         """The ops of a block, as one more level than those around it."""
         level = len(self.lists)
         self.lists.append([])
@@ -169,7 +169,7 @@ class Compiler:
                 self._compile(op, level)
         end = block.last_op
         operands = [] if end is None or end.name not in _ENDS else list(end.operands)
-        return Code(self.lists.pop(), self.all_slots(operands))
+        return CompiledCode(self.lists.pop(), self.all_slots(operands))
 
     def _compile(self, op: Operation, level: int) -> None:
         if op in self.effects:

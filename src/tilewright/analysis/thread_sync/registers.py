@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.faults import Fault, FaultError, FaultKind
+from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
 from tilewright.analysis.thread_sync.state import Frame, RegisterState
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.allocs import AllocOp
@@ -48,7 +48,7 @@ def use_registers(
 
 def _raise(buffer: SSAValue, op: Operation, state: RegisterState, what: str) -> None:
     raise FaultError(
-        Fault(
+        SyncFault(
             FaultKind.IN_FLIGHT,
             op,
             f"threads touch {_name(buffer)}, which {what}",
@@ -62,7 +62,7 @@ def check_fenced(frame: Frame, buffer: SSAValue, op: Operation) -> RegisterState
     state = state_of(frame, buffer)
     if state.changed > frame.fence_time:
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.FENCE,
                 op,
                 f"{_name(buffer)} was written after the last nv.wgmma.fence: the product may not "
@@ -73,7 +73,7 @@ def check_fenced(frame: Frame, buffer: SSAValue, op: Operation) -> RegisterState
 
 
 @dataclass(frozen=True)
-class Product:
+class InFlightMma:
     """A `wgmma` under way."""
 
     sums: RegisterState

@@ -18,19 +18,19 @@ from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync import control, engines, groups, sync, threads
 from tilewright.analysis.thread_sync.arena import plan_arena
-from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
+from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
 from tilewright.analysis.thread_sync.clocks import GROUP, WARP
 from tilewright.analysis.thread_sync.control import part_of
+from tilewright.analysis.thread_sync.convergence import divided, name_of_team, one_team
 from tilewright.analysis.thread_sync.faults import (
-    Fault,
     FaultError,
     FaultKind,
     NotAnalysedError,
+    SyncFault,
 )
 from tilewright.analysis.thread_sync.origins import Origin
-from tilewright.analysis.thread_sync.program import Blocking, Code, Compiler, Rule
-from tilewright.analysis.thread_sync.state import Block, Budget, Frame, Steps, Triple, Wait
-from tilewright.analysis.thread_sync.teams import divided, name_of_team, one_team
+from tilewright.analysis.thread_sync.program import Blocking, CompiledCode, Compiler, Rule
+from tilewright.analysis.thread_sync.state import BlockState, Budget, Frame, Steps, Triple, Wait
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
@@ -55,7 +55,7 @@ class Program:
     """A kernel, ready to be run."""
 
     function: FuncOp
-    code: Code
+    code: CompiledCode
     compiler: Compiler
     threads: int
     cluster: Triple
@@ -123,7 +123,7 @@ class Launch:
 class Outcome:
     """What came of a run."""
 
-    fault: Fault | None
+    fault: SyncFault | None
     skipped: Sequence[Operation]
 
 
@@ -148,7 +148,9 @@ def run(program: Program, launch: Launch) -> Outcome:
     return Outcome(fault, [op for block in blocks for op in block.skipped])
 
 
-def _attempt(program: Program, launch: Launch, budget: Budget) -> tuple[Fault | None, list[Block]]:
+def _attempt(
+    program: Program, launch: Launch, budget: Budget
+) -> tuple[SyncFault | None, list[BlockState]]:
     """One run; teams part for as long as that lets somebody go on."""
     unit = GROUP * WARP if program.needs("nv.wgmma") else WARP
     teams = one_team(program.threads)
@@ -171,14 +173,14 @@ def _attempt(program: Program, launch: Launch, budget: Budget) -> tuple[Fault | 
 
 def _start(
     program: Program, launch: Launch, budget: Budget, teams: Sequence[Any]
-) -> tuple[list[Block], list[_Task]]:
+) -> tuple[list[BlockState], list[_Task]]:
     """The blocks of a cluster and their teams, before anything happens."""
-    blocks: list[Block] = []
+    blocks: list[BlockState] = []
     tasks: list[_Task] = []
     for rank in range(prod(program.cluster)):
         index = _member(launch.index, program.cluster, rank)
         arena, count = program.compiler.arena, program.threads
-        blocks.append(Block(arena, count, index, launch.grid, rank, blocks, budget))
+        blocks.append(BlockState(arena, count, index, launch.grid, rank, blocks, budget))
     for block in blocks:
         for team in teams:
             env = _values(program, launch)
@@ -227,7 +229,7 @@ class _Task:
         self.is_over = self.wait is None
 
 
-def _follow(code: Code, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
+def _follow(code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
     """Run a kernel from a step on; where roles begin, each goes on by itself."""
     for number in range(first, len(code.steps)):
         step = code.steps[number]
@@ -244,7 +246,9 @@ def _follow(code: Code, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
     frame.flush()
 
 
-def _role(body: Code | None, code: Code, first: int, frame: Frame, tasks: list[_Task]) -> Steps:
+def _role(
+    body: CompiledCode | None, code: CompiledCode, first: int, frame: Frame, tasks: list[_Task]
+) -> Steps:
     if body is not None:
         yield from body.process(frame)
     yield from _follow(code, first, frame, tasks)
@@ -276,7 +280,7 @@ class _StandstillError(FaultError):
 # -- the end -----------------------------------------------------------------------------------
 
 
-def _deadlock(stuck: Sequence[Wait]) -> Fault:
+def _deadlock(stuck: Sequence[Wait]) -> SyncFault:
     """Why tasks wait for ever: what is told of the barrier that has come furthest."""
     for wait in stuck:
         barrier = wait.barrier
@@ -285,22 +289,24 @@ def _deadlock(stuck: Sequence[Wait]) -> Fault:
                 barrier.check_bytes()
             except FaultError as error:
                 found = error.fault
-                return Fault(found.kind, found.op, found.message, (*found.notes, *_notes(stuck)))
+                return SyncFault(
+                    found.kind, found.op, found.message, (*found.notes, *_notes(stuck))
+                )
     for wait in stuck:
         barrier = wait.barrier
         if isinstance(barrier, PhaseBarrier) and barrier.came:
             counts = f"counts {barrier.count} arrivals a phase, but {barrier.came} come"
-            return Fault(FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(stuck))
+            return SyncFault(FaultKind.COUNT, barrier.op, f"{barrier.name} {counts}", _notes(stuck))
     # Who waits for threads mostly waits for those that wait for a phase.
-    first, *others = sorted(stuck, key=lambda each: isinstance(each.barrier, MeetingPoint))
+    first, *others = sorted(stuck, key=lambda each: isinstance(each.barrier, NamedBarrier))
     barrier = first.barrier
     text = f"deadlock: {_task_name(first)} {first.text}"
-    if isinstance(barrier, MeetingPoint):
+    if isinstance(barrier, NamedBarrier):
         text = f"{text}, but only {barrier.came} come"
     else:
         ended = len(barrier.phases)
         text = f"{text}, but only {ended} {'phase ends' if ended == 1 else 'phases end'}"
-    return Fault(FaultKind.DEADLOCK, first.op, text, _notes(others))
+    return SyncFault(FaultKind.DEADLOCK, first.op, text, _notes(others))
 
 
 def _notes(stuck: Sequence[Wait]) -> tuple[tuple[Operation | None, str], ...]:
@@ -312,7 +318,7 @@ def _task_name(wait: Wait) -> str:
     return f"{name}, in {turns}," if turns else name
 
 
-def _check_end(block: Block) -> None:
+def _check_end(block: BlockState) -> None:
     for barrier in block.all_barriers():
         barrier.check_bytes()
         barrier.check_overrun()
@@ -320,4 +326,4 @@ def _check_end(block: Block) -> None:
         left: list[Any] = stores.all()
         if left:
             text = "the block ends while a bulk store may still read its shared memory"
-            raise FaultError(Fault(FaultKind.IN_FLIGHT, left[0].op, text))
+            raise FaultError(SyncFault(FaultKind.IN_FLIGHT, left[0].op, text))

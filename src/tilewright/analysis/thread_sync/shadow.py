@@ -20,10 +20,16 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.arena import SlabPlan
-from tilewright.analysis.thread_sync.clocks import WARP, Clocks, Signal
-from tilewright.analysis.thread_sync.deeds import CODE, MANY, Batch, Deed, Rows
-from tilewright.analysis.thread_sync.faults import Fault, FaultError, FaultKind
-from tilewright.analysis.thread_sync.holders import Holders
+from tilewright.analysis.thread_sync.byte_owners import Holders
+from tilewright.analysis.thread_sync.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.analysis.thread_sync.faults import FaultError, FaultKind, SyncFault
+from tilewright.analysis.thread_sync.thread_accesses import (
+    CODE,
+    MANY,
+    AccessBatch,
+    AccessRows,
+    ThreadAccess,
+)
 
 _NOBODY = -1
 
@@ -33,7 +39,7 @@ class Landing:
     """cp.async under way: what becomes the threads' own once they have waited."""
 
     slab: Slab
-    rows: Rows
+    rows: AccessRows
     time: int
 
 
@@ -65,11 +71,11 @@ class Slab:
 
     # -- threads -----------------------------------------------------------------------------
 
-    def settle(self, batch: Batch) -> Landing | None:
+    def settle(self, batch: AccessBatch) -> Landing | None:
         """Check a batch and take it into the history; what of it is still under way."""
-        writes = Rows.of(batch.writes) if batch.writes else None
-        copies = Rows.of(batch.copies) if batch.copies else None
-        reads = Rows.of(batch.reads) if batch.reads else None
+        writes = AccessRows.of(batch.writes) if batch.writes else None
+        copies = AccessRows.of(batch.copies) if batch.copies else None
+        reads = AccessRows.of(batch.reads) if batch.reads else None
         for rows in (writes, copies):
             if rows is not None:
                 self._after_write(rows, "writes")
@@ -84,7 +90,9 @@ class Slab:
             self._mark_writes(writes)
         return None if copies is None else self._start(copies)
 
-    def _check_within(self, reads: Rows | None, writes: Rows | None, copies: Rows | None) -> None:
+    def _check_within(
+        self, reads: AccessRows | None, writes: AccessRows | None, copies: AccessRows | None
+    ) -> None:
         """No thread touches what another one writes; nobody touches what copies write."""
         made = [each for each in (writes, copies) if each is not None]
         if not made:
@@ -111,7 +119,7 @@ class Slab:
         for rows in made:
             self._now_thread[rows.granules] = _NOBODY
 
-    def _raise_within(self, rows: Rows, clash: Any, verb: str) -> None:
+    def _raise_within(self, rows: AccessRows, clash: Any, verb: str) -> None:
         if not clash.any():
             return
         row = int(np.argmax(clash))
@@ -125,7 +133,7 @@ class Slab:
         did, who = ("read" if verb == "reads" else "written"), _name_of(int(rows.threads[row]))
         self._raise_race(op, buffer, f"{thread} writes", run, did, who, int(rows.numbers[row]))
 
-    def _mark_reads(self, rows: Rows) -> None:
+    def _mark_reads(self, rows: AccessRows) -> None:
         at, warps, threads = rows.granules, rows.warps, rows.threads
         now = self.clocks.known[warps, warps]
         again = self.read[at, warps] == now
@@ -137,14 +145,14 @@ class Slab:
             self.read_thread[at[several], warps[several]] = MANY
         self.latest_read[warps] = now
 
-    def _mark_writes(self, rows: Rows) -> None:
+    def _mark_writes(self, rows: AccessRows) -> None:
         at, warps = rows.granules, rows.warps
         self.writer[at], self.written[at] = warps, self.clocks.known[warps, warps]
         self.write_thread[at], self.write_op[at] = rows.threads, rows.numbers
         self.write_visit[at] = rows.visits
         self.latest_write[warps] = self.clocks.known[warps, warps]
 
-    def _start(self, rows: Rows) -> Landing:
+    def _start(self, rows: AccessRows) -> Landing:
         agents = 3 * self.clocks.warps + rows.warps
         time = int(self.clocks.ticks[agents].max()) + 1
         self.clocks.ticks[agents] = time
@@ -161,7 +169,7 @@ class Slab:
             self.written[at] == landing.time
         )
         self._mark_writes(
-            Rows(
+            AccessRows(
                 at[still],
                 rows.threads[still],
                 rows.warps[still],
@@ -174,7 +182,7 @@ class Slab:
     # -- engines -----------------------------------------------------------------------------
 
     def read_by_engine(
-        self, deed: Deed, agent: int, time: int, issuer: Signal, thread: int | None
+        self, deed: ThreadAccess, agent: int, time: int, issuer: ClockSnapshot, thread: int | None
     ) -> None:
         """An engine reads from now until its issuer has waited for it.
 
@@ -194,7 +202,9 @@ class Slab:
         self.read[at, agent], self.read_op[at, agent] = time, deed.number
         self.latest_read[agent] = time
 
-    def write_by_engine(self, deed: Deed, agent: int, time: int, issuer: Signal) -> None:
+    def write_by_engine(
+        self, deed: ThreadAccess, agent: int, time: int, issuer: ClockSnapshot
+    ) -> None:
         at = deed.granules
         self._known_to(deed, issuer, "writes", None)
         recent = np.flatnonzero(self.latest_read > issuer.known[: self.clocks.readers])
@@ -207,7 +217,7 @@ class Slab:
         self._check_fenced_for_write(deed, issuer)
         self.mark_by_engine(deed, agent, time)
 
-    def _check_fenced_for_write(self, deed: Deed, issuer: Signal) -> None:
+    def _check_fenced_for_write(self, deed: ThreadAccess, issuer: ClockSnapshot) -> None:
         """Threads that accessed what TMA is about to write have passed a proxy fence since."""
         at, warps = deed.granules, self.clocks.warps
         recent = np.flatnonzero(self.latest_read[:warps] > issuer.fenced[:warps])
@@ -224,7 +234,7 @@ class Slab:
                 number = int(self.write_op[at[int(np.argmax(unfenced))]])
                 self._raise_unfenced(deed, unfenced, "writes", "written", number)
 
-    def mark_by_engine(self, deed: Deed, agent: int, time: int) -> None:
+    def mark_by_engine(self, deed: ThreadAccess, agent: int, time: int) -> None:
         """Note a write without asking whether it may be."""
         at = deed.granules
         self.holders.write(deed)
@@ -241,7 +251,7 @@ class Slab:
             return False
         return not (latest > self.clocks.known[own, : len(latest)]).any()
 
-    def _after_write(self, rows: Rows, verb: str) -> None:
+    def _after_write(self, rows: AccessRows, verb: str) -> None:
         at, warps = rows.granules, rows.warps
         if self._is_all_known(self.latest_write, warps):
             return
@@ -260,7 +270,7 @@ class Slab:
             agent, number = int(writer[row]), int(self.write_op[at[row]])
             self._raise(rows, late, row, verb, "written", self._agent(agent), number)
 
-    def _after_reads(self, rows: Rows) -> None:
+    def _after_reads(self, rows: AccessRows) -> None:
         at, warps = rows.granules, rows.warps
         if self._is_all_known(self.latest_read, warps):
             return
@@ -276,7 +286,9 @@ class Slab:
             late = late.any(axis=1)
             self._raise(rows, late, row, "writes", "read", self._agent(reader), number)
 
-    def _known_to(self, deed: Deed, issuer: Signal, verb: str, thread: int | None) -> None:
+    def _known_to(
+        self, deed: ThreadAccess, issuer: ClockSnapshot, verb: str, thread: int | None
+    ) -> None:
         at = deed.granules
         if thread is None and not (self.latest_write > issuer.known).any():
             return
@@ -294,7 +306,7 @@ class Slab:
     # -- words -------------------------------------------------------------------------------
 
     def _raise(
-        self, rows: Rows, late: Any, row: int, verb: str, did: str, who: str, other: int
+        self, rows: AccessRows, late: Any, row: int, verb: str, did: str, who: str, other: int
     ) -> None:
         op, buffer = self.ops[int(rows.numbers[row])]
         mine = late & rows.like(row)
@@ -302,7 +314,7 @@ class Slab:
         self._raise_race(op, buffer, text, self._run(rows.granules, mine, row), did, who, other)
 
     def _raise_engine(
-        self, deed: Deed, late: Any, verb: str, did: str, agent: int, other: int
+        self, deed: ThreadAccess, late: Any, verb: str, did: str, agent: int, other: int
     ) -> None:
         run = self._run(deed.granules, late, int(np.argmax(late)))
         text, who = f"{_engine_of(deed.op)} {verb}", self._agent(agent)
@@ -328,7 +340,7 @@ class Slab:
                 "them with T.reduce_*, T.alloc_reducer or T.atomic_add"
             )
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.RACE,
                 op,
                 f"{does} {place}, and nothing orders it after {who}",
@@ -342,12 +354,14 @@ class Slab:
             )
         )
 
-    def _raise_unfenced(self, deed: Deed, unfenced: Any, verb: str, did: str, number: int) -> None:
+    def _raise_unfenced(
+        self, deed: ThreadAccess, unfenced: Any, verb: str, did: str, number: int
+    ) -> None:
         run = self._run(deed.granules, unfenced, int(np.argmax(unfenced)))
         other, _ = self.ops[number]
         place = self.plan.describe(*run, deed.buffer)
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.FENCE,
                 deed.op,
                 f"{_engine_of(deed.op)} {verb} {place}, {did} by threads without an async proxy "

@@ -14,18 +14,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.arena import Arena, Place
-from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
-from tilewright.analysis.thread_sync.clocks import GROUP, WARP, Clocks, Signal
-from tilewright.analysis.thread_sync.deeds import CODE, MANY, TOGETHER, Batch, Deed
+from tilewright.analysis.thread_sync.arena import Arena, BufferSpan
+from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
+from tilewright.analysis.thread_sync.clocks import GROUP, WARP, Clocks, ClockSnapshot
 from tilewright.analysis.thread_sync.faults import (
-    Fault,
     FaultError,
     FaultKind,
     NotAnalysedError,
+    SyncFault,
 )
 from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.shadow import Landing, Slab
+from tilewright.analysis.thread_sync.thread_accesses import (
+    CODE,
+    MANY,
+    TOGETHER,
+    AccessBatch,
+    ThreadAccess,
+)
 from tilewright.analysis.thread_sync.values import Value
 from tilewright.dialects.type_utils import num_elements
 
@@ -41,7 +47,7 @@ class Wait:
     op: Operation
     text: str
     is_over: Callable[[], bool]
-    barrier: PhaseBarrier | MeetingPoint
+    barrier: PhaseBarrier | NamedBarrier
     frame: Frame
 
     @property
@@ -123,7 +129,7 @@ class RegisterState:
 
 
 @dataclass(eq=False)
-class Block:
+class BlockState:
     """One block while it runs."""
 
     arena: Arena
@@ -131,7 +137,7 @@ class Block:
     index: Triple
     grid: Triple
     rank: int
-    cluster: list[Block]
+    cluster: list[BlockState]
     """All blocks of the cluster, this one among them."""
     budget: Budget
     numbers: dict[tuple[Operation, str], int] = field(
@@ -139,7 +145,7 @@ class Block:
     )
     ops: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
     """Ops that touched shared memory, and the buffers they named."""
-    named: dict[int, MeetingPoint] = field(default_factory=dict[int, MeetingPoint])
+    named: dict[int, NamedBarrier] = field(default_factory=dict[int, NamedBarrier])
     stores: list[Groups] = field(default_factory=list[Groups])
     """Bulk stores of all threads: whoever ends has to have waited for them."""
     skipped: list[Operation] = field(default_factory=list[Operation])
@@ -176,7 +182,7 @@ class Block:
 class Frame:
     """Threads in step."""
 
-    def __init__(self, block: Block, tids: Any, env: list[Value], name: str = "") -> None:
+    def __init__(self, block: BlockState, tids: Any, env: list[Value], name: str = "") -> None:
         self.block, self.tids, self.env, self.name = block, tids, env, name
         self.clocks = block.clocks
         self.count = len(tids)
@@ -196,7 +202,7 @@ class Frame:
         """Set where roles begin: the code, the threads and the name of each."""
         self.fence_time = self.time = 0
         self.cluster_waits = 0
-        self._batches: dict[int, Batch] = {}
+        self._batches: dict[int, AccessBatch] = {}
         self._visits: dict[int, int] = {}
         """How often threads came to an op that writes, by its number."""
         self._masked: tuple[Any, Any] = (None, None)
@@ -264,7 +270,7 @@ class Frame:
         op: Operation,
         deed: str,
         slab: int,
-        place: Place,
+        place: BufferSpan,
         address: Value,
         size: int,
         *,
@@ -306,14 +312,16 @@ class Frame:
         instance = TOGETHER if is_atomic else self.block.instances
         batch = self._batches.get(slab)
         if batch is None:
-            batch = self._batches[slab] = Batch()
+            batch = self._batches[slab] = AccessBatch()
         visit = 0
         if deed == "writes":
             visit = self._visits[number] = self._visits.get(number, 0) + 1
-        found = Deed(op, number, instance, place.name, granules, codes, place.storage, visit)
+        found = ThreadAccess(
+            op, number, instance, place.name, granules, codes, place.storage, visit
+        )
         getattr(batch, deed).append(found)
 
-    def _leave(self, op: Operation, place: Place, low: int, behind: int) -> None:
+    def _leave(self, op: Operation, place: BufferSpan, low: int, behind: int) -> None:
         """An access is not in its buffer.
 
         With numbers of a caller that were made up it may be that no caller gives such: then the
@@ -322,7 +330,7 @@ class Frame:
         if self.block.budget.is_made_up:
             return
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.OUTSIDE,
                 op,
                 f"touches bytes {low} to {behind - 1} of shared memory, but {place.name} lies in "
@@ -338,8 +346,13 @@ class Frame:
         )
 
     def by_engine(
-        self, op: Operation, slab: int, place: Place, granules: Any, block: Block | None = None
-    ) -> Deed | None:
+        self,
+        op: Operation,
+        slab: int,
+        place: BufferSpan,
+        granules: Any,
+        block: BlockState | None = None,
+    ) -> ThreadAccess | None:
         """What an engine touches, here or in another block: granules of the slab."""
         block = block or self.block
         history = block.slabs[slab]
@@ -350,7 +363,7 @@ class Frame:
             return None
         block.instances += 1
         number = block.number(op, place.name)
-        return Deed(op, number, block.instances, place.name, granules, None, place.storage)
+        return ThreadAccess(op, number, block.instances, place.name, granules, None, place.storage)
 
     # -- order ---------------------------------------------------------------------------------
 
@@ -361,12 +374,12 @@ class Frame:
                 landing: Landing | None = self.block.slabs[slab].settle(batch)
                 if landing is not None:
                     self.copies.open.append(landing)
-                self._batches[slab] = Batch()
+                self._batches[slab] = AccessBatch()
 
-    def release(self) -> Signal:
+    def release(self) -> ClockSnapshot:
         self.flush()
         return self.clocks.release(self.active_warps)
 
-    def acquire(self, signal: Signal) -> None:
+    def acquire(self, signal: ClockSnapshot) -> None:
         self.flush()
         self.clocks.acquire(self.active_warps, signal)

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.barriers import MeetingPoint, PhaseBarrier
+from tilewright.analysis.thread_sync.barriers import NamedBarrier, PhaseBarrier
 from tilewright.analysis.thread_sync.clocks import WARP
-from tilewright.analysis.thread_sync.deeds import CODE
 from tilewright.analysis.thread_sync.faults import (
-    Fault,
     FaultError,
     FaultKind,
     NotAnalysedError,
+    SyncFault,
 )
 from tilewright.analysis.thread_sync.groups import land
 from tilewright.analysis.thread_sync.program import Act, Blocking, Compiler, Rule
-from tilewright.analysis.thread_sync.state import Block, Frame, Steps, Wait
+from tilewright.analysis.thread_sync.state import BlockState, Frame, Steps, Wait
+from tilewright.analysis.thread_sync.thread_accesses import CODE
 from tilewright.dialects.nv.barriers import (
     BarrierOp,
     BytesOp,
@@ -36,7 +36,7 @@ from tilewright.dialects.tile.hints import SyncOp
 # -- barriers in shared memory -----------------------------------------------------------------
 
 
-def _row_of(block: Block, buffer: SSAValue) -> list[PhaseBarrier | None]:
+def _row_of(block: BlockState, buffer: SSAValue) -> list[PhaseBarrier | None]:
     return block.barriers[base_of(buffer)]
 
 
@@ -46,7 +46,7 @@ def _name(buffer: SSAValue, index: int) -> str:
 
 
 def barrier_at(
-    frame: Frame, op: Operation, buffer: SSAValue, index: int, block: Block | None = None
+    frame: Frame, op: Operation, buffer: SSAValue, index: int, block: BlockState | None = None
 ) -> PhaseBarrier:
     """A barrier that has been set up, as all who use it know."""
     row = _row_of(block or frame.block, buffer)
@@ -55,7 +55,7 @@ def barrier_at(
         if frame.block.budget.is_made_up:
             raise NotAnalysedError(op, "only the run knows the barrier")
         text = f"{_name(buffer, index)} is used, but nobody has set it up"
-        raise FaultError(Fault(FaultKind.OUTSIDE, op, text))
+        raise FaultError(SyncFault(FaultKind.OUTSIDE, op, text))
     if block is None or block is frame.block:
         _check_known(frame, op, found)
     return found
@@ -73,7 +73,7 @@ def _check_known(frame: Frame, op: Operation, barrier: PhaseBarrier) -> None:
         knows[warps == warp] = not ((mine // CODE == warp) & (mine != thread)).any()
     if not knows.all():
         raise FaultError(
-            Fault(
+            SyncFault(
                 FaultKind.RACE,
                 op,
                 f"warp {int(warps[np.argmin(knows)])} uses {barrier.name}, and nothing orders it "
@@ -92,7 +92,9 @@ def _init(compiler: Compiler, op: Operation) -> Act:
         index = frame.uniform(op, frame.env[at], "the barrier")
         row = _row_of(frame.block, buffer)
         if not 0 <= index < len(row):
-            raise FaultError(Fault(FaultKind.OUTSIDE, op, f"there is no {_name(buffer, index)}"))
+            raise FaultError(
+                SyncFault(FaultKind.OUTSIDE, op, f"there is no {_name(buffer, index)}")
+            )
         agent = frame.block.barrier_agent[base_of(buffer)] + index
         made = PhaseBarrier(_name(buffer, index), count, agent, frame.clocks, op)
         thread = int(frame.active_codes[0])
@@ -204,7 +206,7 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
 def _meet(frame: Frame, op: Operation, number: int, wanted: int, *, waits: bool) -> Steps:
     """Threads come to a barrier, and go on once all are there."""
     warps = frame.active_warps
-    point = frame.block.named.setdefault(number, MeetingPoint(f"barrier {number}"))
+    point = frame.block.named.setdefault(number, NamedBarrier(f"barrier {number}"))
     target = point.arrive(op, WARP * len(warps), wanted, frame.release())
     if not waits:
         return
@@ -236,8 +238,8 @@ def _block_barrier(compiler: Compiler, op: Operation) -> Blocking:
     return Blocking(process)
 
 
-def _cluster_point(frame: Frame) -> MeetingPoint:
-    return frame.block.cluster[0].named.setdefault(-1, MeetingPoint("the cluster's barrier"))
+def _cluster_point(frame: Frame) -> NamedBarrier:
+    return frame.block.cluster[0].named.setdefault(-1, NamedBarrier("the cluster's barrier"))
 
 
 def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:

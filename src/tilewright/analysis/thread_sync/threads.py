@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.arena import Place, bits_of_elements, is_shared
+from tilewright.analysis.thread_sync.arena import BufferSpan, bits_of_elements, is_shared
 from tilewright.analysis.thread_sync.clocks import WARP
 from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import origins_of
@@ -29,7 +29,7 @@ _SAME_BEGINNING = ("tile.view", "memref.collapse_shape", "memref.cast")
 # -- where -------------------------------------------------------------------------------------
 
 
-def place_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, Place]:
+def place_of(compiler: Compiler, buffer: SSAValue) -> tuple[int, BufferSpan]:
     """The slab of a buffer, and where in shared memory it lies."""
     root = _root_of(buffer)
     return compiler.arena.slab_of[root], compiler.arena.place_of[root]

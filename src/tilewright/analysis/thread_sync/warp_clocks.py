@@ -13,18 +13,18 @@ import numpy as np
 
 
 @dataclass(eq=False)
-class Signal:
+class ClockSnapshot:
     """What comes with an arrival: everything that happened before it."""
 
     known: Any
     fenced: Any
 
-    def join(self, other: Signal) -> None:
+    def join(self, other: ClockSnapshot) -> None:
         np.maximum(self.known, other.known, out=self.known)
         np.maximum(self.fenced, other.fenced, out=self.fenced)
 
-    def copy(self) -> Signal:
-        return Signal(self.known.copy(), self.fenced.copy())
+    def copy(self) -> ClockSnapshot:
+        return ClockSnapshot(self.known.copy(), self.fenced.copy())
 
 
 class WarpClocks:
@@ -34,17 +34,17 @@ class WarpClocks:
     fenced: Any
     met: Any
 
-    def common(self, warps: Any) -> Signal:
+    def common(self, warps: Any) -> ClockSnapshot:
         """What every one of these warps knows."""
-        return Signal(self.known[warps].min(axis=0), self.fenced[warps].min(axis=0))
+        return ClockSnapshot(self.known[warps].min(axis=0), self.fenced[warps].min(axis=0))
 
-    def release(self, warps: Any) -> Signal:
+    def release(self, warps: Any) -> ClockSnapshot:
         """What these warps together know; what they do next comes after it."""
-        signal = Signal(self.known[warps].max(axis=0), self.fenced[warps].max(axis=0))
+        signal = ClockSnapshot(self.known[warps].max(axis=0), self.fenced[warps].max(axis=0))
         self.known[warps, warps] += 1
         return signal
 
-    def acquire(self, warps: Any, signal: Signal) -> None:
+    def acquire(self, warps: Any, signal: ClockSnapshot) -> None:
         """These warps have heard of what the signal tells."""
         own = self.known[warps, warps]
         self.known[warps] = np.maximum(self.known[warps], signal.known)

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tt.base import Operand, i32_attr, i32_prop
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.ttng.checks import verify_barrier
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import INT32, AttributeSyntax
 
@@ -33,7 +33,7 @@ class InitBarrierOp(AsmOp):
     name = "amdg.init_barrier"
     alloc = operand_def(MEMDESC)
     count = i32_prop()
-    traits = traits_def(Touches(writes=("alloc",)))
+    traits = traits_def(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
@@ -54,7 +54,7 @@ class WaitBarrierOp(AsmOp):
     name = "amdg.wait_barrier"
     alloc = operand_def(MEMDESC)
     phase = operand_def(i32)
-    traits = traits_def(Touches(reads=("alloc",), writes=("alloc",)))
+    traits = traits_def(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $phase attr-dict `:` type($alloc)"
 
@@ -74,7 +74,7 @@ class ArriveBarrierOp(AsmOp):
     alloc = operand_def(MEMDESC)
     count = i32_prop()
     result = result_def(i32)
-    traits = traits_def(Touches(reads=("alloc",), writes=("alloc",)))
+    traits = traits_def(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc) `->` type($result)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}

@@ -39,7 +39,7 @@ from tilewright.dialects.tt.constraints import BOOL_LIKE, I32_LIKE, I32_TENSOR, 
 from tilewright.dialects.tt.enums import MEM_SEMANTIC, MEM_SYNC_SCOPE, RMW_OP
 from tilewright.dialects.tt.types import PtrType
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.type_utils import element_type_of, i1_like, with_element_type
 from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
@@ -48,9 +48,9 @@ from tilewright.ir.text.printer import IRPrinter
 from tilewright.ir.text.syntax import AttributeSyntax
 
 _SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
-_READS = Touches(reads=("ptr",))
-_WRITES = Touches(writes=("ptr",))
-_UPDATES = Touches(reads=("ptr",), writes=("ptr",))
+_READS = AccessEffect(reads=("ptr",))
+_WRITES = AccessEffect(writes=("ptr",))
+_UPDATES = AccessEffect(reads=("ptr",), writes=("ptr",))
 
 
 def _rules(value: str) -> Mapping[str, TypeRule]:
@@ -341,7 +341,7 @@ class BufferLoadToLocalOp(CachedAccess):
     contiguity = i32_prop(1)
     token = result_def(TOKEN_TYPE)
     irdl_options = _SEGMENTS
-    traits = traits_def(Touches(reads=("ptr",), writes=("dest",)))
+    traits = traits_def(AccessEffect(reads=("ptr",), writes=("dest",)))
 
     ASM: ClassVar[str] = (
         "$ptr `[` $offsets `]` `` custom<Source>($cachePolicy) `into` $dest attr-dict "

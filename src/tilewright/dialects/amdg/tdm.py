@@ -30,7 +30,7 @@ from xdsl.traits import Pure
 from tilewright.dialects.tt.base import Operand, bool_prop, i32_attr, i32_prop, ints_prop, unit_prop
 from tilewright.dialects.tt.constraints import DESC
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.text import opt_i32_prop
 from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
@@ -123,7 +123,7 @@ class AsyncTDMCopyGlobalToLocalOp(AsmOp):
     warp_used_hint = opt_i32_prop()
     token = result_def(TOKEN_TYPE)
     irdl_options = _SEGMENTS
-    traits = traits_def(Touches(reads=("desc",), writes=("result", "barrier")))
+    traits = traits_def(AccessEffect(reads=("desc",), writes=("result", "barrier")))
 
     ASM: ClassVar[str] = (
         "$desc (`[` $indices^ `]`)? `into` $result `` custom<Signals>() attr-dict "
@@ -148,7 +148,7 @@ class AsyncTDMFusedCopyGlobalToLocalOp(AsmOp):
     warp_used_hints = ints_prop()
     token = result_def(TOKEN_TYPE)
     irdl_options = _SEGMENTS
-    traits = traits_def(Touches(reads=("descs",), writes=("results_", "barrier")))
+    traits = traits_def(AccessEffect(reads=("descs",), writes=("results_", "barrier")))
 
     ASM: ClassVar[str] = "$descs `into` $results_ attr-dict `:` type($descs) `->` type($results_)"
     TYPES: ClassVar[Mapping[str, TypeRule]] = _TOKEN
@@ -166,7 +166,7 @@ class AsyncTDMCopyLocalToGlobalOp(AsmOp):
     barrier = opt_operand_def(MEMDESC)
     token = opt_result_def(TOKEN_TYPE)
     irdl_options = _SEGMENTS
-    traits = traits_def(Touches(reads=("src",), writes=("desc", "barrier")))
+    traits = traits_def(AccessEffect(reads=("src",), writes=("desc", "barrier")))
 
     ASM: ClassVar[str] = (
         "$desc (`[` $indices^ `]`)? `from` $src `` custom<Signals>() attr-dict "
@@ -206,7 +206,7 @@ class TDMPrefetchOp(AsmOp):
     indices = var_operand_def(i32)
     pred = operand_def(i1)
     speculative = bool_prop()
-    traits = traits_def(Touches(reads=("desc",), writes=("desc",)))
+    traits = traits_def(AccessEffect(reads=("desc",), writes=("desc",)))
 
     ASM: ClassVar[str] = (
         "$desc `[` $indices `]` `,` $pred `,` `speculative` `=` $speculative attr-dict "

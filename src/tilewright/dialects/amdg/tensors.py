@@ -42,7 +42,7 @@ from tilewright.dialects.tt.enums import SCALE_DOT_ELEM_TYPE
 from tilewright.dialects.ttg.distributed import DotOperandEncoding
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.ttng.checks import layout_of
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.constraints import Satisfies, either, instance_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
@@ -147,7 +147,7 @@ class _LocalLoadPacked(AsmOp):
     src = operand_def(MEMDESC)
     token = opt_operand_def(TOKEN_TYPE)
     result = result_def(NUMBER_TENSOR)
-    traits = traits_def(Touches(reads=("src",)))
+    traits = traits_def(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
 

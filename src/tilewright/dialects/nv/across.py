@@ -31,8 +31,8 @@ from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_prop,
@@ -45,7 +45,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
 
-COMBINATIONS = Words(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+COMBINATIONS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 
 
 @irdl_op_definition

@@ -22,7 +22,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_d
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.types import MBarrierType
-from tilewright.dialects.tile.access import Orders, Region, RegionAccess, element_of
+from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, element_of
 from tilewright.dialects.tile.base import (
     INTEGER_OR_INDEX,
     NUMBER,
@@ -74,11 +74,11 @@ class BarrierOp(AsmOp, RegionAccess):
     ASM: ClassVar[str] = "$barrier `[` $index `]` attr-dict `:` type($barrier)"
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [element_of(self.barrier, (known(self.index),))]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         # A wait changes nothing, but who waits must not be moved over who arrives either.
         return self.reads()
 

@@ -30,15 +30,15 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Region, RegionAccess, RegionEffects, box_of
-from tilewright.dialects.tile.base import Operand, Words, given, string, word_prop
+from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
+from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, string, word_prop
 from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
-PRIORITIES = Words(("evict_first", "evict_last"))
+PRIORITIES = KeywordSyntax(("evict_first", "evict_last"))
 _SEGMENTS = "operandSegmentSizes"
 
 
@@ -104,11 +104,11 @@ class HintedLoadOp(AsmOp, RegionAccess):
         super().__init__(operands=[buffer, indices, policy], result_types=[element])
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [_element(self.buffer, self.indices)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return []
 
     @override
@@ -139,11 +139,11 @@ class HintedStoreOp(AsmOp, RegionAccess):
         super().__init__(operands=[value, buffer, indices, policy])
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return []
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_element(self.buffer, self.indices)]
 
     @override
@@ -151,5 +151,5 @@ class HintedStoreOp(AsmOp, RegionAccess):
         return False
 
 
-def _element(buffer: SSAValue, indices: Sequence[SSAValue]) -> Region:
+def _element(buffer: SSAValue, indices: Sequence[SSAValue]) -> AccessedRegion:
     return box_of(buffer, [known(each) for each in indices], (1,) * len(indices))

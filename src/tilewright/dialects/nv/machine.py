@@ -19,8 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.barriers import PlainOp
 from tilewright.dialects.tile.access import (
+    AccessedRegion,
     Orders,
-    Region,
     RegionAccess,
     States,
     Unit,
@@ -28,8 +28,8 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.base import (
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_prop,
@@ -40,8 +40,8 @@ from tilewright.dialects.tile.types import PTR
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
-REGISTER_DIRECTIONS = Words(("inc", "dec"))
-BAR_MODES = Words(("sync", "arrive"))
+REGISTER_DIRECTIONS = KeywordSyntax(("inc", "dec"))
+BAR_MODES = KeywordSyntax(("sync", "arrive"))
 _COPY_BYTES = (4, 8, 16)
 _NAMED_BARRIERS = 16
 _WARP = 32
@@ -182,11 +182,11 @@ class CpAsyncOp(AsmOp, RegionAccess):
         super().__init__(operands=[dst, src, predicate], properties=given(bytes=number(bytes)))
 
     @override
-    def reads(self) -> list[Region]:
+    def reads(self) -> list[AccessedRegion]:
         return [region_of(self.src, self._unit())]
 
     @override
-    def writes(self) -> list[Region]:
+    def writes(self) -> list[AccessedRegion]:
         return [region_of(self.dst, self._unit())]
 
     @override

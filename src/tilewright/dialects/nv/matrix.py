@@ -33,8 +33,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.barriers import PlainOp
 from tilewright.dialects.tile.access import (
+    AccessedRegion,
     Orders,
-    Region,
     RegionAccess,
     RegionEffects,
     base_of,
@@ -69,11 +69,11 @@ _SHAPE: Mapping[str, AttributeSyntax] = {"shape": INT64_ARRAY}
 _REGISTER_BITS = 32
 
 
-def _run(buffer: SSAValue, index: SSAValue, elements: int) -> Region:
+def _run(buffer: SSAValue, index: SSAValue, elements: int) -> AccessedRegion:
     return box_of(buffer, [known(index)], (elements,))
 
 
-def _somewhere(buffer: SSAValue) -> Region:
+def _somewhere(buffer: SSAValue) -> AccessedRegion:
     return somewhere(base_of(buffer))
 
 
@@ -134,11 +134,11 @@ class LdMatrixOp(MatrixMoveOp):
     name = "nv.ldmatrix"
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [_somewhere(self.src)]  # rows of other lanes, too
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_run(self.dst, self.dst_index, self.registers)]
 
 
@@ -149,11 +149,11 @@ class StMatrixOp(MatrixMoveOp):
     name = "nv.stmatrix"
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [_run(self.src, self.src_index, self.registers)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_somewhere(self.dst)]
 
 
@@ -198,7 +198,7 @@ class MmaOp(AsmOp, RegionAccess):
         return m * k // 32, k * n // 32, m * n // 32
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         a, b, c = self.registers()
         return [
             _run(self.a, self.a_index, a),
@@ -207,7 +207,7 @@ class MmaOp(AsmOp, RegionAccess):
         ]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_run(self.c, self.c_index, self.registers()[2])]
 
     @override
@@ -298,11 +298,11 @@ class WgmmaSettleOp(AsmOp, RegionAccess):
         super().__init__(operands=[acc], properties=given(late=mark(late)))
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [_somewhere(self.acc)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_somewhere(self.acc)]
 
     @override
@@ -382,7 +382,7 @@ class WgmmaOp(AsmOp, RegionAccess):
         return m * n // 128
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         found = [_run(self.acc, self.acc_index, self.accumulators)]
         for operand in (self.a, self.b):
             if isinstance(operand.owner, MatrixOp):
@@ -393,7 +393,7 @@ class WgmmaOp(AsmOp, RegionAccess):
         return found
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_run(self.acc, self.acc_index, self.accumulators)]
 
     @override

@@ -27,7 +27,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.nv.cache import Hintable
-from tilewright.dialects.tile.access import Region, RegionAccess, RegionEffects, box_of
+from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import NUMBER, Operand, given, number, number_prop
 from tilewright.dialects.tile.mixed import INDEX, known
@@ -41,7 +41,7 @@ _ASYNC_BYTES = (4, 8, 16)
 _REGISTERS = (Space.LOCAL, Space.VAR)
 
 
-def run_of(buffer: Operand, indices: Sequence[Operand], lanes: int) -> Region:
+def run_of(buffer: Operand, indices: Sequence[Operand], lanes: int) -> AccessedRegion:
     """`lanes` elements along the last dimension, from `indices` on."""
     extents = (*(1,) * (len(indices) - 1), lanes)
     return box_of(SSAValue.get(buffer), [known(each) for each in indices], extents)
@@ -88,11 +88,11 @@ class LaneOp(AsmOp, RegionAccess):
         return self.width * max(8, bit_width(element_type_of(self.src.type))) // 8
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [run_of(self.src, self.src_indices, self.width)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [run_of(self.dst, self.dst_indices, self.width)]
 
     @override

@@ -34,8 +34,8 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.nv.cache import Hintable
 from tilewright.dialects.nv.types import MBarrierType
 from tilewright.dialects.tile.access import (
+    AccessedRegion,
     Orders,
-    Region,
     RegionAccess,
     RegionEffects,
     base_of,
@@ -45,8 +45,8 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.base import (
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_prop,
@@ -60,9 +60,9 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import INT64_ARRAY, AttributeSyntax
 
-REDUCTIONS = Words(("add", "min", "max", "and", "or", "xor"))
-FILLS = Words(("zero", "nan"))
-POLICIES = Words(("evict_normal", "evict_first", "evict_last"))
+REDUCTIONS = KeywordSyntax(("add", "min", "max", "and", "or", "xor"))
+FILLS = KeywordSyntax(("zero", "nan"))
+POLICIES = KeywordSyntax(("evict_normal", "evict_first", "evict_last"))
 _SWIZZLES = (0, 32, 64, 128)
 _MAX_BOX = 256
 _MAX_RANK = 5
@@ -127,7 +127,7 @@ class TensorMapOp(AsmOp):
                 raise VerifyException(f"a tile has 1 to {_MAX_BOX} elements a side, not {extent}")
 
 
-def _in_shared(buffer: SSAValue) -> Region:
+def _in_shared(buffer: SSAValue) -> AccessedRegion:
     return with_unit(somewhere(base_of(buffer)), "tma")
 
 
@@ -173,12 +173,12 @@ class TmaLoadOp(AsmOp, RegionAccess, Hintable):
         )
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         owner = self.map.owner
         return [with_unit(somewhere(owner.tensor), "tma")] if isinstance(owner, TensorMapOp) else []
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [_in_shared(self.dst)]
 
     @override
@@ -205,11 +205,11 @@ class TmaStoreBase(AsmOp, RegionAccess, Hintable):
     traits = traits_def(Orders())
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [_in_shared(self.src)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         owner = self.map.owner
         return [with_unit(somewhere(owner.tensor), "tma")] if isinstance(owner, TensorMapOp) else []
 
@@ -271,11 +271,11 @@ class BulkOp(AsmOp, RegionAccess, Hintable):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": NUMBER}
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [box_of(self.src, (self.src_index,), (self.elements.value.data,), "tma")]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [box_of(self.dst, (self.dst_index,), (self.elements.value.data,), "tma")]
 
     @override

@@ -1,6 +1,6 @@
 """Which part of which buffer an op touches.
 
-A ``Region`` names an allocation or a kernel argument and, for each of its dimensions, where the
+An ``AccessedRegion`` names an allocation or a kernel argument and, for each dimension, where the
 part begins and how far it goes. Offsets and extents are numbers, values, or None for "not known:
 anywhere". Views and regions are looked through, so two ops that touch one buffer under different
 names are seen to do so.
@@ -53,16 +53,16 @@ class LooksThrough(ABC):
         """The operand whose memory it is."""
 
     @abstractmethod
-    def part(self, unit: Unit) -> Region:
+    def part(self, unit: Unit) -> AccessedRegion:
         """What of that operand's allocation the result stands for."""
 
-    def box(self, offsets: Sequence[Bound], extents: Sequence[Bound], unit: Unit) -> Region:
+    def box(self, offsets: Sequence[Bound], extents: Sequence[Bound], unit: Unit) -> AccessedRegion:
         """What of that operand's allocation a part of the result stands for."""
         return somewhere(base_of(self.viewed()), unit)
 
 
 @dataclass(frozen=True)
-class Region:
+class AccessedRegion:
     """A box in an allocation."""
 
     base: SSAValue
@@ -87,7 +87,7 @@ class Region:
             )
         )
 
-    def may_overlap(self, other: Region) -> bool:
+    def may_overlap(self, other: AccessedRegion) -> bool:
         """Whether both may touch the same byte; false only if that is impossible."""
         if self.base is not other.base:
             return may_share_bytes(self.base, other.base)
@@ -95,7 +95,7 @@ class Region:
         theirs = zip(other.offsets, other.extents, strict=True)
         return not any(map(_apart, mine, theirs))
 
-    def contains(self, other: Region) -> bool:
+    def contains(self, other: AccessedRegion) -> bool:
         """Whether every element of `other` certainly belongs to this region."""
         if self.base is not other.base or not self.offsets:
             return False
@@ -216,20 +216,20 @@ def _viewed(value: SSAValue) -> SSAValue | None:
     return None
 
 
-def whole(value: SSAValue, unit: Unit = "threads") -> Region:
+def whole(value: SSAValue, unit: Unit = "threads") -> AccessedRegion:
     """All of an allocation; an extent that only the run knows is not known."""
     shape = shape_of(value.type)
     extents = tuple(None if extent == DYNAMIC_INDEX else extent for extent in shape)
-    return Region(value, (0,) * len(shape), extents, unit)
+    return AccessedRegion(value, (0,) * len(shape), extents, unit)
 
 
-def somewhere(value: SSAValue, unit: Unit = "threads") -> Region:
+def somewhere(value: SSAValue, unit: Unit = "threads") -> AccessedRegion:
     """Part of an allocation, not known which."""
     rank = len(shape_of(value.type))
-    return Region(value, (None,) * rank, (None,) * rank, unit)
+    return AccessedRegion(value, (None,) * rank, (None,) * rank, unit)
 
 
-def region_of(value: SSAValue, unit: Unit = "threads") -> Region:
+def region_of(value: SSAValue, unit: Unit = "threads") -> AccessedRegion:
     """What `value`, a buffer, a region or a pointer, stands for."""
     if isinstance(value.owner, LooksThrough):
         return value.owner.part(unit)
@@ -239,22 +239,24 @@ def region_of(value: SSAValue, unit: Unit = "threads") -> Region:
 
 def box_of(
     buffer: SSAValue, offsets: Sequence[Bound], extents: Sequence[Bound], unit: Unit = "threads"
-) -> Region:
+) -> AccessedRegion:
     """A part of a buffer; through a view it is not known which."""
     if isinstance(buffer.owner, LooksThrough):
         return buffer.owner.box(offsets, extents, unit)
     base = base_of(buffer)
     if base is not buffer:
         return somewhere(base, unit)
-    return Region(buffer, tuple(offsets), tuple(extents), unit)
+    return AccessedRegion(buffer, tuple(offsets), tuple(extents), unit)
 
 
-def element_of(buffer: SSAValue, indices: Sequence[Bound], unit: Unit = "threads") -> Region:
+def element_of(
+    buffer: SSAValue, indices: Sequence[Bound], unit: Unit = "threads"
+) -> AccessedRegion:
     """One element of a buffer; through a view it is an unknown one."""
     return box_of(buffer, indices, (1,) * len(indices), unit)
 
 
-def with_unit(region: Region, unit: Unit) -> Region:
+def with_unit(region: AccessedRegion, unit: Unit) -> AccessedRegion:
     return replace(region, unit=unit)
 
 
@@ -265,11 +267,11 @@ class RegionAccess(ABC):
     """The region interface: what an op touches by itself, nested ops excluded."""
 
     @abstractmethod
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         """The regions it reads."""
 
     @abstractmethod
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         """The regions it writes."""
 
     @abstractmethod
@@ -288,11 +290,11 @@ class TileOp(AsmOp, RegionAccess):
         return "threads"
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [region_of(value, self.unit()) for value in self._named(self.READS)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return [region_of(value, self.unit()) for value in self._named(self.WRITES)]
 
     @override
@@ -327,7 +329,7 @@ class RegionEffects(MemoryEffect):
         return read | {_effect(MemoryEffectKind.WRITE, region) for region in op.writes()}
 
 
-def _effect(kind: MemoryEffectKind, region: Region) -> EffectInstance:
+def _effect(kind: MemoryEffectKind, region: AccessedRegion) -> EffectInstance:
     return EffectInstance(kind, region.base, SpaceMemory(region.space))
 
 
@@ -340,7 +342,7 @@ class Orders(MemoryEffect):
 
 
 @dataclass(frozen=True)
-class Facts(Resource):
+class AccessedFacts(Resource):
     """What is promised about values; no memory of a program."""
 
     @override
@@ -353,7 +355,7 @@ class States(MemoryEffect):
 
     @override
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE, None, Facts())}
+        return {EffectInstance(MemoryEffectKind.WRITE, None, AccessedFacts())}
 
 
 class Allocates(MemoryEffect):

@@ -29,8 +29,8 @@ from tilewright.dialects.tile.access import Allocates, States
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.base import (
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_of,
@@ -49,8 +49,8 @@ from tilewright.ir.constraints import either
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import AttributeSyntax
 
-STORAGES = Words(("shared", "tmem"))
-GROUP_KINDS = Words(("shared", "distinct"))
+STORAGES = KeywordSyntax(("shared", "tmem"))
+GROUP_KINDS = KeywordSyntax(("shared", "distinct"))
 
 
 @irdl_op_definition

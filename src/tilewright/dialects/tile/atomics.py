@@ -28,7 +28,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import (
-    Region,
+    AccessedRegion,
     RegionEffects,
     TileOp,
     Unit,
@@ -38,8 +38,8 @@ from tilewright.dialects.tile.access import (
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
     ANY,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     mark,
     mark_prop,
@@ -61,11 +61,11 @@ from tilewright.dialects.tile.types import (
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.syntax import AttributeSyntax
 
-ATOMIC_KINDS = Words(
+ATOMIC_KINDS = KeywordSyntax(
     ("add", "max", "min", "umax", "umin", "and", "or", "xor", "exch", "load", "store")
 )
 """Integers have no sign here: `umax` and `umin` read them as numbers without one."""
-MEMORY_ORDERS = Words(("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"))
+MEMORY_ORDERS = KeywordSyntax(("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"))
 _WIDTHS = (1, 2, 4)
 
 
@@ -126,7 +126,7 @@ class AtomicOp(TileOp):
         """Whether one element is updated rather than a whole region."""
         return bool(self.indices)
 
-    def _target(self) -> Region:
+    def _target(self) -> AccessedRegion:
         if self.is_element:
             return element_of(self.dst, tuple(self.indices), self.unit())
         return region_of(self.dst, self.unit())
@@ -136,12 +136,12 @@ class AtomicOp(TileOp):
         return "tma" if self.use_tma is not None else "threads"
 
     @override
-    def reads(self) -> list[Region]:
+    def reads(self) -> list[AccessedRegion]:
         found = [region_of(value, self.unit()) for value in self._named(("value",))]
         return found if self.kind.data == "store" else [*found, self._target()]
 
     @override
-    def writes(self) -> list[Region]:
+    def writes(self) -> list[AccessedRegion]:
         return [] if self.kind.data == "load" else [self._target()]
 
     @override

@@ -37,7 +37,7 @@ STRING_ATTR = instance_of("string attribute", StringAttr)
 
 
 @dataclass(frozen=True)
-class Words(AttributeSyntax):
+class KeywordSyntax(AttributeSyntax):
     """``sum``: one of a few words, stored as a string."""
 
     words: tuple[str, ...]
@@ -84,13 +84,13 @@ class Number(AttributeSyntax):
 NUMBER = Number()
 
 
-def word_prop(words: Words, default: str | None = None) -> StringAttr:
+def word_prop(words: KeywordSyntax, default: str | None = None) -> StringAttr:
     """One of `words`."""
     value = None if default is None else StringAttr(default)
     return cast("StringAttr", prop_def(words.constraint, default_value=value))
 
 
-def opt_word_prop(words: Words) -> StringAttr | None:
+def opt_word_prop(words: KeywordSyntax) -> StringAttr | None:
     """One of `words`, or nothing."""
     return cast("StringAttr | None", opt_prop_def(words.constraint))
 

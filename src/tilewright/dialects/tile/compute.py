@@ -19,12 +19,12 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Region, RegionEffects, TileOp, Unit, region_of
+from tilewright.dialects.tile.access import AccessedRegion, RegionEffects, TileOp, Unit, region_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     mark,
     mark_prop,
@@ -43,12 +43,12 @@ from tilewright.dialects.tile.types import (
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.text.syntax import UNIT, AttributeSyntax
 
-POLICIES = Words(("square", "full_row", "full_col"))
-REDUCE_KINDS = Words(
+POLICIES = KeywordSyntax(("square", "full_row", "full_col"))
+REDUCE_KINDS = KeywordSyntax(
     ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
 )
-SCAN_KINDS = Words(("sum", "max"))
-REDUCE_SCOPES = Words(("block", "threads"))
+SCAN_KINDS = KeywordSyntax(("sum", "max"))
+REDUCE_SCOPES = KeywordSyntax(("block", "threads"))
 _BITWISE = ("bitand", "bitor", "bitxor", "any", "all")
 _THREAD_AXES = 3
 
@@ -125,7 +125,7 @@ class GemmOp(TileOp):
         return (columns, rows) if transposed else (rows, columns)
 
     @override
-    def reads(self) -> list[Region]:
+    def reads(self) -> list[AccessedRegion]:
         names = ("a", "b") if self.clear is not None else ("a", "b", "c")
         return [region_of(value, self.unit()) for value in self._named(names)]
 
@@ -263,7 +263,7 @@ class ReduceOp(TileOp):
         return self.dim.value.data
 
     @override
-    def reads(self) -> list[Region]:
+    def reads(self) -> list[AccessedRegion]:
         names = ("src",) if self.clear else ("src", "dst")
         return [region_of(value, self.unit()) for value in self._named(names)]
 

@@ -19,7 +19,7 @@ from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def, var_resul
 from xdsl.traits import EffectInstance, MemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Orders, Region, RegionAccess, States, region_of
+from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, States, region_of
 from tilewright.dialects.tile.base import (
     ANY,
     Operand,
@@ -76,15 +76,15 @@ class ExternOp(AsmOp, RegionAccess):
             properties=given(callee=string(callee), pure=mark(pure)),
         )
 
-    def _reached(self, letter: str) -> list[Region]:
+    def _reached(self, letter: str) -> list[AccessedRegion]:
         return [region_of(each) for each in self.arguments if _may(each, letter)]
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return self._reached("r")
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return self._reached("w")
 
     @override

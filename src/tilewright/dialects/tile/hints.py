@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import i1
 from xdsl.irdl import irdl_op_definition, operand_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Orders, Region, RegionAccess, States, region_of
+from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, States, region_of
 from tilewright.dialects.tile.base import (
     ANY,
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_of,
@@ -36,7 +36,7 @@ from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
-SYNC_SCOPES = Words(("block", "warp", "grid", "cluster"))
+SYNC_SCOPES = KeywordSyntax(("block", "warp", "grid", "cluster"))
 _NAMED_BARRIERS = 16
 _WARP = 32
 
@@ -139,11 +139,11 @@ class PrintOp(AsmOp, RegionAccess):
         super().__init__(operands=[values], properties=given(message=string(message)))
 
     @override
-    def reads(self) -> Sequence[Region]:
+    def reads(self) -> Sequence[AccessedRegion]:
         return [region_of(value) for value in self.values if is_buffer_or_region(value.type)]
 
     @override
-    def writes(self) -> Sequence[Region]:
+    def writes(self) -> Sequence[AccessedRegion]:
         return ()
 
     @override

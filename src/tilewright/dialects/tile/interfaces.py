@@ -23,9 +23,9 @@ from tilewright.dialects.arith.integer import AddiOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile.access import (
+    AccessedRegion,
     Bound,
     Orders,
-    Region,
     RegionAccess,
     Unit,
     base_of,
@@ -39,15 +39,15 @@ from tilewright.dialects.tile.types import space_of
 from tilewright.ir.effects import is_removable
 from tilewright.ir.traversal import children
 
-Ask: TypeAlias = Callable[[RegionAccess], Sequence[Region]]
+Ask: TypeAlias = Callable[[RegionAccess], Sequence[AccessedRegion]]
 
 
-def reads(op: Operation) -> list[Region]:
+def reads(op: Operation) -> list[AccessedRegion]:
     """The regions that `op` and the ops inside it read."""
     return _touched(op, lambda each: each.reads(), LoadOp)
 
 
-def writes(op: Operation) -> list[Region]:
+def writes(op: Operation) -> list[AccessedRegion]:
     """The regions that `op` and the ops inside it write."""
     return _touched(op, lambda each: each.writes(), StoreOp)
 
@@ -59,7 +59,7 @@ def is_async(op: Operation) -> bool:
     return any(map(is_async, children(op)))
 
 
-def _touched(op: Operation, ask: Ask, access: type[LoadOp] | type[StoreOp]) -> list[Region]:
+def _touched(op: Operation, ask: Ask, access: type[LoadOp] | type[StoreOp]) -> list[AccessedRegion]:
     if isinstance(op, access):
         return [element_of(op.memref, tuple(map(known, op.indices)), _element_unit(op))]
     own = list(ask(op)) if isinstance(op, RegionAccess) else []
@@ -72,20 +72,22 @@ def _element_unit(op: LoadOp | StoreOp) -> Unit:
     return "thread" if space is not None and space.is_per_thread else "threads"
 
 
-def _distinct(regions: Iterator[Region]) -> list[Region]:
+def _distinct(regions: Iterator[AccessedRegion]) -> list[AccessedRegion]:
     return list(dict.fromkeys(regions))
 
 
 # -- from inside to outside --------------------------------------------------------------------
 
 
-def _seen_from(op: Operation, region: Region) -> Region:
+def _seen_from(op: Operation, region: AccessedRegion) -> AccessedRegion:
     """`region`, found inside `op`, in terms of what is known in front of `op`."""
     spans = [
         _span_from(op, offset, extent)
         for offset, extent in zip(region.offsets, region.extents, strict=True)
     ]
-    return Region(region.base, tuple(s[0] for s in spans), tuple(s[1] for s in spans), region.unit)
+    return AccessedRegion(
+        region.base, tuple(s[0] for s in spans), tuple(s[1] for s in spans), region.unit
+    )
 
 
 def _span_from(op: Operation, offset: Bound, extent: Bound) -> tuple[Bound, Bound]:
@@ -173,8 +175,8 @@ def _is_scheduled(op: Operation, written: set[SSAValue]) -> bool:
 
 
 __all__ = [
+    "AccessedRegion",
     "Orders",
-    "Region",
     "RegionAccess",
     "Unit",
     "base_of",

@@ -22,8 +22,8 @@ from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     number,
     number_prop,
@@ -34,9 +34,9 @@ from tilewright.dialects.tile.types import is_numeric
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import AttributeSyntax
 
-WARP_REDUCE_KINDS = Words(("sum", "max", "min", "bitand", "bitor", "bitxor"))
-SHUFFLE_MODES = Words(("idx", "xor", "up", "down"))
-VOTE_MODES = Words(("any", "all", "ballot"))
+WARP_REDUCE_KINDS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+SHUFFLE_MODES = KeywordSyntax(("idx", "xor", "up", "down"))
+VOTE_MODES = KeywordSyntax(("any", "all", "ballot"))
 _LANES = 32
 
 _LIKE_VALUE: Mapping[str, TypeRule] = {

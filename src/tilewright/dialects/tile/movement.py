@@ -38,8 +38,8 @@ from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
     ANY,
     NUMBER,
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     mark,
     mark_prop,
@@ -64,8 +64,8 @@ from tilewright.dialects.tile.types import (
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.text.syntax import AttributeSyntax
 
-EVICTION_POLICIES = Words(("evict_normal", "evict_first", "evict_last"))
-INSTRUCTIONS = Words(("tma", "cp_async"))
+EVICTION_POLICIES = KeywordSyntax(("evict_normal", "evict_first", "evict_last"))
+INSTRUCTIONS = KeywordSyntax(("tma", "cp_async"))
 
 
 def verify_numeric(what: str, type: Attribute) -> None:

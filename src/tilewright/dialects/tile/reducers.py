@@ -19,12 +19,18 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Allocates, Region, RegionEffects, TileOp, region_of
+from tilewright.dialects.tile.access import (
+    AccessedRegion,
+    Allocates,
+    RegionEffects,
+    TileOp,
+    region_of,
+)
 from tilewright.dialects.tile.allocs import verify_buffer_type
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
+    KeywordSyntax,
     Operand,
-    Words,
     given,
     opt_string_prop,
     string,
@@ -35,8 +41,8 @@ from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, BufferType,
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
-REDUCER_OPS = Words(("sum", "max", "min"))
-REPLICATIONS = Words(("all", "none"))
+REDUCER_OPS = KeywordSyntax(("sum", "max", "min"))
+REPLICATIONS = KeywordSyntax(("all", "none"))
 
 
 @irdl_op_definition
@@ -125,7 +131,7 @@ class ReducerFinalizeOp(TileOp):
         super().__init__(operands=[reducer, dst])
 
     @override
-    def writes(self) -> list[Region]:
+    def writes(self) -> list[AccessedRegion]:
         # The reducer itself is closed by this, whatever the destination.
         values = [self.reducer] if self.dst is None else [self.reducer, self.dst]
         return [region_of(value, self.unit()) for value in values]

@@ -30,8 +30,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import (
+    AccessedRegion,
     LooksThrough,
-    Region,
     Unit,
     base_of,
     box_of,
@@ -41,7 +41,7 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.allocs import as_buffer, verify_buffer_type
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.base import Operand, Words, given, string, word_prop
+from tilewright.dialects.tile.base import KeywordSyntax, Operand, given, string, word_prop
 from tilewright.dialects.tile.mixed import (
     INDEX,
     Mixed,
@@ -152,7 +152,7 @@ class RegionOp(AsmOp, MixedLists, LooksThrough):
         return self.base
 
     @override
-    def part(self, unit: Unit) -> Region:
+    def part(self, unit: Unit) -> AccessedRegion:
         return box_of(self.base, self.offsets, self.extents, unit)
 
     @override
@@ -243,7 +243,7 @@ class ViewOp(AsmOp, LooksThrough):
         return self.source
 
     @override
-    def part(self, unit: Unit) -> Region:
+    def part(self, unit: Unit) -> AccessedRegion:
         if isinstance(self.source.type, PtrType):
             return with_unit(region_of(self.source), unit)
         return region_of(self.source, unit)
@@ -309,7 +309,7 @@ def _bits(type: BufferType) -> int:
     return _count(type.get_shape()) * bit_width(type.element_type)
 
 
-MODES = Words(("r", "w", "rw"))
+MODES = KeywordSyntax(("r", "w", "rw"))
 
 
 @irdl_op_definition
@@ -359,10 +359,10 @@ class PtrOfOp(AsmOp, LooksThrough):
         return self.base
 
     @override
-    def part(self, unit: Unit) -> Region:
+    def part(self, unit: Unit) -> AccessedRegion:
         base = base_of(self.base)
         if base is self.base and len(self.indices) == 1:
-            return Region(base, tuple(self.indices), (self.extent,), unit)
+            return AccessedRegion(base, tuple(self.indices), (self.extent,), unit)
         return somewhere(base, unit)
 
     @override

@@ -19,7 +19,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import Bound, LooksThrough, Region, Unit, box_of
+from tilewright.dialects.tile.access import AccessedRegion, Bound, LooksThrough, Unit, box_of
 from tilewright.dialects.tile.allocs import as_buffer
 from tilewright.dialects.tile.base import Operand
 from tilewright.dialects.tile.mixed import INDEX, known
@@ -54,12 +54,12 @@ class SlotOp(AsmOp, LooksThrough):
         return self.ring
 
     @override
-    def part(self, unit: Unit) -> Region:
+    def part(self, unit: Unit) -> AccessedRegion:
         shape = as_buffer(self.result).get_shape()
         return self.box((0,) * len(shape), shape, unit)
 
     @override
-    def box(self, offsets: Sequence[Bound], extents: Sequence[Bound], unit: Unit) -> Region:
+    def box(self, offsets: Sequence[Bound], extents: Sequence[Bound], unit: Unit) -> AccessedRegion:
         return box_of(self.ring, (known(self.index), *offsets), (1, *extents), unit)
 
     @override

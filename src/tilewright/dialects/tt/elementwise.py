@@ -38,7 +38,7 @@ from tilewright.dialects.tt.base import (
 from tilewright.dialects.tt.constraints import F32_LIKE, FLOAT_LIKE, I32_LIKE, INT_LIKE, VALUE
 from tilewright.dialects.tt.enums import PROPAGATE_NAN, ROUNDING
 from tilewright.dialects.tt.traits import (
-    PureIfSaid,
+    PureIfMarked,
     SameOperandsAndResultEncoding,
     SameOperandsAndResultShape,
     SameOperandsAndResultType,
@@ -272,7 +272,7 @@ class ExternElementwiseOp(AsmOp):
     pure = bool_prop()
     result = result_def(VALUE)
 
-    traits = tt_traits(CheckedElementwise(), SameOperandsAndResultEncoding(), PureIfSaid())
+    traits = tt_traits(CheckedElementwise(), SameOperandsAndResultEncoding(), PureIfMarked())
     ASM: ClassVar[str] = "operands attr-dict `:` functional-type(operands, $result)"
 
     def __init__(
@@ -310,7 +310,7 @@ class ElementwiseInlineAsmOp(AsmOp):
     args = var_operand_def(VALUE)
     result = var_result_def(VALUE)
 
-    traits = tt_traits(CheckedElementwise(), SameOperandsAndResultEncoding(), PureIfSaid())
+    traits = tt_traits(CheckedElementwise(), SameOperandsAndResultEncoding(), PureIfMarked())
 
     ASM: ClassVar[str] = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"asm_string": STRING}

@@ -53,7 +53,7 @@ _RESULT = TypeRule("result's type matches accumulator's type", lambda types: typ
 _SCALE_FACTORS = (16, 32)
 
 
-class MatrixProduct(OpTrait):
+class MatrixMultiply(OpTrait):
     """The shapes of a, b and c, the first three operands, are those of a product.
 
     Where operands hold matrices of another shape than their own, ``unpacked`` tells it.
@@ -105,7 +105,7 @@ class DotOp(AsmOp):
     max_num_imprecise_acc = i32_prop(0, name="maxNumImpreciseAcc")
     d = result_def(NUMBER_TENSOR)
 
-    traits = tt_traits(Pure(), MatrixProduct())
+    traits = tt_traits(Pure(), MatrixMultiply())
 
     ASM: ClassVar[str] = (
         "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict "
@@ -150,7 +150,7 @@ class DotOp(AsmOp):
             raise VerifyException(problem)
 
 
-class _PackedProduct(MatrixProduct):
+class _PackedProduct(MatrixMultiply):
     @override
     def unpacked(
         self, op: Operation, a: tuple[int, ...], b: tuple[int, ...]

@@ -232,7 +232,7 @@ class GlobalFence(MemoryEffect):
         return {EffectInstance(kind, resource=_GLOBAL) for kind in kinds}
 
 
-class PureIfSaid(MemoryEffect, ConditionallySpeculatable):
+class PureIfMarked(MemoryEffect, ConditionallySpeculatable):
     """Foreign code: without effect if its ``pure`` property says so, else it may do anything."""
 
     @classmethod

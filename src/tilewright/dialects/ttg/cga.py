@@ -18,7 +18,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.ttg.bases import is_permutation, is_power_of_two, unit
 from tilewright.dialects.ttg.interfaces import LayoutEncoding
-from tilewright.dialects.ttg.struct import BASES, UINTS, Bases, Ints, Kind, Struct, key, struct_attr
+from tilewright.dialects.ttg.struct import (
+    BASES,
+    UINTS,
+    Bases,
+    FieldKind,
+    Ints,
+    Struct,
+    key,
+    struct_attr,
+)
 
 _LEGACY_KEYS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 
@@ -55,7 +64,7 @@ def shape_per_cta(shape: Ints, cga: Bases, rank: int) -> Ints:
 class CgaStruct(Struct, LayoutEncoding):
     """Base of layouts with a ``CGALayout`` key."""
 
-    LEGACY: ClassVar[Mapping[str, Kind[Any]]] = dict.fromkeys(_LEGACY_KEYS, UINTS)
+    LEGACY: ClassVar[Mapping[str, FieldKind[Any]]] = dict.fromkeys(_LEGACY_KEYS, UINTS)
 
     cga_layout: Bases = key("CGALayout", BASES, default=())
 

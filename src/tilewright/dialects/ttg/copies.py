@@ -34,7 +34,7 @@ from tilewright.dialects.tt.cache_text import CachedAccess, access_attributes
 from tilewright.dialects.tt.constraints import TENSOR, VALUE
 from tilewright.dialects.ttg.base import I1_TENSOR, PTR_TENSOR, integers, ttg_traits
 from tilewright.dialects.ttg.checks import verify_mutable
-from tilewright.dialects.ttg.effects import GlobalToShared, Touches
+from tilewright.dialects.ttg.effects import AccessEffect, GlobalToShared
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.type_utils import i1_like, pointee_type
 from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
@@ -165,7 +165,7 @@ class RemoteShmemStoreOp(AsmOp):
     src = operand_def(TENSOR)
     dst = operand_def(MEMDESC)
     cta_rank = operand_def(i32)
-    traits = ttg_traits(Touches(writes=("dst",)))
+    traits = ttg_traits(AccessEffect(writes=("dst",)))
 
     ASM: ClassVar[str] = (
         "$src `,` `rank` $cta_rank `,` $dst attr-dict `:` type($src) `->` type($dst)"
@@ -197,7 +197,7 @@ class AsyncRemoteShmemStoreOp(_AsyncRemote):
     dst = operand_def(MEMDESC)
     cta_rank = operand_def(i32)
     barrier = operand_def(MEMDESC)
-    traits = ttg_traits(Touches(writes=("dst", "barrier")))
+    traits = ttg_traits(AccessEffect(writes=("dst", "barrier")))
 
     ASM: ClassVar[str] = _REMOTE_ASM
 
@@ -211,6 +211,6 @@ class AsyncRemoteShmemCopyOp(_AsyncRemote):
     dst = operand_def(MEMDESC)
     cta_rank = operand_def(i32)
     barrier = operand_def(MEMDESC)
-    traits = ttg_traits(Touches(reads=("src",), writes=("dst", "barrier")))
+    traits = ttg_traits(AccessEffect(reads=("src",), writes=("dst", "barrier")))
 
     ASM: ClassVar[str] = _REMOTE_ASM

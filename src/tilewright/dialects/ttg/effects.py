@@ -1,7 +1,7 @@
 """What ops do to shared memory.
 
-``Touches`` names the operands through which an op reads, writes or frees a buffer; effects that
-go through different buffers can be told apart by later stages::
+``AccessEffect`` names the operands through which an op reads, writes or frees a buffer; effects
+that go through different buffers can be told apart by later stages::
 
     traits = ttg_traits(Touches(reads=("src",)))
 """
@@ -38,7 +38,7 @@ GLOBAL = GlobalMemory()
 
 
 @dataclass(frozen=True)
-class Touches(MemoryEffect):
+class AccessEffect(MemoryEffect):
     """Accesses to shared memory through the operands named, and none else."""
 
     reads: tuple[str, ...] = ()

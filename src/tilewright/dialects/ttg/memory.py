@@ -30,7 +30,7 @@ from tilewright.dialects.ttg.checks import (
     verify_same_contents,
     verify_shared,
 )
-from tilewright.dialects.ttg.effects import LocalAllocation, Touches
+from tilewright.dialects.ttg.effects import AccessEffect, LocalAllocation
 from tilewright.dialects.ttg.interfaces import SharedEncoding
 from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE, MemDescType, SharedMemorySpace
 from tilewright.dialects.type_utils import (
@@ -90,7 +90,7 @@ class LocalDeallocOp(AsmOp):
 
     name = "ttg.local_dealloc"
     src = operand_def(MEMDESC)
-    traits = ttg_traits(Touches(frees=("src",)))
+    traits = ttg_traits(AccessEffect(frees=("src",)))
 
     ASM: ClassVar[str] = "$src attr-dict `:` type($src)"
 
@@ -106,7 +106,7 @@ class LocalLoadOp(AsmOp):
     src = operand_def(MEMDESC)
     token = opt_operand_def(TOKEN_TYPE)
     result = result_def(TENSOR)
-    traits = ttg_traits(Touches(reads=("src",)))
+    traits = ttg_traits(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
 
@@ -126,7 +126,7 @@ class LocalStoreOp(AsmOp):
     name = "ttg.local_store"
     src = operand_def(TENSOR)
     dst = operand_def(MEMDESC)
-    traits = ttg_traits(Touches(writes=("dst",)))
+    traits = ttg_traits(AccessEffect(writes=("dst",)))
 
     ASM: ClassVar[str] = "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
 
@@ -150,7 +150,7 @@ class LocalGatherOp(AsmOp):
     token = opt_operand_def(TOKEN_TYPE)
     axis = i32_prop()
     result = result_def(TENSOR)
-    traits = ttg_traits(Touches(reads=("src",)))
+    traits = ttg_traits(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = (
         "$src `[` $indices `]` (`token` $token^)? attr-dict "
@@ -196,7 +196,7 @@ class LocalScatterOp(AsmOp):
     indices = operand_def(INT_TENSOR)
     token = opt_operand_def(TOKEN_TYPE)
     axis = i32_prop()
-    traits = ttg_traits(Touches(writes=("dst",)))
+    traits = ttg_traits(AccessEffect(writes=("dst",)))
 
     ASM: ClassVar[str] = (
         "$dst `[` $indices `]` `,` $values (`token` $token^)? attr-dict "
@@ -245,7 +245,7 @@ class LocalAtomicScatterRMWOp(AsmOp):
     atomic_rmw_op = enum_prop(RMW_OP)
     axis = i32_prop()
     result = result_def(TENSOR)
-    traits = ttg_traits(Touches(reads=("dst",), writes=("dst",)))
+    traits = ttg_traits(AccessEffect(reads=("dst",), writes=("dst",)))
 
     ASM: ClassVar[str] = (
         "$atomic_rmw_op `,` $dst `[` $indices `]` `,` $values (`,` $mask^)? attr-dict "

@@ -21,8 +21,8 @@ from tilewright.dialects.ttg.struct import (
     UINT,
     UINTS,
     Bases,
+    FieldKind,
     Ints,
-    Kind,
     bases_text,
     key,
     struct_attr,
@@ -171,7 +171,7 @@ def _print_tiles(printer: Printer, tiles: CtaTiles) -> None:
     printer.print_string(f"{{{text}}}")
 
 
-TILES: Kind[CtaTiles] = Kind(_parse_tiles, _print_tiles)
+TILES: FieldKind[CtaTiles] = FieldKind(_parse_tiles, _print_tiles)
 
 _DEFAULT_WMMA_SHAPE = (16, 16, 16)
 _WMMA_SHAPES = {
@@ -198,7 +198,7 @@ class AmdWmmaEncoding(CgaStruct, MmaEncoding):
 
     name = "ttg.amd_wmma"
     ASM_ALIAS: ClassVar[str] = "mma"
-    LEGACY: ClassVar[Mapping[str, Kind[Any]]] = {
+    LEGACY: ClassVar[Mapping[str, FieldKind[Any]]] = {
         **CgaStruct.LEGACY,
         "warpsPerCTA": UINTS,
         "tilesPerWarp": UINTS,
@@ -242,7 +242,7 @@ class AmdWmmaEncoding(CgaStruct, MmaEncoding):
         return values
 
     @override
-    def entries(self, flavour: Flavour) -> Sequence[tuple[str, Kind[Any], Any]]:
+    def entries(self, flavour: Flavour) -> Sequence[tuple[str, FieldKind[Any], Any]]:
         shown = {entry[0]: entry for entry in super().entries(flavour)}
         if self.cta_layout.rank:
             shown.pop("rank", None)  # the bases tell

@@ -20,7 +20,7 @@ from xdsl.traits import Pure
 
 from tilewright.dialects.tt.base import Operand, bool_prop, i32_prop, string_prop, unit_prop
 from tilewright.dialects.tt.constraints import PTR, STRING_ATTR, VALUE
-from tilewright.dialects.tt.traits import PureIfSaid
+from tilewright.dialects.tt.traits import PureIfMarked
 from tilewright.dialects.ttg.base import ttg_traits
 from tilewright.dialects.ttg.effects import GlobalAllocation, ReadsAndWritesAnything
 from tilewright.dialects.ttg.types import MEMDESC
@@ -180,7 +180,7 @@ class InlineAsmOp(AsmOp):
     constraints = string_prop()
     pure = bool_prop()
     result = var_result_def(VALUE)
-    traits = ttg_traits(PureIfSaid())
+    traits = ttg_traits(PureIfMarked())
 
     ASM: ClassVar[str] = "$asm_string attr-dict ($args^)? `:` functional-type(operands, results)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"asm_string": STRING}

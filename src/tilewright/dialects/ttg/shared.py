@@ -37,9 +37,9 @@ from tilewright.dialects.ttg.struct import (
     UINT,
     UINTS,
     Bases,
+    FieldKind,
     FieldsAttr,
     Ints,
-    Kind,
     Struct,
     bases_text,
     ints_text,
@@ -150,7 +150,7 @@ class NvmmaSharedEncoding(CgaStruct, SharedEncoding):
         return values
 
     @override
-    def entries(self, flavour: Flavour) -> Sequence[tuple[str, Kind[Any], Any]]:
+    def entries(self, flavour: Flavour) -> Sequence[tuple[str, FieldKind[Any], Any]]:
         shown = super().entries(flavour)
         return [entry for entry in shown if entry[0] != "rank"] if self.cga_layout else shown
 
@@ -379,7 +379,7 @@ def _parse_interval(parser: AttrParser) -> tuple[int, int]:
     return interval, parser.parse_integer(allow_boolean=False, allow_negative=False)
 
 
-_LINEAR_PART: dict[str, Kind[Any]] = {
+_LINEAR_PART: dict[str, FieldKind[Any]] = {
     "offset": BASES,
     "block": BASES,
     "order": UINTS,

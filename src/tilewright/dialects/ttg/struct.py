@@ -93,7 +93,7 @@ class FieldsAttr(ParametrizedAttribute):
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
+class FieldKind(Generic[T]):
     """How the value of a key is read, given the key for messages, and written."""
 
     parse: Callable[[AttrParser, str], T]
@@ -155,23 +155,25 @@ def bases_text(bases: Bases) -> str:
     return f"[{', '.join(map(ints_text, bases))}]"
 
 
-UINT: Kind[int] = Kind(_parse_uint, lambda printer, value: printer.print_string(str(value)))
-BOOL: Kind[bool] = Kind(
+UINT: FieldKind[int] = FieldKind(
+    _parse_uint, lambda printer, value: printer.print_string(str(value))
+)
+BOOL: FieldKind[bool] = FieldKind(
     _parse_bool, lambda printer, value: printer.print_string("true" if value else "false")
 )
-UINTS: Kind[Ints] = Kind(
+UINTS: FieldKind[Ints] = FieldKind(
     _parse_uints, lambda printer, values: printer.print_string(ints_text(values))
 )
-BASES: Kind[Bases] = Kind(
+BASES: FieldKind[Bases] = FieldKind(
     _parse_bases, lambda printer, bases: printer.print_string(bases_text(bases))
 )
-ATTRIBUTE: Kind[Attribute] = Kind(
+ATTRIBUTE: FieldKind[Attribute] = FieldKind(
     lambda parser, _: parser.parse_attribute(),
     lambda printer, value: printer.print_attribute(value),
 )
 
 
-def keyword(words: Mapping[str, T]) -> Kind[T]:
+def keyword(words: Mapping[str, T]) -> FieldKind[T]:
     """One of a few words, each standing for a value."""
     spelling = {value: word for word, value in words.items()}
 
@@ -181,7 +183,7 @@ def keyword(words: Mapping[str, T]) -> Kind[T]:
             parser.raise_error(f"expected one of {', '.join(words)} in {what}, found '{word}'")
         return words[word]
 
-    return Kind(parse, lambda printer, value: printer.print_string(spelling[value]))
+    return FieldKind(parse, lambda printer, value: printer.print_string(spelling[value]))
 
 
 # -- structs -----------------------------------------------------------------------------------
@@ -193,7 +195,7 @@ class Key:
 
     field: str
     name: str
-    kind: Kind[Any]
+    kind: FieldKind[Any]
     default: object
     always: bool
 
@@ -202,14 +204,14 @@ class Key:
 
 
 @overload
-def key(name: str, kind: Kind[T]) -> T: ...
+def key(name: str, kind: FieldKind[T]) -> T: ...
 
 
 @overload
-def key(name: str, kind: Kind[T], *, default: T, always: bool = False) -> T: ...
+def key(name: str, kind: FieldKind[T], *, default: T, always: bool = False) -> T: ...
 
 
-def key(name: str, kind: Kind[T], *, default: Any = MISSING, always: bool = False) -> Any:
+def key(name: str, kind: FieldKind[T], *, default: Any = MISSING, always: bool = False) -> Any:
     """A field of a struct that is spelled ``name = value``."""
     return field(default=default, metadata={"key": (name, kind, default, always)})
 
@@ -222,7 +224,7 @@ class Struct(FieldsAttr):
     """Whether braces stand inside the angle brackets."""
     KEYS: ClassVar[Sequence[Key]] = ()
     """Filled by ``struct_attr``."""
-    LEGACY: ClassVar[Mapping[str, Kind[Any]]] = {}
+    LEGACY: ClassVar[Mapping[str, FieldKind[Any]]] = {}
     """Keys of older releases that ``upgrade`` translates."""
 
     @classmethod
@@ -276,9 +278,9 @@ class Struct(FieldsAttr):
         self.print_entries(printer, self.entries(flavour_of(printer)))
         printer.print_string("}>" if self.BRACES else ">")
 
-    def entries(self, flavour: Flavour) -> Sequence[tuple[str, Kind[Any], Any]]:
+    def entries(self, flavour: Flavour) -> Sequence[tuple[str, FieldKind[Any], Any]]:
         """What is printed: key, kind and value, in order."""
-        shown: list[tuple[str, Kind[Any], Any]] = []
+        shown: list[tuple[str, FieldKind[Any], Any]] = []
         for each in self.KEYS:
             value = getattr(self, each.field)
             if each.is_shown(value):
@@ -286,7 +288,7 @@ class Struct(FieldsAttr):
         return shown
 
     @staticmethod
-    def print_entries(printer: Printer, entries: Sequence[tuple[str, Kind[Any], Any]]) -> None:
+    def print_entries(printer: Printer, entries: Sequence[tuple[str, FieldKind[Any], Any]]) -> None:
         for index, (name, kind, value) in enumerate(entries):
             printer.print_string(f"{', ' if index else ''}{name} = ")
             kind.print(printer, value)

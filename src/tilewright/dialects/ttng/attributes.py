@@ -35,8 +35,8 @@ from tilewright.dialects.ttg.struct import (
     BOOL,
     UINT,
     Bases,
+    FieldKind,
     FieldsAttr,
-    Kind,
     Struct,
     key,
     keyword,
@@ -125,7 +125,7 @@ class _CtaStruct(Struct, TensorMemoryLayout):
     """A struct whose CTA layout older releases wrote as two numbers."""
 
     BRACES: ClassVar[bool] = False
-    LEGACY: ClassVar[Mapping[str, Kind[Any]]] = {"CTASplitM": UINT, "CTASplitN": UINT}
+    LEGACY: ClassVar[Mapping[str, FieldKind[Any]]] = {"CTASplitM": UINT, "CTASplitN": UINT}
 
     @classmethod
     @override
@@ -138,17 +138,17 @@ class _CtaStruct(Struct, TensorMemoryLayout):
         return values | {"CGALayout": bases_of_splits(split_m, split_n)}
 
     @override
-    def entries(self, flavour: Flavour) -> Sequence[tuple[str, Kind[Any], Any]]:
+    def entries(self, flavour: Flavour) -> Sequence[tuple[str, FieldKind[Any], Any]]:
         entries = super().entries(flavour)
         if not writes_cta_splits(flavour):
             return entries
-        spelled: list[tuple[str, Kind[Any], Any]] = []
+        spelled: list[tuple[str, FieldKind[Any], Any]] = []
         for entry in entries:
             spelled.extend(_as_splits(entry[2]) if entry[0] == "CGALayout" else [entry])
         return spelled
 
 
-def _as_splits(bases: Bases) -> list[tuple[str, Kind[Any], Any]]:
+def _as_splits(bases: Bases) -> list[tuple[str, FieldKind[Any], Any]]:
     splits = zip(("CTASplitM", "CTASplitN"), splits_of_bases(bases), strict=True)
     return [(name, UINT, count) for name, count in splits if count != 1]
 

@@ -37,7 +37,7 @@ from tilewright.dialects.ttng.checks import (
     verify_cga_layout,
     verify_from_cta,
 )
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.text import RenamedProperties, attributes, opt_i32_prop, rename
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.flavour import Flavour
@@ -51,7 +51,7 @@ class InitBarrierOp(AsmOp):
     name = "ttng.init_barrier"
     alloc = operand_def(MEMDESC)
     count = i32_prop()
-    traits = ttng_traits(Touches(writes=("alloc",)))
+    traits = ttng_traits(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
@@ -70,7 +70,7 @@ class InvalBarrierOp(AsmOp):
 
     name = "ttng.inval_barrier"
     alloc = operand_def(MEMDESC)
-    traits = ttng_traits(Touches(writes=("alloc",)))
+    traits = ttng_traits(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc attr-dict `:` type($alloc)"
 
@@ -90,7 +90,7 @@ class BarrierExpectOp(AsmOp):
     pred = operand_def(i1)
     size = i32_prop()
     from_cta = opt_i32_prop(name="fromCTA")
-    traits = ttng_traits(Touches(writes=("alloc",)))
+    traits = ttng_traits(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"size": INT32}
@@ -116,7 +116,7 @@ class WaitBarrierOp(AsmOp):
     pred = opt_operand_def(i1)
     deps = var_operand_def(MEMDESC)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = ttng_traits(Touches(reads=("alloc",), writes=("alloc",)))
+    traits = ttng_traits(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = (
         "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict "
@@ -159,7 +159,7 @@ class ArriveBarrierOp(RenamedProperties):
     from_cta = opt_i32_prop(name="fromCTA")
     multicast_cta = i32_prop(0, name="multicastCTA")
     per_thread = unit_prop(name="perThread")
-    traits = ttng_traits(Touches(reads=("alloc",), writes=("alloc",)))
+    traits = ttng_traits(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count (`,` $pred^)? `` custom<Attributes>() `:` type($alloc)"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
@@ -219,7 +219,7 @@ class AsyncCopyMbarrierArriveOp(AsmOp):
     name = "ttng.async_copy_mbarrier_arrive"
     barrier = operand_def(MEMDESC)
     no_increment = unit_prop(name="noIncrement")
-    traits = ttng_traits(Touches(writes=("barrier",)))
+    traits = ttng_traits(AccessEffect(writes=("barrier",)))
 
     ASM: ClassVar[str] = "$barrier attr-dict `:` type($barrier)"
 

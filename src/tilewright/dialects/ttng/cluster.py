@@ -33,7 +33,7 @@ from tilewright.dialects.ttng.checks import (
     cga_of,
     verify_completion_barrier,
 )
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.text import attributes
 from tilewright.dialects.type_utils import (
     element_type_of,
@@ -190,7 +190,7 @@ class AsyncSharedStoreOp(AsmOp):
     src = operand_def(TENSOR)
     dst = operand_def(MEMDESC)
     mbarrier = operand_def(MEMDESC)
-    traits = ttng_traits(Touches(writes=("dst", "mbarrier")))
+    traits = ttng_traits(AccessEffect(writes=("dst", "mbarrier")))
 
     ASM: ClassVar[str] = (
         "$src `,` $dst `,` $mbarrier attr-dict `:` type($src) `->` type($dst) `,` type($mbarrier)"
@@ -236,7 +236,7 @@ class CLCTryCancelOp(AsmOp):
     result = operand_def(MEMDESC)
     mbarrier = operand_def(MEMDESC)
     multicast = bool_prop(False)
-    traits = ttng_traits(Touches(writes=("result", "mbarrier")))
+    traits = ttng_traits(AccessEffect(writes=("result", "mbarrier")))
 
     ASM: ClassVar[str] = (
         "$result `,` $mbarrier `` custom<Attributes>() `:` type($result) `,` type($mbarrier)"
@@ -257,7 +257,7 @@ class CLCLoadResultOp(AsmOp):
     name = "ttng.clc_load_result"
     src = operand_def(MEMDESC)
     clc_result = result_def(i128)
-    traits = ttng_traits(Touches(reads=("src",)))
+    traits = ttng_traits(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = "$src attr-dict `:` type($src) `->` type($clc_result)"
 
@@ -312,7 +312,7 @@ class AsyncCLCTryCancelOp(AsmOp):
     name = "ttng.async_clc_try_cancel"
     mbar_alloc = operand_def(MEMDESC)
     clc_res_alloc = operand_def(MEMDESC)
-    traits = ttng_traits(Touches(writes=("mbar_alloc", "clc_res_alloc")))
+    traits = ttng_traits(AccessEffect(writes=("mbar_alloc", "clc_res_alloc")))
 
     ASM: ClassVar[str] = (
         "$mbar_alloc `,` $clc_res_alloc attr-dict `:` type($mbar_alloc) `,` type($clc_res_alloc)"
@@ -332,7 +332,7 @@ class CLCQueryCancelOp(AsmOp):
     name = "ttng.clc_query_cancel"
     clc_res_alloc = operand_def(MEMDESC)
     cta_ids = var_result_def(i32)
-    traits = ttng_traits(Touches(reads=("clc_res_alloc",)))
+    traits = ttng_traits(AccessEffect(reads=("clc_res_alloc",)))
 
     ASM: ClassVar[str] = "$clc_res_alloc attr-dict `:` functional-type(operands, results)"
 

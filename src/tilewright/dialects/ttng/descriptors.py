@@ -34,7 +34,7 @@ from tilewright.dialects.tt.cache_text import CachedAccess, access_attributes
 from tilewright.dialects.tt.constraints import BOOL_LIKE, DESC, I32_ATTR, PTR, PTR_LIKE
 from tilewright.dialects.ttg.types import MEMDESC
 from tilewright.dialects.ttng.base import ttng_traits
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.type_utils import i1_like
 from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
@@ -69,7 +69,7 @@ class TensormapCreateOp(AsmOp):
     fill_mode = _code(1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = ttng_traits(
-        Touches(reads=("desc_ptr", "global_address"), writes=("desc_ptr", "global_address"))
+        AccessEffect(reads=("desc_ptr", "global_address"), writes=("desc_ptr", "global_address"))
     )
 
     ASM: ClassVar[str] = (
@@ -129,7 +129,7 @@ class TensormapFenceproxyAcquireOp(AsmOp):
 
     name = "ttng.tensormap_fenceproxy_acquire"
     desc_ptr = operand_def(PTR)
-    traits = ttng_traits(Touches(writes=("desc_ptr",)))
+    traits = ttng_traits(AccessEffect(writes=("desc_ptr",)))
 
     ASM: ClassVar[str] = "$desc_ptr attr-dict `:` type($desc_ptr)"
 
@@ -163,7 +163,7 @@ class AsyncStoreOp(AsmOp):
     src = operand_def(MEMDESC)
     dst = operand_def(PTR)
     size = operand_def(i32)
-    traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
+    traits = ttng_traits(AccessEffect(reads=("src",), writes=("dst",)))
 
     ASM: ClassVar[str] = "$src `,` $dst `,` $size attr-dict `:` type($src) `,` type($dst)"
 
@@ -181,7 +181,7 @@ class AsyncBulkCopyGlobalToLocalOp(AsmOp):
     size = operand_def(i32)
     barrier = operand_def(MEMDESC)
     pred = operand_def(i1)
-    traits = ttng_traits(Touches(reads=("src",), writes=("dst", "barrier")))
+    traits = ttng_traits(AccessEffect(reads=("src",), writes=("dst", "barrier")))
 
     ASM: ClassVar[str] = (
         "$src `,` $dst `,` $size `,` $barrier `,` $pred attr-dict "
@@ -203,7 +203,7 @@ class AsyncBulkCopyLocalToGlobalOp(AsmOp):
     dst = operand_def(PTR)
     size = operand_def(i32)
     pred = operand_def(i1)
-    traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
+    traits = ttng_traits(AccessEffect(reads=("src",), writes=("dst",)))
 
     ASM: ClassVar[str] = "$src `,` $dst `,` $size `,` $pred attr-dict `:` type($src) `,` type($dst)"
 
@@ -222,7 +222,7 @@ class PrefetchOp(CachedAccess):
     ptr = operand_def(PTR_LIKE)
     mask = opt_operand_def(BOOL_LIKE)
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
-    traits = ttng_traits(Touches(reads=("ptr",), writes=("ptr",)))
+    traits = ttng_traits(AccessEffect(reads=("ptr",), writes=("ptr",)))
 
     ASM: ClassVar[str] = "$ptr (`,` $mask^)? `` custom<Attributes>($cachePolicy) `:` type($ptr)"
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Attributes": access_attributes(())}
@@ -242,7 +242,7 @@ class PrefetchTensormapOp(AsmOp):
 
     name = "ttng.prefetch_tensormap"
     desc = operand_def(DESC)
-    traits = ttng_traits(Touches(reads=("desc",), writes=("desc",)))
+    traits = ttng_traits(AccessEffect(reads=("desc",), writes=("desc",)))
 
     ASM: ClassVar[str] = "$desc attr-dict `:` type($desc)"
 

@@ -1,7 +1,7 @@
 """Which operands an op reads and writes.
 
 Most ops of this dialect touch memory through descriptors and return nothing, so what they do
-*is* their memory effects. ``Touches`` lists them by the operand names of the definition::
+*is* their memory effects. ``AccessEffect`` lists them by the operand names of the definition::
 
     traits = ttng_traits(Touches(reads=("src",), writes=("dst",)))
 
@@ -67,7 +67,7 @@ def _effects(kind: MemoryEffectKind, op: Operation, names: tuple[str, ...]) -> s
 
 
 @dataclass(frozen=True)
-class Touches(MemoryEffect):
+class AccessEffect(MemoryEffect):
     """The op reads and writes memory through the operands named, and nothing else."""
 
     reads: tuple[str, ...] = ()

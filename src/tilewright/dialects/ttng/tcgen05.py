@@ -64,7 +64,7 @@ from tilewright.dialects.ttng.checks import (
     verify_completion_barrier,
     verify_product,
 )
-from tilewright.dialects.ttng.effects import Accumulates, Touches
+from tilewright.dialects.ttng.effects import AccessEffect, Accumulates
 from tilewright.dialects.ttng.text import BARRIERS, token_directive
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.text.assembly import AsmOp, Directive
@@ -267,7 +267,7 @@ class TCGen5CommitOp(AsmOp):
     descs = var_operand_def(MEMDESC)
     two_ctas = unit_prop()
     irdl_options = _SEGMENTS
-    traits = ttng_traits(Touches(writes=("barrier",)))
+    traits = ttng_traits(AccessEffect(writes=("barrier",)))
 
     ASM: ClassVar[str] = (
         "$barrier (`,` $pred^)? (`descs` $descs^)? attr-dict "

@@ -57,7 +57,7 @@ from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.ttng.attributes import unwrapped
 from tilewright.dialects.ttng.base import ttng_traits
 from tilewright.dialects.ttng.checks import cga_of, layout_of, verify_tma_barrier
-from tilewright.dialects.ttng.effects import Touches
+from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.types import ANY_DESC, TensorDescIm2ColType
 from tilewright.dialects.type_utils import num_elements, rank_of, shape_of, tensor_of
 from tilewright.ir.text.assembly import AsmOp, Directive
@@ -185,7 +185,7 @@ class AsyncTMACopyGlobalToLocalOp(CachedAccess):
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
     is_volatile = bool_prop(False, name="isVolatile")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = ttng_traits(Touches(reads=("desc",), writes=("barrier", "result")))
+    traits = ttng_traits(AccessEffect(reads=("desc",), writes=("barrier", "result")))
 
     ASM: ClassVar[str] = (
         "$desc `[` $coord `]` (`offsets` `=` `[` $offsets^ `]`)? $result `,` $barrier `,` $pred "
@@ -240,7 +240,7 @@ class AsyncTMAGatherOp(CachedAccess):
     pred = operand_def(i1)
     multicast = unit_prop()
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
-    traits = ttng_traits(Touches(reads=("desc",), writes=("barrier", "result")))
+    traits = ttng_traits(AccessEffect(reads=("desc",), writes=("barrier", "result")))
 
     ASM: ClassVar[str] = (
         "$desc `[` $x_offsets `,` $y_offset `]` $result `,` $barrier `,` $pred `` "
@@ -314,7 +314,7 @@ class AsyncTMAPrefetchOp(CachedAccess):
     coord = var_operand_def(i32)
     pred = operand_def(i1)
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
-    traits = ttng_traits(Touches(reads=("desc",), writes=("desc",)))
+    traits = ttng_traits(AccessEffect(reads=("desc",), writes=("desc",)))
 
     ASM: ClassVar[str] = f"$desc `[` $coord `]` `,` $pred `` {_POLICY} `:` type($desc)"
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Attributes": access_attributes(())}
@@ -352,7 +352,7 @@ class AsyncTMACopyLocalToGlobalOp(CachedAccess):
     src = operand_def(MEMDESC)
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
     token = opt_result_def(TOKEN_TYPE)
-    traits = ttng_traits(Touches(reads=("desc", "src"), writes=("desc",)))
+    traits = ttng_traits(AccessEffect(reads=("desc", "src"), writes=("desc",)))
 
     ASM: ClassVar[str] = _STORE
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Attributes": access_attributes(())}
@@ -387,7 +387,7 @@ class AsyncTMAReduceOp(CachedAccess):
     kind = enum_prop(DESCRIPTOR_REDUCE_KIND)
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
     token = opt_result_def(TOKEN_TYPE)
-    traits = ttng_traits(Touches(reads=("desc", "src"), writes=("desc",)))
+    traits = ttng_traits(AccessEffect(reads=("desc", "src"), writes=("desc",)))
 
     ASM: ClassVar[str] = f"$kind `,` {_STORE}"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": DESCRIPTOR_REDUCE_KIND}
@@ -446,7 +446,7 @@ class AsyncTMAScatterOp(CachedAccess):
     y_offset = operand_def(i32)
     src = operand_def(MEMDESC)
     policy = opt_prop_def(Attribute, prop_name="cachePolicy")
-    traits = ttng_traits(Touches(reads=("desc", "src"), writes=("desc",)))
+    traits = ttng_traits(AccessEffect(reads=("desc", "src"), writes=("desc",)))
 
     ASM: ClassVar[str] = (
         f"$desc `[` $x_offsets `,` $y_offset `]` $src `` {_POLICY} "

@@ -42,7 +42,7 @@ from tilewright.dialects.ttng.attributes import (
 )
 from tilewright.dialects.ttng.base import ttng_traits
 from tilewright.dialects.ttng.checks import layout_of
-from tilewright.dialects.ttng.effects import TensorMemoryAllocation, Touches
+from tilewright.dialects.ttng.effects import AccessEffect, TensorMemoryAllocation
 from tilewright.dialects.ttng.text import RenamedProperties, attributes, rename, token_directive
 from tilewright.dialects.type_utils import bit_width, rank_of
 from tilewright.ir.text.assembly import AsmOp, Directive
@@ -106,7 +106,7 @@ class TMEMLoadOp(AsmOp):
     token = opt_result_def(TOKEN_TYPE)
     red = opt_result_def(TENSOR)
     irdl_options = (AttrSizedResultSegments(as_property=True),)
-    traits = ttng_traits(Touches(reads=("src",)))
+    traits = ttng_traits(AccessEffect(reads=("src",)))
 
     ASM: ClassVar[str] = (
         "$src `` custom<Token>() attr-dict `:` type($src) `->` type($result) (`,` type($red)^)?"
@@ -157,7 +157,7 @@ class TMEMStoreOp(AsmOp):
     src = operand_def(TENSOR)
     pred = operand_def(i1)
     token = opt_result_def(TOKEN_TYPE)
-    traits = ttng_traits(Touches(writes=("dst",)))
+    traits = ttng_traits(AccessEffect(writes=("dst",)))
 
     ASM: ClassVar[str] = (
         "$src `,` $dst `` custom<Token>() `,` $pred attr-dict `:` type($src) `->` type($dst)"
@@ -252,7 +252,7 @@ class TMEMCopyOp(AsmOp):
     src = operand_def(MEMDESC)
     dst = operand_def(MEMDESC)
     barrier = opt_operand_def(MEMDESC)
-    traits = ttng_traits(Touches(reads=("src",), writes=("dst", "barrier")))
+    traits = ttng_traits(AccessEffect(reads=("src",), writes=("dst", "barrier")))
 
     ASM: ClassVar[str] = (
         "$src `,` $dst (`,` $barrier^)? attr-dict "

@@ -13,9 +13,9 @@ from tilewright.ir.diagnostics.engine import (
     Handler,
 )
 from tilewright.ir.diagnostics.expect import (
+    BadExpectation,
     Expectation,
     Expectations,
-    Problem,
     parse_expectations,
 )
 from tilewright.ir.diagnostics.matching import Mismatch, MismatchKind, match
@@ -31,6 +31,7 @@ from tilewright.ir.diagnostics.sources import SourceManager
 
 __all__ = [
     "DEFAULT_MAX_ERRORS",
+    "BadExpectation",
     "CompileError",
     "Diagnostic",
     "DiagnosticEngine",
@@ -42,7 +43,6 @@ __all__ = [
     "Location",
     "Mismatch",
     "MismatchKind",
-    "Problem",
     "Severity",
     "SourceManager",
     "SourcePosition",

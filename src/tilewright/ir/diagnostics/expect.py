@@ -70,7 +70,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Problem:
+class BadExpectation:
     """An announcement that cannot be understood."""
 
     position: SourcePosition
@@ -82,7 +82,7 @@ class Expectations:
     """All announcements of one text, in the order written."""
 
     items: tuple[Expectation, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[BadExpectation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Scan:
     last_line: int
     plain_line: int
     found: list[_Found] = field(default_factory=list[_Found])
-    problems: list[Problem] = field(default_factory=list[Problem])
+    problems: list[BadExpectation] = field(default_factory=list[BadExpectation])
     waiting: list[int] = field(default_factory=list[int])
 
     def plain(self, line: int) -> None:
@@ -110,9 +110,9 @@ class _Scan:
         self.waiting.clear()
         self.plain_line = line
 
-    def announced(self, line: int, results: list[_Found | Problem]) -> None:
+    def announced(self, line: int, results: list[_Found | BadExpectation]) -> None:
         for result in results:
-            if isinstance(result, Problem):
+            if isinstance(result, BadExpectation):
                 self.problems.append(result)
                 continue
             self.found.append(result)
@@ -145,7 +145,7 @@ def parse_expectations(text: str, file: str, line_offset: int = 0) -> Expectatio
     return _resolve_markers(scan, lines, first)
 
 
-def _announcements(line: str, file: str, number: int) -> Iterator[_Found | Problem]:
+def _announcements(line: str, file: str, number: int) -> Iterator[_Found | BadExpectation]:
     comment = line.find("//")
     if comment < 0:
         return
@@ -158,13 +158,13 @@ def _announcements(line: str, file: str, number: int) -> Iterator[_Found | Probl
         if head is None:
             # Without braces it is prose about such comments, not one of them.
             if line.find("{{", start) >= 0:
-                yield Problem(position, "cannot read this expected-… comment")
+                yield BadExpectation(position, "cannot read this expected-… comment")
             return
         cursor = head.end()
         while line.startswith("{{", cursor):
             close = _closing_braces(line, cursor)
             if close is None:
-                yield Problem(position, "expected-… comment does not end its line with '}}'")
+                yield BadExpectation(position, "expected-… comment does not end its line with '}}'")
                 return
             span = replace(position, column=start + 1, end_column=close + 3)
             yield _one(head, line[cursor + 2 : close], span)
@@ -189,14 +189,14 @@ def _spaces(line: str, start: int) -> int:
     return len(line) - start - len(line[start:].lstrip())
 
 
-def _one(head: re.Match[str], text: str, position: SourcePosition) -> _Found | Problem:
+def _one(head: re.Match[str], text: str, position: SourcePosition) -> _Found | BadExpectation:
     place: str = head["place"] or ""
     pattern = None
     if head["regex"]:
         try:
             pattern = _compile(text)
         except (re.error, OverflowError, RecursionError, ValueError) as error:
-            return Problem(position, str(error))
+            return BadExpectation(position, str(error))
     expectation = Expectation(
         _SEVERITIES[head["kind"]],
         text,
@@ -244,7 +244,7 @@ def _resolve_markers(scan: _Scan, lines: list[str], first: int) -> Expectations:
         else:
             what = "is not defined" if not places else "is defined more than once"
             scan.problems.append(
-                Problem(found.expectation.position, f"marker '{found.place}' {what}")
+                BadExpectation(found.expectation.position, f"marker '{found.place}' {what}")
             )
     return Expectations(tuple(items), tuple(scan.problems))
 

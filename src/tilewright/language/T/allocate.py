@@ -39,7 +39,7 @@ from tilewright.language.T.buffers import (
     SCOPES,
     Buffer,
     BufferData,
-    Cell,
+    ScalarCell,
     shape_text,
     static_shape,
 )
@@ -148,7 +148,7 @@ def alloc_buffer(shape: Any, dtype: object = "float32", scope: str = "shared.dyn
 
 def alloc_var(
     dtype: object, *args: Any, init: Any = None, scope: str | None = None, name: str | None = None
-) -> Cell:
+) -> ScalarCell:
     """One mutable scalar: ``alloc_var(dtype, init)``, ``(dtype, "scope")`` or both."""
     rest = list(args)
     if rest and not isinstance(rest[0], str):
@@ -164,7 +164,7 @@ def alloc_var(
         )
     found = Dtype(dtype)
     buffer = allocated("alloc_var", (1,), found, scope or "local.var", name=name)
-    cell = Cell(buffer)
+    cell = ScalarCell(buffer)
     if init is not None:
         cell.write(init)
     return cell
@@ -207,9 +207,9 @@ def alloc_tmem(shape: Any, dtype: object) -> Buffer:
     )
 
 
-def alloc_descriptor(dtype: object = "uint64") -> Cell:
+def alloc_descriptor(dtype: object = "uint64") -> ScalarCell:
     """One instruction descriptor."""
-    return Cell(allocated("alloc_descriptor", (1,), dtype, "local.descriptor"))
+    return ScalarCell(allocated("alloc_descriptor", (1,), dtype, "local.descriptor"))
 
 
 def alloc_reducer(
@@ -256,7 +256,7 @@ def reshape(src: Any, shape: Any) -> Buffer:
 
 def view(src: Any, shape: Any = None, dtype: object = None) -> Buffer:
     """The same bytes with another shape or dtype."""
-    buffer = src.buffer if isinstance(src, (BufferData, Cell)) else src
+    buffer = src.buffer if isinstance(src, (BufferData, ScalarCell)) else src
     if not isinstance(buffer, Buffer):
         raise FrontendError(f"T.view takes a buffer, got {describe(src)}", code=BAD_ARGUMENT)
     found = buffer.dtype if dtype is None else Dtype(dtype)

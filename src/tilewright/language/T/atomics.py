@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.tile import AtomicOp
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.buffers import Buffer, BufferRegion, Cell, Element, shape_text
+from tilewright.language.T.buffers import Buffer, BufferRegion, Element, ScalarCell, shape_text
 from tilewright.language.T.expressions import Expr, as_type, describe, is_number
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.session import effect, kernel
@@ -23,7 +23,7 @@ _EXTREMES = ("max", "min")
 
 
 def _is_scalar(value: Any) -> bool:
-    if isinstance(value, Cell):
+    if isinstance(value, ScalarCell):
         return True
     return is_number(value) or isinstance(value, (Expr, Symbolic))
 

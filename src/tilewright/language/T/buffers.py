@@ -3,7 +3,7 @@
     A[i, j]              `Element`: read when it is used as a number, written by ``A[i, j] = x``;
                          for a tile op the place where a region begins
     A[i : i + 64, j]     `BufferRegion`: a part, for tile ops
-    x = T.alloc_var(..)  `Cell`: one mutable scalar; reading it reads memory, ``x = e`` writes it
+    x = T.alloc_var(..)  `ScalarCell`: one mutable scalar; reading reads memory, ``x = e`` writes it
 
 A region has an offset and an extent for every dimension; an index counts as a slice of one element.
 """
@@ -308,7 +308,7 @@ class Element(Expr):
         self._kept: SSAValue | None = None
         self._writes: int | None = None
         self._block: Block | None = None
-        if is_tracing_tile() and not isinstance(self, Cell):
+        if is_tracing_tile() and not isinstance(self, ScalarCell):
             self._writes, self._block = trace().writes, current().block
             trace().unread.append(weakref.ref(self))
 
@@ -379,7 +379,7 @@ class Element(Expr):
         return f"{self.buffer.name}[{shown}]"
 
 
-class Cell(Element):
+class ScalarCell(Element):
     """A mutable scalar, made by ``T.alloc_var``."""
 
     def __init__(self, buffer: Buffer, indices: Sequence[Any] = (0,)) -> None:

@@ -29,7 +29,7 @@ from tilewright.ir.text.locations import name_location
 from tilewright.language.T.advice import warn
 from tilewright.language.T.annotations import declare_number
 from tilewright.language.T.branches import TileChoice, TileIf, TileKnownIf, is_scalar
-from tilewright.language.T.buffers import Buffer, Cell, Element
+from tilewright.language.T.buffers import Buffer, Element, ScalarCell
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.exits import Exits, Guard, is_clear, new_flag
 from tilewright.language.T.expressions import Expr, convert, describe
@@ -53,7 +53,7 @@ class _Scope:
 
 def _read(value: Any) -> Any:
     """A part of a tuple on the right side: all are read before a target is written."""
-    is_new = isinstance(value, Cell) and value.is_fresh
+    is_new = isinstance(value, ScalarCell) and value.is_fresh
     return value.value() if isinstance(value, Element) and not is_new else value
 
 
@@ -77,9 +77,9 @@ class TileControl(Control):
 
     def assign(self, name: str, value: object, now: object) -> object:
         """``name = value``: writes a cell, or gives a value a name."""
-        is_new = isinstance(value, Cell) and value.is_fresh
+        is_new = isinstance(value, ScalarCell) and value.is_fresh
         self._assigned_in[name] = self._scopes[-1]
-        if isinstance(now, Cell) and is_scalar(value) and not is_new:
+        if isinstance(now, ScalarCell) and is_scalar(value) and not is_new:
             now.write(value)
             self._define(name)
             return now
@@ -88,7 +88,7 @@ class TileControl(Control):
         return bound
 
     def _named(self, name: str, value: object) -> object:
-        if isinstance(value, Cell) and value.is_fresh:
+        if isinstance(value, ScalarCell) and value.is_fresh:
             value.take(name)
         elif isinstance(value, Element):
             value = self._immutable(name, value.value())

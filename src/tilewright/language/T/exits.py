@@ -17,7 +17,7 @@ from tilewright.dialects import arith
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.frontend.builder import current
 from tilewright.frontend.merging import end_block
-from tilewright.language.T.buffers import Cell
+from tilewright.language.T.buffers import ScalarCell
 from tilewright.language.T.expressions import emit
 
 
@@ -28,9 +28,9 @@ class Exits:
     word: str
     """What the loop is, for errors."""
     can_exit: bool
-    skip: Cell | None = None
+    skip: ScalarCell | None = None
     """Set when the rest of the turn is to be skipped."""
-    stop: Cell | None = None
+    stop: ScalarCell | None = None
     """Set when there are to be no more turns."""
     count: int = 0
     first: Block | None = None
@@ -45,14 +45,14 @@ class Guard:
     block: Block
 
 
-def new_flag() -> Cell:
+def new_flag() -> ScalarCell:
     """A flag in the memory of the kernel."""
     from tilewright.language.T.allocate import alloc_var
 
     return alloc_var("bool", name="exit")
 
 
-def is_clear(flag: Cell) -> SSAValue:
+def is_clear(flag: ScalarCell) -> SSAValue:
     true = emit(arith.ConstantOp(IntegerAttr(1, i1)))
     return emit(arith.XoriOp(flag.handle, true))
 

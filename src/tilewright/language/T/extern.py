@@ -15,7 +15,7 @@ from tilewright.dialects import arith
 from tilewright.dialects.tile import ExternOp, PtrOfOp, ReduceOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.values import Value
-from tilewright.language.T.buffers import Buffer, BufferData, BufferRegion, Cell, Element
+from tilewright.language.T.buffers import Buffer, BufferData, BufferRegion, Element, ScalarCell
 from tilewright.language.T.dtypes import DTYPES
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
@@ -127,7 +127,7 @@ def rng_rand() -> Expr:
 
 
 def _argument(value: Any) -> SSAValue:
-    if isinstance(value, Cell):
+    if isinstance(value, ScalarCell):
         return value.handle
     if isinstance(value, (Pointer, Buffer)):
         return value.handle

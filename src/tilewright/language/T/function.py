@@ -16,7 +16,7 @@ from tilewright.frontend.function import KernelFunction
 from tilewright.frontend.imperative import ImperativeStatements
 from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
 from tilewright.frontend.source import read_source
-from tilewright.language.T.buffers import Cell, Element
+from tilewright.language.T.buffers import Element, ScalarCell
 from tilewright.language.T.control import TileControl
 from tilewright.language.T.session import OUTSIDE
 from tilewright.language.T.vocabulary import TILE
@@ -84,15 +84,15 @@ _REFERENCES = ("Ref", "T.Ref", "Var", "T.Var")
 
 def _by_reference(value: Any) -> Any:
     """What a macro gets to change: a cell, or an element as one."""
-    if isinstance(value, Element) and not isinstance(value, Cell):
-        value = Cell(value.buffer, value.indices)
+    if isinstance(value, Element) and not isinstance(value, ScalarCell):
+        value = ScalarCell(value.buffer, value.indices)
         value.is_fresh = False
     return value
 
 
 def _by_value(value: Any) -> Any:
     """A cell is read when it is passed."""
-    return value.value() if isinstance(value, Cell) else value
+    return value.value() if isinstance(value, ScalarCell) else value
 
 
 def macro(function: Callable[..., Any] | None = None, **options: Any) -> Any:

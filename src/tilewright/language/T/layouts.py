@@ -17,7 +17,7 @@ from xdsl.ir import BlockArgument
 
 from tilewright.dialects.tile import AllocOp, FragmentAttr, FragmentMap, LayoutAttr, LayoutMap
 from tilewright.frontend.errors import FrontendError
-from tilewright.language.T.buffers import Buffer, Cell, shape_text
+from tilewright.language.T.buffers import Buffer, ScalarCell, shape_text
 from tilewright.language.T.expressions import describe
 from tilewright.language.T.loop_forms import BAD_ARGUMENT, as_sequence
 from tilewright.language.T.session import trace
@@ -160,7 +160,7 @@ def loop_layout_attribute(layout: Any, extents: Sequence[Any]) -> LayoutAttr | F
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Pin the layouts of buffers."""
     for key, layout in layouts.items():
-        buffer = key.buffer if isinstance(key, Cell) else key
+        buffer = key.buffer if isinstance(key, ScalarCell) else key
         if not isinstance(buffer, Buffer):
             raise FrontendError(
                 f"T.annotate_layout takes buffers, got {describe(key)}", code=BAD_ARGUMENT

@@ -19,7 +19,7 @@ from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.merging import State, end_block, last_location
 from tilewright.frontend.values import Undefined
 from tilewright.language.T.advice import warn
-from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
+from tilewright.language.T.buffers import Buffer, BufferRegion, ScalarCell
 from tilewright.language.T.exits import Exits, is_clear, wrap_turn
 from tilewright.language.T.expressions import Expr, describe, emit
 from tilewright.language.T.loop_forms import LoopForm
@@ -32,7 +32,7 @@ INFINITE = "TW1023"
 """A loop that nothing ends."""
 
 
-class Turn:
+class BodyScope:
     """The variables of a construct whose body runs again and again, or elsewhere."""
 
     def __init__(self, control: TileControl, names: tuple[str, ...], state: State) -> None:
@@ -51,7 +51,7 @@ class Turn:
         return tuple(
             [
                 value
-                if isinstance(value, (Cell, Undefined))
+                if isinstance(value, (ScalarCell, Undefined))
                 else Undefined(
                     name,
                     f"the loop in line {line} assigns it, and what a turn assigns does not reach "
@@ -95,7 +95,7 @@ class Turn:
 
     def _survives(self, value: object) -> bool:
         """Whether a value made inside can be used behind: memory, and what is known."""
-        if isinstance(value, Cell):
+        if isinstance(value, ScalarCell):
             value = value.buffer
         if isinstance(value, Buffer):
             owner = value.handle.owner
@@ -110,7 +110,7 @@ def _has_value(value: object) -> bool:
     return isinstance(value, (Expr, BufferRegion))
 
 
-class TileFor(Turn):
+class TileFor(BodyScope):
     """A loop whose form (`loop_forms`) makes the op."""
 
     def __init__(
@@ -158,7 +158,7 @@ class TileFor(Turn):
         return tuple([Undefined(name, why) for name, _ in zip(self._targets, values, strict=True)])
 
 
-class TileWhile(Turn):
+class TileWhile(BodyScope):
     """An ``scf.while`` that carries nothing."""
 
     def __init__(self, control: TileControl, names: tuple[str, ...], state: State) -> None:
@@ -222,7 +222,7 @@ class TileWhile(Turn):
         return True
 
 
-class With(Turn):
+class With(BodyScope):
     """``with``: a region of the kernel, or any context manager of Python."""
 
     def _why(self, name: str, line: int) -> str:
@@ -233,7 +233,7 @@ class With(Turn):
         kept = super()._survives(value)
         if not getattr(self._manager, "ends_memory", False):
             return kept
-        found = value.buffer if isinstance(value, Cell) else value
+        found = value.buffer if isinstance(value, ScalarCell) else value
         return kept and (not isinstance(found, Buffer) or found.scope() == "global")
 
     def __init__(

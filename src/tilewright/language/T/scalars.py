@@ -25,7 +25,7 @@ from tilewright.frontend.builder import is_tracing
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T import arithmetic
 from tilewright.language.T.arithmetic import absolute, common_dtype
-from tilewright.language.T.buffers import Buffer, BufferRegion, Cell, Element
+from tilewright.language.T.buffers import Buffer, BufferRegion, Element, ScalarCell
 from tilewright.language.T.dtypes import DTYPES, boolean, float32, int32
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
@@ -298,7 +298,7 @@ def _of_buffer(word: str, value: Buffer | BufferRegion) -> Expr:
 
     kernel(f"T.{word}_of")
     region = value if isinstance(value, BufferRegion) else value.whole()
-    target = Cell(allocated(f"{word}_of", (1,), region.dtype, "local.fragment"))
+    target = ScalarCell(allocated(f"{word}_of", (1,), region.dtype, "local.fragment"))
     sizes = list(region.extents)
     long = [axis for axis, size in enumerate(sizes) if not (isinstance(size, int) and size == 1)]
     if len(long) > 1:

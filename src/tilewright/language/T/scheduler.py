@@ -20,7 +20,7 @@ from typing import Any
 
 from tilewright.frontend.errors import FrontendError
 from tilewright.language.T.allocate import alloc_var
-from tilewright.language.T.buffers import Cell
+from tilewright.language.T.buffers import ScalarCell
 from tilewright.language.T.expressions import Expr
 from tilewright.language.T.loop_forms import BAD_ARGUMENT
 from tilewright.language.T.scalars import min as smaller
@@ -57,7 +57,7 @@ class PersistentTileScheduler:
             {word: alloc_var("int32", name=f"{stem}_{word}") for word in _STATE} if stateful else {}
         )
 
-    def _cell(self, word: str) -> Cell:
+    def _cell(self, word: str) -> ScalarCell:
         if word not in self._cells:
             raise FrontendError(
                 "this T.PersistentTileScheduler keeps no state: make it with stateful=True, or use "

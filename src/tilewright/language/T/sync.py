@@ -28,7 +28,7 @@ from tilewright.dialects.tile import AssertOp, AssumeOp, PrintOp, SyncOp
 from tilewright.frontend.errors import FrontendError
 from tilewright.ir.interfaces import constant_value
 from tilewright.language.T.allocate import OTHER_HARDWARE
-from tilewright.language.T.buffers import Buffer, BufferRegion, Cell
+from tilewright.language.T.buffers import Buffer, BufferRegion, ScalarCell
 from tilewright.language.T.dtypes import int32
 from tilewright.language.T.expressions import (
     Expr,
@@ -255,7 +255,7 @@ def print(obj: Any = None, msg: str = "", *more: Any) -> None:
 
 
 def _printed(value: Any) -> SSAValue:
-    if isinstance(value, Cell):
+    if isinstance(value, ScalarCell):
         return value.handle
     if isinstance(value, Buffer):
         return value.handle

@@ -27,8 +27,8 @@ from tilewright.language.T.allocate import OTHER_HARDWARE
 from tilewright.language.T.buffers import (
     Buffer,
     BufferRegion,
-    Cell,
     Element,
+    ScalarCell,
     same_extent,
     shape_text,
 )
@@ -69,7 +69,7 @@ class GemmWarpPolicy(Enum):
 
 def operand(word: str, name: str, value: Any) -> BufferRegion | Element:
     """`value` as a part of a buffer."""
-    if isinstance(value, Cell):
+    if isinstance(value, ScalarCell):
         return value.buffer.whole()
     if isinstance(value, (BufferRegion, Element)):
         return value

@@ -35,7 +35,7 @@ from tilewright.language.tl.dtypes import (
     int64,
     pointer_type,
 )
-from tilewright.language.tl.memory import Access, Place, as_bytes
+from tilewright.language.tl.memory import AddressDescription, PointerBlock, as_bytes
 from tilewright.language.tl.operands import indices
 from tilewright.language.tl.shape import expand_dims
 from tilewright.language.tl.tensor import Operand, tensor
@@ -43,7 +43,7 @@ from tilewright.language.tl.tensor import Operand, tensor
 _PADDINGS = ("", "zero", "nan")
 
 
-class block_pointer(Place):
+class block_pointer(AddressDescription):
     """A block of a tensor in memory, at offsets that `advance` moves."""
 
     def __init__(
@@ -112,7 +112,7 @@ class block_pointer(Place):
         )
 
     @override
-    def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> Access:
+    def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> PointerBlock:
         checked = _dimensions(boundary_check, len(self.block_shape))
         other = _padding(padding_option, self.element)
         places = [self._index(dimension) for dimension in range(len(self.block_shape))]
@@ -125,7 +125,7 @@ class block_pointer(Place):
             inside = (index >= 0) & (index < self.shape[dimension])
             inside = broadcast_shape(inside, self.block_shape)
             mask = inside if mask is None else mask & inside
-        return Access(pointers, mask, None if mask is None else other)
+        return PointerBlock(pointers, mask, None if mask is None else other)
 
     def _index(self, dimension: int) -> tensor:
         """Indices along one dimension; all others have extent 1."""

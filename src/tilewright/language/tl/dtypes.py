@@ -25,7 +25,7 @@ from xdsl.ir import Attribute
 from tilewright.dialects.tt import PtrType
 from tilewright.dialects.type_utils import POINTER_BITS, AnyTensor, tensor_of
 from tilewright.language.tl.constexpr import unwrap
-from tilewright.language.tl.scalar_table import SCALARS, Kind, Scalar, Signedness
+from tilewright.language.tl.scalar_table import SCALARS, Scalar, ScalarKind, Signedness
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
@@ -54,7 +54,7 @@ class dtype(metaclass=_OneEach):
     """A scalar type, and the base of the types made of scalars."""
 
     SIGNEDNESS: TypeAlias = Signedness
-    KIND: TypeAlias = Kind
+    KIND: TypeAlias = ScalarKind
 
     @override
     def __reduce__(self) -> Any:
@@ -75,11 +75,11 @@ class dtype(metaclass=_OneEach):
     def _row(self) -> Scalar | None:
         return SCALARS.get(self.name)
 
-    def _is_kind(self, *kinds: Kind) -> bool:
+    def _is_kind(self, *kinds: ScalarKind) -> bool:
         row = self._row
         return row is not None and row.kind in kinds
 
-    def kind(self) -> Kind:
+    def kind(self) -> ScalarKind:
         """Bool, integer or float; a pointer has none of these kinds."""
         row = self._row
         if row is None:
@@ -87,14 +87,14 @@ class dtype(metaclass=_OneEach):
         return row.kind
 
     def is_floating(self) -> bool:
-        return self._is_kind(Kind.FLOATING)
+        return self._is_kind(ScalarKind.FLOATING)
 
     def is_standard_floating(self) -> bool:
         return self.is_floating() and not self.is_fp8()
 
     def is_int(self) -> bool:
         """Whether it is an integer; `int1` counts as one."""
-        return self._is_kind(Kind.BOOLEAN, Kind.INTEGRAL)
+        return self._is_kind(ScalarKind.BOOLEAN, ScalarKind.INTEGRAL)
 
     def is_int_signed(self) -> bool:
         row = self._row
@@ -105,7 +105,7 @@ class dtype(metaclass=_OneEach):
         return self.is_int() and not self.is_int_signed()
 
     def is_bool(self) -> bool:
-        return self._is_kind(Kind.BOOLEAN)
+        return self._is_kind(ScalarKind.BOOLEAN)
 
     def is_fp8(self) -> bool:
         return self.is_floating() and self.primitive_bitwidth == 8
@@ -195,13 +195,13 @@ class dtype(metaclass=_OneEach):
 
     def _integer(self, wanted: str) -> Scalar:
         row = self._row
-        if row is None or row.kind is Kind.FLOATING:
+        if row is None or row.kind is ScalarKind.FLOATING:
             raise AttributeError(f"{self} has no {wanted}: it is not an integer type")
         return row
 
     def _float(self, wanted: str) -> Scalar:
         row = self._row
-        if row is None or row.kind is not Kind.FLOATING:
+        if row is None or row.kind is not ScalarKind.FLOATING:
             raise AttributeError(f"{self} has no {wanted}: it is not a floating-point type")
         return row
 

@@ -31,7 +31,7 @@ from tilewright.language.tl.tensor import Operand, emit, tensor, tensor_method
 
 
 @dataclass(frozen=True)
-class Access:
+class PointerBlock:
     """Where a block of values lies: pointers, which of them count, what stands for the rest."""
 
     pointers: tensor
@@ -39,11 +39,11 @@ class Access:
     other: Operand | None = None
 
 
-class Place(Value):
+class AddressDescription(Value):
     """Something that describes where a block lies without being a block of pointers."""
 
     @abstractmethod
-    def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> Access:
+    def access(self, boundary_check: Sequence[int] | int, padding_option: str) -> PointerBlock:
         """The pointers of the block, and a mask for the dimensions that are to be checked."""
 
 
@@ -139,21 +139,21 @@ def _cache_policy(
 
 
 def _access(
-    pointer: tensor | Place,
+    pointer: tensor | AddressDescription,
     mask: Operand | None,
     other: Operand | None,
     boundary_check: Sequence[int] | int,
     padding_option: str,
     function: str,
-) -> Access:
+) -> PointerBlock:
     """The pointers, mask and other value of a load or store, whichever way they were given."""
-    if not isinstance(pointer, Place):
+    if not isinstance(pointer, AddressDescription):
         if boundary_check or padding_option:
             raise ValueError(
                 "boundary_check and padding_option are for block pointers, made by "
                 "tl.make_block_ptr; a block of pointers takes mask= and other= instead"
             )
-        return Access(pointer, optional(mask), other)
+        return PointerBlock(pointer, optional(mask), other)
     if mask is not None or other is not None:
         raise ValueError(
             f"`mask` and `other` cannot be given to `tl.{function}` of a block pointer: use "
@@ -166,7 +166,7 @@ def _access(
 
 
 def load(
-    pointer: tensor | Place,
+    pointer: tensor | AddressDescription,
     mask: Operand | None = None,
     other: Operand | None = None,
     boundary_check: Sequence[int] | int = (),
@@ -222,7 +222,7 @@ def load(
 
 @tensor_method
 def store(
-    pointer: tensor | Place,
+    pointer: tensor | AddressDescription,
     value: Operand,
     mask: Operand | None = None,
     boundary_check: Sequence[int] | int = (),

@@ -25,7 +25,7 @@ class Signedness(Enum):
     UNSIGNED = 1
 
 
-class Kind(Enum):
+class ScalarKind(Enum):
     """Kinds of scalars; a Python number gives way to a tensor of its own or a higher kind."""
 
     BOOLEAN = 0
@@ -37,7 +37,7 @@ class Kind(Enum):
 class Scalar:
     """A row of the table of scalars."""
 
-    kind: Kind
+    kind: ScalarKind
     bits: int
     ir: Attribute
     short: str  # in mangled names
@@ -47,11 +47,11 @@ class Scalar:
 
 
 def _integers() -> Iterator[tuple[str, Scalar]]:
-    yield "int1", Scalar(Kind.BOOLEAN, 1, IntegerType(1), "u1")
+    yield "int1", Scalar(ScalarKind.BOOLEAN, 1, IntegerType(1), "u1")
     for bits in (8, 16, 32, 64):
         ir = IntegerType(bits)
-        yield f"int{bits}", Scalar(Kind.INTEGRAL, bits, ir, f"i{bits}", signed=True)
-        yield f"uint{bits}", Scalar(Kind.INTEGRAL, bits, ir, f"u{bits}")
+        yield f"int{bits}", Scalar(ScalarKind.INTEGRAL, bits, ir, f"i{bits}", signed=True)
+        yield f"uint{bits}", Scalar(ScalarKind.INTEGRAL, bits, ir, f"u{bits}")
 
 
 _FLOATS: Sequence[tuple[str, int, Attribute, int, int]] = (
@@ -70,7 +70,9 @@ _FLOATS: Sequence[tuple[str, int, Attribute, int, int]] = (
 SCALARS: Mapping[str, Scalar] = {
     **dict(_integers()),
     **{
-        name: Scalar(Kind.FLOATING, bits, ir, name, mantissa_bits=mantissa, exponent_bias=bias)
+        name: Scalar(
+            ScalarKind.FLOATING, bits, ir, name, mantissa_bits=mantissa, exponent_bias=bias
+        )
         for name, bits, ir, mantissa, bias in _FLOATS
     },
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tilewright.memory.planner.decompose import Part
+from tilewright.memory.planner.decompose import SubProblem
 from tilewright.memory.planner.greedy import Quick, order_by, place_in_order
 
 _SEED = 1999
@@ -22,7 +22,7 @@ _SHARE_OF_NEIGHBOURS = 0.5
 class Climb:
     """One climb over the orders of a part, from the order by offset of a plan."""
 
-    def __init__(self, part: Part, start: Quick) -> None:
+    def __init__(self, part: SubProblem, start: Quick) -> None:
         self.best = start
         self._part = part
         self._rng = random.Random(_SEED)

@@ -23,7 +23,7 @@ Obstacle = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Part:
+class SubProblem:
     """One connected part. `numbers` are the blocks' numbers in the space, by their number here.
 
     A block's floor is its lowest offset among the obstacles, or the fixed one.
@@ -49,7 +49,7 @@ class Part:
         return max(offset + block.size for offset, block in zip(offsets, self.blocks, strict=True))
 
 
-def parts_of(conflicts: Conflicts) -> tuple[Part, ...]:
+def parts_of(conflicts: Conflicts) -> tuple[SubProblem, ...]:
     """The connected parts of a space, in the order of their first block; empty blocks left out."""
     return tuple(_part(conflicts, mask) for mask in _components(conflicts))
 
@@ -71,7 +71,7 @@ def _components(conflicts: Conflicts) -> Iterator[Mask]:
         left &= ~found
 
 
-def _part(conflicts: Conflicts, mask: Mask) -> Part:
+def _part(conflicts: Conflicts, mask: Mask) -> SubProblem:
     numbers = tuple(members(mask))
     here = {number: position for position, number in enumerate(numbers)}
     blocks = tuple(conflicts.blocks[number] for number in numbers)
@@ -92,7 +92,7 @@ def _part(conflicts: Conflicts, mask: Mask) -> Part:
         for block, around in zip(blocks, obstacles, strict=True)
     )
     bound = lower_bound(blocks, loads, floors)
-    return Part(numbers, blocks, neighbours, cliques, loads, hulls, obstacles, floors, bound)
+    return SubProblem(numbers, blocks, neighbours, cliques, loads, hulls, obstacles, floors, bound)
 
 
 def _obstacles(

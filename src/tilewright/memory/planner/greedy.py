@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.memory.planner.decompose import Part, next_free
+from tilewright.memory.planner.decompose import SubProblem, next_free
 from tilewright.memory.planner.problem import Block
 
 Offsets = list[int]
-Key = Callable[[Part, int], int]
+Key = Callable[[SubProblem, int], int]
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ ORDERS: dict[str, Key] = {
 """What makes a block come early; larger first, ties by size and then by the order given."""
 
 
-def order_by(part: Part, name: str) -> list[int]:
+def order_by(part: SubProblem, name: str) -> list[int]:
     """The movable blocks in one of the orders."""
     key = ORDERS[name]
     return sorted(part.movable, key=lambda n: (-key(part, n), -part.blocks[n].size, n))
 
 
-def portfolio(part: Part) -> Iterator[Quick]:
+def portfolio(part: SubProblem) -> Iterator[Quick]:
     """Every order with first fit, then every order with best fit, as long as somebody asks."""
     for fit, is_best in (("first", False), ("best", True)):
         for name in ORDERS:
@@ -57,7 +57,7 @@ def portfolio(part: Part) -> Iterator[Quick]:
             yield Quick(tuple(offsets), part.height(offsets), f"{fit} fit by {name}")
 
 
-def best_quick(part: Part, is_late: Callable[[], bool] = lambda: False) -> Quick:
+def best_quick(part: SubProblem, is_late: Callable[[], bool] = lambda: False) -> Quick:
     """The lowest of the portfolio; the first one that meets the bound ends it."""
     best: Quick | None = None
     for quick in portfolio(part):
@@ -69,7 +69,7 @@ def best_quick(part: Part, is_late: Callable[[], bool] = lambda: False) -> Quick
     return best
 
 
-def place_in_order(part: Part, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
+def place_in_order(part: SubProblem, order: Sequence[int], is_best_fit: bool = False) -> Offsets:
     """Place the movable blocks one by one; fixed ones stay where they are."""
     offsets = [-1 if block.fixed is None else block.fixed for block in part.blocks]
     for number in order:
@@ -77,7 +77,7 @@ def place_in_order(part: Part, order: Sequence[int], is_best_fit: bool = False) 
     return offsets
 
 
-def _place(part: Part, number: int, offsets: Offsets, is_best_fit: bool) -> int:
+def _place(part: SubProblem, number: int, offsets: Offsets, is_best_fit: bool) -> int:
     block, obstacles = part.blocks[number], part.obstacles[number]
     taken = sorted(
         (offsets[other], offsets[other] + part.blocks[other].size)

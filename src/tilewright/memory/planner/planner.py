@@ -87,7 +87,7 @@ def _verify(plan: Plan) -> None:
         *planner_check.check_offsets(plan.problem, plan.offsets),
         *planner_check.check_heights(plan.problem, plan.offsets, heights, bounds),
     ]
-    wrong = [one for one in found if one.fault is not planner_check.Fault.OVER_CAPACITY]
+    wrong = [one for one in found if one.fault is not planner_check.PlanViolation.OVER_CAPACITY]
     if wrong:
         raise PlannerFault("\n".join(map(str, wrong)))
 

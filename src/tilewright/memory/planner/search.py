@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from tilewright.memory.planner.accelerate import PYTHON, Engine
 from tilewright.memory.planner.climb import Climb
-from tilewright.memory.planner.decompose import Part
+from tilewright.memory.planner.decompose import SubProblem
 from tilewright.memory.planner.effort import Meter
 from tilewright.memory.planner.greedy import Quick, best_quick, lifetime
 from tilewright.memory.planner.kernel import FOUND, GOING, NONE
@@ -82,7 +82,7 @@ class Campaign:
 class PartSearch:
     """The best plan of a part so far, and all that is known about lower ones."""
 
-    def __init__(self, part: Part, meter: Meter) -> None:
+    def __init__(self, part: SubProblem, meter: Meter) -> None:
         self.part = part
         self._quick = best_quick(part, lambda: meter.is_late)
         self.best: Quick = self._quick
@@ -215,7 +215,7 @@ class PartSearch:
         return [total / count for total, count in zip(sums, counts, strict=True)]
 
 
-def _measures(part: Part) -> Measures:
+def _measures(part: SubProblem) -> Measures:
     crowd = [0] * len(part.blocks)
     for load in part.loads:
         for member in load.members:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from tilewright.memory.planner.alignment_bounds import grounds
 from tilewright.memory.planner.bound import Load
-from tilewright.memory.planner.decompose import Part
-from tilewright.memory.planner.ground import grounds
+from tilewright.memory.planner.decompose import SubProblem
 from tilewright.memory.planner.state import (
     AGENDA,
     FIXED,
@@ -33,7 +33,7 @@ _LEVELS_A_BLOCK = 4
 """How many decisions a path may hold for each block; postponing can repeat, in theory for long."""
 
 
-def tables_of(part: Part) -> Tables:
+def tables_of(part: SubProblem) -> Tables:
     """All that does not change during a search. Every block ranks by its number at first."""
     movable = part.movable
     free = set(movable)
@@ -67,7 +67,7 @@ def tables_of(part: Part) -> Tables:
     )
 
 
-def fresh_state(part: Part, tables: Tables, limit: int, depth: int = 1) -> State:
+def fresh_state(part: SubProblem, tables: Tables, limit: int, depth: int = 1) -> State:
     """A search that has not decided anything yet, for plans no higher than `limit`."""
     count = len(part.blocks)
     levels = depth * _LEVELS_A_BLOCK * count + WORD
@@ -116,7 +116,7 @@ def fresh_state(part: Part, tables: Tables, limit: int, depth: int = 1) -> State
     return state
 
 
-def _all(part: Part) -> range:
+def _all(part: SubProblem) -> range:
     return range(len(part.blocks))
 
 
@@ -129,7 +129,7 @@ def _flat(rows: Sequence[Iterable[_T]]) -> tuple[list[int], list[_T]]:
     return starts, entries
 
 
-def _rounded(part: Part) -> tuple[list[int], list[int]]:
+def _rounded(part: SubProblem) -> tuple[list[int], list[int]]:
     """What a block weighs in a load: one table for each way to round, found by the load."""
     count = len(part.blocks)
     tables: list[list[int]] = []
@@ -149,7 +149,7 @@ def _agrees(table: Sequence[int], load: Load) -> bool:
     return all(table[member] in (_UNSAID, weight) for member, weight in pairs)
 
 
-def _twins(part: Part) -> list[int]:
+def _twins(part: SubProblem) -> list[int]:
     """For each block the last one before it that is exchangeable with it, -1 without one."""
     seen: dict[tuple[object, ...], int] = {}
     twins = [UNPLACED] * len(part.blocks)

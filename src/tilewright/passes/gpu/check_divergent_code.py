@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.by_thread import is_by_thread
 from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME
 from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.analysis.thread_dependence import is_by_thread
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -135,7 +135,7 @@ def _is_for_all(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class Access:
+class PerThreadAccess:
     """What each thread touches of a buffer: a row of element numbers for each."""
 
     op: LoadOp | StoreOp
@@ -153,7 +153,7 @@ class Access:
 def _check(choice: IfOp, kernel: KernelOp, engine: DiagnosticEngine) -> None:
     if any(op.name in _MEETINGS for op in walk(choice)):
         return
-    by_buffer: dict[SSAValue, list[Access]] = {}
+    by_buffer: dict[SSAValue, list[PerThreadAccess]] = {}
     for op in walk(choice):
         if isinstance(op, (LoadOp, StoreOp)):
             space = space_of(op.memref.type)
@@ -169,7 +169,7 @@ def _check(choice: IfOp, kernel: KernelOp, engine: DiagnosticEngine) -> None:
 
 
 def _report_first(
-    buffer: SSAValue, accesses: list[Access], choice: IfOp, engine: DiagnosticEngine
+    buffer: SSAValue, accesses: list[PerThreadAccess], choice: IfOp, engine: DiagnosticEngine
 ) -> bool:
     for write in (each for each in accesses if each.is_write):
         for other in accesses:
@@ -180,7 +180,7 @@ def _report_first(
     return False
 
 
-def _clash(write: Access, other: Access) -> tuple[int, int, int] | None:
+def _clash(write: PerThreadAccess, other: PerThreadAccess) -> tuple[int, int, int] | None:
     """Two threads and the element that the first writes and the second touches."""
     owner: dict[int, int] = {}
     for thread in np.flatnonzero(write.is_run):
@@ -198,8 +198,8 @@ def _clash(write: Access, other: Access) -> tuple[int, int, int] | None:
 
 def _report(
     buffer: SSAValue,
-    write: Access,
-    other: Access,
+    write: PerThreadAccess,
+    other: PerThreadAccess,
     found: tuple[int, int, int],
     choice: IfOp,
     engine: DiagnosticEngine,
@@ -223,7 +223,7 @@ def _report(
     diagnostic.note(None, f"help: {_way_out(write, other, choice)}")
 
 
-def _way_out(write: Access, other: Access, choice: IfOp) -> str:
+def _way_out(write: PerThreadAccess, other: PerThreadAccess, choice: IfOp) -> str:
     position = resolve(choice.location).primary
     where = f" of line {position.line}" if position is not None else ""
     loop = _loop_around(other.op, choice) or _loop_around(write.op, choice)
@@ -250,7 +250,7 @@ def _loop_around(op: Operation, end: Operation) -> ForOp | None:
 # -- numbers of all threads ----------------------------------------------------------------------
 
 
-def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> Access:
+def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> PerThreadAccess:
     threads = kernel.num_threads or 0
     loops = _loops_between(op, choice)
     numbers = _Numbers(threads, loops)
@@ -258,7 +258,7 @@ def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> Access:
     flat = np.zeros(numbers.shape, dtype=np.int64)
     for size, index in zip(shape, op.indices, strict=True):
         flat = flat * size + np.broadcast_to(numbers.of(index), numbers.shape)
-    return Access(op, flat.reshape(threads, -1), *numbers.where(op, choice))
+    return PerThreadAccess(op, flat.reshape(threads, -1), *numbers.where(op, choice))
 
 
 def _loops_between(op: Operation, choice: IfOp) -> list[tuple[ForOp, range]]:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
-from tilewright.analysis.thread_sync import Fault, FaultKind, Verdict, check
+from tilewright.analysis.thread_sync import FaultKind, KernelResult, SyncFault, check
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import names as tile_names
 from tilewright.dialects.tile.allocs import AllocOp
@@ -66,7 +66,7 @@ class CheckThreadSync(Pass):
             _report(verdict, engine)
 
 
-def _report(verdict: Verdict, engine: DiagnosticEngine) -> None:
+def _report(verdict: KernelResult, engine: DiagnosticEngine) -> None:
     fault, reason = verdict.fault, verdict.not_analysed
     if fault is not None:
         code, message, *helps = _race_of_author(verdict.function, fault) or (
@@ -92,7 +92,7 @@ def _report(verdict: Verdict, engine: DiagnosticEngine) -> None:
         engine.remark(first, f"{text}, or where", NOT_CHECKED)
 
 
-def _race_of_author(function: FuncOp, fault: Fault) -> list[str] | None:
+def _race_of_author(function: FuncOp, fault: SyncFault) -> list[str] | None:
     """Code, message and help, if the race is one between iterations of a loop of the author's."""
     if fault.kind is not FaultKind.RACE:
         return None
@@ -112,7 +112,7 @@ def _strings(entry: Attribute) -> list[str]:
     return [each.data for each in entry.data if isinstance(each, StringAttr)]
 
 
-def _code(verdict: Verdict, kind: FaultKind) -> str:
+def _code(verdict: KernelResult, kind: FaultKind) -> str:
     # Where buffers lie is the compiler's choice, whoever gave the threads their roles.
     is_theirs = kind is not FaultKind.LOST and _has_roles_of_author(verdict.function)
     return f"TW{(_THEIRS if is_theirs else _OURS) + _NUMBERS[kind]}"

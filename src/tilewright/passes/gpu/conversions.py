@@ -32,14 +32,14 @@ from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import AllocOp, ReducerAllocOp, names
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _UNSIGNED = "uint"
 """How the names of unsigned types begin."""
 
 
 def converted(
-    code: Code, value: SSAValue, type: Attribute, *, is_unsigned: bool = False
+    code: IndexBuilder, value: SSAValue, type: Attribute, *, is_unsigned: bool = False
 ) -> SSAValue:
     """`value` as `type`; integers are read as unsigned if asked, and i1 always is."""
     source = value.type
@@ -54,7 +54,7 @@ def converted(
     return code.add(_conversion(value, source, type, is_unsigned)).results[0]
 
 
-def _is_not_zero(code: Code, value: SSAValue) -> SSAValue:
+def _is_not_zero(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """Every number but zero is true; cutting off all bits but one would say so of odd ones."""
     if isinstance(value.type, AnyFloat):
         zero = code.add(ConstantOp(FloatAttr(0.0, value.type))).results[0]
@@ -64,7 +64,7 @@ def _is_not_zero(code: Code, value: SSAValue) -> SSAValue:
     return code.add(CmpiOp("ne", value, zero)).results[0]
 
 
-def copied(code: Code, value: SSAValue, source: SSAValue, target: SSAValue) -> SSAValue:
+def copied(code: IndexBuilder, value: SSAValue, source: SSAValue, target: SSAValue) -> SSAValue:
     """An element of one buffer as an element of another; their types say who has a sign."""
     decides = target if isinstance(value.type, AnyFloat) else source
     type = element_type_of(target.type)

@@ -15,7 +15,7 @@ from tilewright.dialects.nv import LaunchOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _shorten(function: FuncOp, launch: LaunchOp) -> None:
     kept = [number for number, each in enumerate(block.args) if any(True for _ in each.uses)]
     if len(kept) == len(block.args):
         return
-    code = Code(launch)
+    code = IndexBuilder(launch)
     passed = list(launch.arguments)
     short = LaunchOp(
         launch.kernel.string_value(), list(launch.grid), [passed[number] for number in kept]

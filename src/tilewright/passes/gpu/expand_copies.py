@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.by_thread import begins_by_thread, is_by_thread
+from tilewright.analysis.thread_dependence import begins_by_thread, is_by_thread
 from tilewright.dialects.arith import (
     CmpiOp,
     SelectOp,
@@ -59,8 +59,8 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted, copied, is_unsigned
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.scans import lower_scan
-from tilewright.passes.gpu.parts import part_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,9 @@ def stays_whole(op: CopyOp) -> bool:
     return BY_ENGINE in op.attributes
 
 
-def _loop(code: Code, extents: Sequence[Mixed], origin: Operation) -> tuple[ParallelOp, Code]:
+def _loop(
+    code: IndexBuilder, extents: Sequence[Mixed], origin: Operation
+) -> tuple[ParallelOp, IndexBuilder]:
     attributes = {
         name: value for name, value in origin.properties.items() if name == "coalesced_width"
     }
@@ -117,8 +119,8 @@ def _is_private(value: SSAValue) -> bool:
 
 
 def _each_thread(
-    code: Code, extents: Sequence[Mixed], *, wide: bool
-) -> tuple[list[SSAValue], Code]:
+    code: IndexBuilder, extents: Sequence[Mixed], *, wide: bool
+) -> tuple[list[SSAValue], IndexBuilder]:
     """Loops that every thread runs as a whole: what it holds is its own."""
     position: list[SSAValue] = []
     for number, extent in enumerate(extents):
@@ -137,8 +139,13 @@ _WIDTHS = (2, 4, 8, 16, 32)
 
 
 def _points(
-    code: Code, extents: Sequence[Mixed], origin: Operation, *, private: bool, wide: bool = True
-) -> tuple[list[SSAValue], Code]:
+    code: IndexBuilder,
+    extents: Sequence[Mixed],
+    origin: Operation,
+    *,
+    private: bool,
+    wide: bool = True,
+) -> tuple[list[SSAValue], IndexBuilder]:
     """The elements of a copy: shared out among threads, or all of them for each thread."""
     if private:
         return _each_thread(code, list(extents) or [1], wide=wide)
@@ -148,7 +155,7 @@ def _points(
 
 def _expand_copy(op: CopyOp) -> None:
     source, target = part_of(op.src), part_of(op.dst)
-    code = Code(op)
+    code = IndexBuilder(op)
     axes = target.axes or [0]
     private = _is_private(op.src) or _is_private(op.dst)
     extents = [target.extents[axis] for axis in axes]
@@ -162,7 +169,7 @@ def _expand_copy(op: CopyOp) -> None:
 
 def _expand_fill(op: FillOp) -> None:
     target = part_of(op.dst)
-    code = Code(op)
+    code = IndexBuilder(op)
     axes = target.axes or [0]
     value = converted(code, op.value, element_type_of(target.buffer.type))
     extents = [target.extents[axis] for axis in axes]
@@ -174,7 +181,7 @@ def _expand_fill(op: FillOp) -> None:
 
 def _expand_transpose(op: TransposeOp) -> None:
     source, target = part_of(op.src), part_of(op.dst)
-    code = Code(op)
+    code = IndexBuilder(op)
     axes = list(range(len(target.extents)))
     loop, body = _loop(code, target.extents, op)
     position = list(loop.body.block.args)
@@ -187,7 +194,7 @@ def _expand_transpose(op: TransposeOp) -> None:
 
 def _expand_print(op: PrintOp) -> None:
     """A buffer is printed element by element, with its indices, by whoever has the element."""
-    code = Code(op)
+    code = IndexBuilder(op)
     scalars = [each for each in op.values if not is_buffer_or_region(each.type)]
     if len(scalars) == len(op.values):
         return
@@ -209,7 +216,7 @@ def _expand_each(op: AtomicOp) -> None:
     """Several neighbours inside a parallel loop, one after the other."""
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
-    code = Code(op)
+    code = IndexBuilder(op)
     order = op.memory_order.data if op.memory_order is not None else None
     extents = [extent for extent in target.extents if extent != 1] or [1]
     assert all(isinstance(extent, int) for extent in extents), "a known number of neighbours"
@@ -236,7 +243,7 @@ def _expand_atomic(op: AtomicOp) -> None:
     if _is_in_parallel(op):
         _expand_each(op)
         return
-    target, code = part_of(op.dst), Code(op)
+    target, code = part_of(op.dst), IndexBuilder(op)
     axes = target.axes or [0]
     private = _is_private(op.dst) or _is_private(op.value) or is_by_thread(op.value)
     extents = [target.extents[axis] for axis in axes]
@@ -249,7 +256,7 @@ def _expand_atomic(op: AtomicOp) -> None:
 
 
 def _update(
-    code: Code, given: SSAValue, target: SSAValue, position: Sequence[SSAValue]
+    code: IndexBuilder, given: SSAValue, target: SSAValue, position: Sequence[SSAValue]
 ) -> SSAValue:
     """What an element is updated with: one of a tile, or a number for all of them."""
     if not is_buffer_or_region(given.type):
@@ -262,7 +269,7 @@ def _update(
 def _expand_finalize(op: ReducerFinalizeOp) -> None:
     """Finalize in place, then copy."""
     assert op.dst is not None
-    code = Code(op)
+    code = IndexBuilder(op)
     code.add(ReducerFinalizeOp(op.reducer))
     copy = CopyOp(op.reducer, op.dst)
     code.add(copy)
@@ -283,7 +290,7 @@ def _expand_im2col(op: Im2colOp) -> None:
     axes = target.axes
     extents = [target.extents[axis] for axis in axes]
     rows, columns = extents
-    code = Code(op)
+    code = IndexBuilder(op)
     first = combined(code, "*", op.c_step, columns)
     loop, body = _loop(code, extents, op)
     row, column = loop.body.block.args
@@ -315,7 +322,7 @@ def _expand_im2col(op: Im2colOp) -> None:
 
 
 def _along(
-    code: Code, position: Mixed, tap: Mixed, stride: int, dilation: int, pad: int
+    code: IndexBuilder, position: Mixed, tap: Mixed, stride: int, dilation: int, pad: int
 ) -> SSAValue:
     """Where a tap of the window lies along one side; may be outside of the image."""
     inside = combined(code, "*", position, stride)
@@ -325,7 +332,7 @@ def _along(
 
 def _expand_reduce(op: ReduceOp) -> None:
     """A reduction works on registers: what lies elsewhere is brought there, and back."""
-    code = Code(op)
+    code = IndexBuilder(op)
     if not _is_whole_fragment(op.src):
         source = _fragment(code, op.src)
         copy = CopyOp(op.src, source)
@@ -343,7 +350,7 @@ def _expand_reduce(op: ReduceOp) -> None:
     following = op.next_op
     assert following is not None
     copy = CopyOp(target, place)
-    Code(following).add(copy)
+    IndexBuilder(following).add(copy)
     copy.location = op.location
     _expand_copy(copy)
 
@@ -353,7 +360,7 @@ def _is_whole_fragment(value: SSAValue) -> bool:
     return space_of(value.type) is Space.FRAGMENT and not is_part
 
 
-def _fragment(code: Code, value: SSAValue) -> SSAValue:
+def _fragment(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """Registers for the elements of a buffer."""
     shape = [extent for extent in part_of(value).extents if isinstance(extent, int)]
     if isinstance(value.owner, RegionOp):

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import AnyFloat, Float32Type, MemRefType, ModuleOp, N
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from tilewright.analysis.layout_inference.feasible import Infeasible
-from tilewright.analysis.layout_inference.products import choose
+from tilewright.analysis.layout_inference.gemm_instructions import choose
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.dialects.arith import AddfOp, AddiOp, ConstantOp, MulfOp, MuliOp, SelectOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -34,8 +34,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
-from tilewright.passes.gpu.parts import Part, copy_elements, part_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 NO_TENSOR_CORES = "TW3008"
 _SINGLE = 32
@@ -71,7 +71,7 @@ class ExpandGemms(Pass):
 
 def _write(op: GemmOp) -> None:
     m, n, k = op.mnk
-    code = Code(op)
+    code = IndexBuilder(op)
     left, right = (_apart(code, each, op.c) for each in (op.a, op.b))
     loop = ParallelOp([m, n])
     code.add(loop)
@@ -99,7 +99,7 @@ def _write(op: GemmOp) -> None:
     code.rewriter.erase(op)
 
 
-def _apart(code: Code, operand: SSAValue, sums: SSAValue) -> SSAValue:
+def _apart(code: IndexBuilder, operand: SSAValue, sums: SSAValue) -> SSAValue:
     """The operand, or a copy of it where the sums are written to its own buffer."""
     owner = base_of(operand).owner
     if base_of(operand) is not base_of(sums) or not isinstance(owner, AllocOp):
@@ -117,7 +117,7 @@ def _sum_type(target: Attribute) -> Attribute:
     return Float32Type() if is_small else target
 
 
-def _first(op: GemmOp, code: Code, load: LoadOp, type: Attribute) -> SSAValue:
+def _first(op: GemmOp, code: IndexBuilder, load: LoadOp, type: Attribute) -> SSAValue:
     """What the sums begin with: nothing, or what was there."""
     if op.clear is not None:
         return code.add(ConstantOp.of(0, type)).results[0]
@@ -129,7 +129,12 @@ def _first(op: GemmOp, code: Code, load: LoadOp, type: Attribute) -> SSAValue:
 
 
 def _factor(
-    code: Code, operand: SSAValue, at: tuple[SSAValue, SSAValue], type: Attribute, *, turned: bool
+    code: IndexBuilder,
+    operand: SSAValue,
+    at: tuple[SSAValue, SSAValue],
+    type: Attribute,
+    *,
+    turned: bool,
 ) -> SSAValue:
     part = part_of(operand)
     row, column = at[::-1] if turned else at
@@ -137,11 +142,13 @@ def _factor(
     return converted(code, loaded, type, is_unsigned=is_unsigned(part.buffer))
 
 
-def _element(code: Code, part: Part, row: SSAValue, column: SSAValue) -> list[SSAValue]:
+def _element(
+    code: IndexBuilder, part: TileRegion, row: SSAValue, column: SSAValue
+) -> list[SSAValue]:
     return part.element(code, (row, column), _axes(part))
 
 
-def _axes(part: Part) -> list[int]:
+def _axes(part: TileRegion) -> list[int]:
     """The two dimensions of a matrix, as `GemmOp.mnk` finds them: extents of 1 are left out."""
     axes = list(range(len(part.extents)))
     while len(axes) > 2 and part.extents[axes[0]] == 1:

@@ -35,7 +35,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.strides import declared_strides, row_strides
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class FlattenMemrefs(Pass):
         flat: dict[SSAValue, SSAValue] = {}
         for op in list(walk(module)):
             if isinstance(op, LoadOp) and _is_deep(op.memref):
-                place = _place(Code(op), op.memref, op.indices)
+                place = _place(IndexBuilder(op), op.memref, op.indices)
                 new: Operation = LoadOp(_flat(op.memref, flat, op), [place])
             elif isinstance(op, StoreOp) and _is_deep(op.memref):
-                place = _place(Code(op), op.memref, op.indices)
+                place = _place(IndexBuilder(op), op.memref, op.indices)
                 new = StoreOp(op.value, _flat(op.memref, flat, op), [place])
             elif isinstance(op, AtomicOp) and _is_deep(op.dst):
-                place = _place(Code(op), op.dst, op.indices)
+                place = _place(IndexBuilder(op), op.dst, op.indices)
                 new = AtomicOp(
                     op.kind.data,
                     _flat(op.dst, flat, op),
@@ -66,12 +66,12 @@ class FlattenMemrefs(Pass):
             elif isinstance(op, (MoveOp, AsyncMoveOp)):
                 new = _move(op, flat)
             elif isinstance(op, PtrOfOp) and _is_deep(op.base):
-                place = _place(Code(op), op.base, op.indices)
+                place = _place(IndexBuilder(op), op.base, op.indices)
                 base = _flat(op.base, flat, op)
                 new = PtrOfOp(base, [place], mode=op.mode.data, extent=op.extent)
             else:
                 continue
-            code = Code(op)
+            code = IndexBuilder(op)
             code.add(new)
             code.rewriter.replace_op(op, [], list(new.results))
 
@@ -81,7 +81,7 @@ def _is_deep(buffer: SSAValue) -> bool:
 
 
 def _move(op: MoveOp | AsyncMoveOp, flat: dict[SSAValue, SSAValue]) -> Operation:
-    code = Code(op)
+    code = IndexBuilder(op)
     sides: list[tuple[SSAValue, list[SSAValue]]] = []
     for buffer, indices in ((op.src, op.src_indices), (op.dst, op.dst_indices)):
         if _is_deep(buffer):
@@ -108,7 +108,7 @@ def _flat(buffer: SSAValue, flat: dict[SSAValue, SSAValue], op: Operation) -> SS
     if isinstance(buffer.owner, AllocOp) and buffer.owner.space.is_per_thread:
         alloc = buffer.owner
         new_type = MemRefType(element_type_of(type), (size,), NoneAttr(), type.memory_space)
-        made = Code(alloc).add(AllocOp(new_type, name=alloc.buffer_name)).results[0]
+        made = IndexBuilder(alloc).add(AllocOp(new_type, name=alloc.buffer_name)).results[0]
         flat[buffer] = made
         return made
     new_type = MemRefType(element_type_of(type), (size,), NoneAttr(), type.memory_space)
@@ -148,7 +148,7 @@ def _after(buffer: SSAValue, op: Operation) -> None:
         owner.insert_op_before(op, first)
 
 
-def _place(code: Code, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+def _place(code: IndexBuilder, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
     """The number of an element."""
     place: Mixed = 0
     strides = _strides(code, buffer)
@@ -157,7 +157,7 @@ def _place(code: Code, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValu
     return code.index(place)
 
 
-def _strides(code: Code, buffer: SSAValue) -> list[Mixed]:
+def _strides(code: IndexBuilder, buffer: SSAValue) -> list[Mixed]:
     """How far apart neighbours along each dimension lie: as declared, or one row after another."""
     shape, declared = shape_of(buffer.type), declared_strides(buffer)
     if declared is not None:
@@ -195,6 +195,6 @@ def _asked(block: Block, tensor: SSAValue, axis: int) -> SSAValue:
             return op.result
     first = block.first_op
     assert first is not None
-    found = Code(first).add(StrideOp(tensor, axis)).results[0]
+    found = IndexBuilder(first).add(StrideOp(tensor, axis)).results[0]
     found.name_hint = f"{tensor.name_hint or 'tensor'}_stride"
     return found

@@ -28,7 +28,7 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.conversions import converted
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.reductions import ACROSS, combine, is_without_sign, prepared
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _AXES = ("x", "y", "z")
 
@@ -58,7 +58,7 @@ def _flatten(kernel: KernelOp, extents: Sequence[int]) -> None:
 def _coordinate(op: ThreadIdOp, extents: Sequence[int]) -> None:
     dimension = op.properties["dimension"]
     axis = _AXES.index(dimension.data)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    code = Code(op)
+    code = IndexBuilder(op)
     if axis >= len(extents):
         code.rewriter.replace_op(op, [], [code.index(0)])
         return
@@ -73,7 +73,7 @@ def _coordinate(op: ThreadIdOp, extents: Sequence[int]) -> None:
 
 def _across(op: ReduceOp, extents: Sequence[int]) -> None:
     """Every thread gets what the threads along an axis hold, combined."""
-    code = Code(op)
+    code = IndexBuilder(op)
     kind, axis = op.kind.data, op.axis
     threads = extents[axis] if axis < len(extents) else 1
     scale = prod(extents[:axis])

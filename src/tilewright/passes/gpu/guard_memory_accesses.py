@@ -34,7 +34,7 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _is_access(op: Operation) -> bool:
     return isinstance(op, AsyncMoveOp)
 
 
-def _extent(code: Code, buffer: SSAValue, axis: int) -> Mixed:
+def _extent(code: IndexBuilder, buffer: SSAValue, axis: int) -> Mixed:
     extent = shape_of(buffer.type)[axis]
     return extent if extent >= 0 else code.add(DimOp(buffer, code.index(axis))).results[0]
 
@@ -82,7 +82,7 @@ def missing(
     op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], ranges: IndexRanges
 ) -> SSAValue | None:
     """The condition under which all indices are inside, as far as it is not known; or None."""
-    code = Code(op)
+    code = IndexBuilder(op)
     context = ranges.context(op)
     found: SSAValue | None = None
     for axis, index in enumerate(indices):
@@ -116,7 +116,7 @@ def _guard_load(op: LoadOp, ranges: IndexRanges) -> None:
     condition = missing(op, op.memref, op.indices, ranges)
     if condition is None:
         return
-    code = Code(op)
+    code = IndexBuilder(op)
     then, otherwise = Block(), Block()
     loaded = LoadOp(op.memref, list(op.indices))
     loaded.location = op.location
@@ -133,7 +133,7 @@ def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) 
     condition = missing(op, buffer, op.indices, ranges)
     if condition is None or op.results:
         return
-    code = Code(op)
+    code = IndexBuilder(op)
     block = Block([YieldOp()])
     code.add(IfOp(condition, [], Region(block)))
     op.detach()
@@ -144,7 +144,7 @@ def _guard_store(op: StoreOp | AtomicOp, buffer: SSAValue, ranges: IndexRanges) 
 
 def _guard_async(op: AsyncMoveOp, ranges: IndexRanges) -> None:
     """Rows outside are filled with zeros; a row that ends inside a move is moved in part."""
-    code = Code(op)
+    code = IndexBuilder(op)
     *outer, last = op.src_indices
     condition = missing(op, op.src, [*outer, last], ranges)
     if condition is None:

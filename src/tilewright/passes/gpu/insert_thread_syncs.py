@@ -69,7 +69,7 @@ _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Touch:
+class SharedAccess:
     """One access to a shared buffer."""
 
     buffer: SSAValue
@@ -113,26 +113,26 @@ class Pending:
     started: set[SSAValue] = field(default_factory=set[SSAValue])
     """Written by asynchronous moves of threads that nobody has waited for."""
 
-    def conflicts(self, touches: Iterable[Touch]) -> bool:
+    def conflicts(self, touches: Iterable[SharedAccess]) -> bool:
         return any(
             any(share_bytes(each.buffer, other) for other in self._against(each))
             for each in touches
         )
 
-    def _against(self, touch: Touch) -> set[SSAValue]:
+    def _against(self, touch: SharedAccess) -> set[SSAValue]:
         if touch.is_update:
             return self.writes | self.reads
         if touch.is_write:
             return self.writes | self.updates | self.reads
         return self.writes | self.updates
 
-    def needs_fence(self, touches: Iterable[Touch]) -> bool:
+    def needs_fence(self, touches: Iterable[SharedAccess]) -> bool:
         return any(
             each.by_engine and any(share_bytes(each.buffer, other) for other in self.unfenced)
             for each in touches
         )
 
-    def add(self, touches: Iterable[Touch]) -> None:
+    def add(self, touches: Iterable[SharedAccess]) -> None:
         for each in touches:
             if each.is_update:
                 self.updates.add(each.buffer)
@@ -181,14 +181,14 @@ class Pending:
         self.started |= other.started
 
 
-def touches_of(op: Operation) -> list[Touch]:
+def touches_of(op: Operation) -> list[SharedAccess]:
     """What an op by itself does to shared memory."""
-    found: list[Touch] = []
+    found: list[SharedAccess] = []
     for value, is_write, by_engine in _operands(op):
         space = space_of(value.type)
         if space is not None and space.is_shared:
             is_started = is_write and isinstance(op, AsyncMoveOp)
-            found.append(Touch(base_of(value), is_write, by_engine, is_started))
+            found.append(SharedAccess(base_of(value), is_write, by_engine, is_started))
     return found
 
 
@@ -294,17 +294,17 @@ class _Walk:
             base_of(op.dst) for op in walk(function) if isinstance(op, (TmaLoadOp, BulkLoadOp))
         }
 
-    def _touches(self, op: Operation) -> list[Touch]:
+    def _touches(self, op: Operation) -> list[SharedAccess]:
         """What an op and those in it do to memory that threads share."""
-        found: list[Touch] = []
+        found: list[SharedAccess] = []
         for inner in walk(op):
             found += touches_of(inner)
             if isinstance(inner, TmaLoadOp) and inner.map in self.tensors:
-                found.append(Touch(self.tensors[inner.map], is_write=False, by_engine=True))
+                found.append(SharedAccess(self.tensors[inner.map], is_write=False, by_engine=True))
             for value, is_write, _ in _operands(inner):
                 if value in self.tensors:
                     is_update = isinstance(inner, AtomicOp)
-                    found.append(Touch(self.tensors[value], is_write, is_update=is_update))
+                    found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
         return found
 
     def run(self) -> None:
@@ -377,12 +377,12 @@ class _Walk:
             if isinstance(inner, MBarrierArriveOp):
                 self._tell(inner, pending.copy())
 
-    def _touch(self, op: Operation, touches: list[Touch], pending: Pending) -> None:
+    def _touch(self, op: Operation, touches: list[SharedAccess], pending: Pending) -> None:
         self._prepare(op, touches, pending)
         pending.add(touches)
 
     def _prepare(
-        self, op: Operation, touches: list[Touch], pending: Pending, *, is_role: bool = False
+        self, op: Operation, touches: list[SharedAccess], pending: Pending, *, is_role: bool = False
     ) -> None:
         """Put in front of `op` what its accesses need."""
         by_roles = Pending() if is_role or self.role is not None else self.by_roles

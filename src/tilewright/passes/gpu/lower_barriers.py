@@ -25,7 +25,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _HOPPER = 90
 
@@ -62,7 +62,7 @@ def _meet(op: SyncOp) -> None:
     """Where an author lets the threads of a block meet; other scopes stay as they are."""
     if op.scope.data != "block":
         return
-    code = Code(op)
+    code = IndexBuilder(op)
     if op.barrier_id is None:
         barrier = BarrierOp()
         barrier.attributes.update(op.attributes)
@@ -81,7 +81,7 @@ def _initialise(kernel: KernelOp, barriers: list[AllocOp]) -> None:
     assert first is not None
     for each in barriers:
         block.insert_op_before(each, first)
-    code = Code(first)
+    code = IndexBuilder(first)
     tid = code.add(ThreadIdOp("x")).results[0]
     leads = code.add(CmpiOp("eq", tid, code.index(0))).results[0]
     body = Block([YieldOp()])

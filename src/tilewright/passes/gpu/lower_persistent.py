@@ -23,7 +23,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LowerPersistent(Pass):
 
 
 def _lower(op: PersistentOp) -> None:
-    code = Code(op)
+    code = IndexBuilder(op)
     domain, wave = op.domain, op.wave_size
     last = domain[-1]
     group = _group(code, last, op.group_size)
@@ -68,7 +68,7 @@ def _lower(op: PersistentOp) -> None:
     code.rewriter.erase(op)
 
 
-def _group(code: Code, last: Mixed, size: int) -> Mixed:
+def _group(code: IndexBuilder, last: Mixed, size: int) -> Mixed:
     """At most `size` tiles, and no more than there are."""
     from tilewright.dialects.arith import MaxuiOp, MinuiOp
 
@@ -78,13 +78,13 @@ def _group(code: Code, last: Mixed, size: int) -> Mixed:
     return code.add(MaxuiOp(least, code.index(1))).results[0]
 
 
-def _rounded_up(code: Code, value: Mixed, divisor: Mixed) -> Mixed:
+def _rounded_up(code: IndexBuilder, value: Mixed, divisor: Mixed) -> Mixed:
     raised = combined(code, "+", value, combined(code, "-", divisor, 1))
     return combined(code, "floordiv", raised, divisor)
 
 
 def _decoded(
-    code: Code, number: Mixed, domain: tuple[Mixed, ...], group: Mixed, total: Mixed
+    code: IndexBuilder, number: Mixed, domain: tuple[Mixed, ...], group: Mixed, total: Mixed
 ) -> tuple[list[SSAValue], SSAValue]:
     """The coordinates of a tile, and whether there is such a tile."""
     in_group = combined(code, "mod", number, group)

@@ -29,7 +29,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.combinations import both
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LowerThreadReductions(Pass):
 
 
 def _lower(op: AllReduceOp) -> None:
-    code = Code(op)
+    code = IndexBuilder(op)
     value = op.value
     threads, scale = op.threads.value.data, op.scale.value.data
     inside = _in_a_warp(threads, scale)
@@ -68,13 +68,13 @@ def _in_a_warp(threads: int, scale: int) -> int:
     return found
 
 
-def _both(code: Code, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:
+def _both(code: IndexBuilder, op: AllReduceOp, left: SSAValue, right: SSAValue) -> SSAValue:
     keeps_nan, is_unsigned = nv_names.NAN in op.attributes, nv_names.UNSIGNED in op.attributes
     return both(code, op.kind.data, left, right, keeps_nan=keeps_nan, is_unsigned=is_unsigned)
 
 
 def _through_memory(
-    code: Code, op: AllReduceOp, value: SSAValue, threads: int, scale: int
+    code: IndexBuilder, op: AllReduceOp, value: SSAValue, threads: int, scale: int
 ) -> SSAValue:
     """Every thread leaves its value; each takes those of its partners."""
     scope = threads_of(op)
@@ -83,7 +83,7 @@ def _through_memory(
     first = kernel.body.block.first_op
     assert first is not None
     type = MemRefType(value.type, (scope.count,), NoneAttr(), SpaceAttr(Space.SHARED))
-    buffer = Code(first).add(AllocOp(type, name="exchange"))
+    buffer = IndexBuilder(first).add(AllocOp(type, name="exchange"))
     buffer.attributes[nv_names.ALIGN] = IntegerAttr(16, i64)
     tid = code.minus(code.add(ThreadIdOp("x")).results[0], scope.first)
     code.add(StoreOp(value, buffer.results[0], [code.index(tid)]))

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.analysis.layout_inference.agreement import UNREPRESENTABLE
-from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
 from tilewright.analysis.layout_inference.scopes import kernels, threads_of
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -40,16 +40,16 @@ from tilewright.dialects.tile.slots import SlotOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.lower.buffer_storage import Places, is_registers
 from tilewright.passes.gpu.lower.copies import leader, lower_async_copy
 from tilewright.passes.gpu.lower.loose import lower_loose
 from tilewright.passes.gpu.lower.mma import lower_mma
 from tilewright.passes.gpu.lower.parallel import lower_parallel, opened
-from tilewright.passes.gpu.lower.places import Places, is_registers
 from tilewright.passes.gpu.lower.raw_copies import lower_raw_copy
 from tilewright.passes.gpu.lower.reductions import lower_finalize, lower_reduce
 from tilewright.passes.gpu.lower.stores import lower_tma_store
 from tilewright.passes.gpu.lower.wgmma import lower_wgmma, settle_after
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.wrap_scalar_fragment_access import ELEMENT_OUTSIDE_LOOP
 
 
@@ -130,18 +130,18 @@ def _lower(op: Operation, places: Places, engine: DiagnosticEngine) -> None:
 
 def _by_leader(op: Operation, places: Places) -> None:
     """One thread announces the bytes of a copy that one thread starts."""
-    code = Code(op)
+    code = IndexBuilder(op)
     inside = opened(code, leader(code, places, op))
     op.detach()
     inside.add(op)
 
 
-def product_of(op: GemmOp) -> Product:
+def product_of(op: GemmOp) -> GemmPlan:
     """What layout inference has decided about a product."""
     instruction = op.attributes[nv_names.INSTRUCTION]
     assert isinstance(instruction, StringAttr)
     warps, shape = (integers(op.attributes[each]) for each in (nv_names.WARPS, nv_names.SHAPE))  # pyright: ignore[reportArgumentType]
-    return Product(instruction.data, (warps[0], warps[1]), (shape[0], shape[1], shape[2]))
+    return GemmPlan(instruction.data, (warps[0], warps[1]), (shape[0], shape[1], shape[2]))
 
 
 def _clean_up(kernel: KernelOp) -> None:

@@ -31,7 +31,7 @@ from tilewright.analysis.write_overlap import WriteOverlap, tensor_writes
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tile import AtomicOp, KernelOp, PersistentOp, PipelineOp, Space
-from tilewright.dialects.tile.access import Region
+from tilewright.dialects.tile.access import AccessedRegion
 from tilewright.dialects.tile.hints import SyncOp
 from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.warps import WsOp
@@ -39,7 +39,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _LOOPS = (ForOp, WhileOp, PersistentOp, PipelineOp)
 
@@ -59,7 +59,7 @@ class OrderTensorWrites(Pass):
 @dataclass(frozen=True)
 class _Write:
     statement: Operation
-    region: Region
+    region: AccessedRegion
     is_atomic: bool
 
     def meets(self, other: _Write, overlap: WriteOverlap) -> bool:
@@ -101,7 +101,7 @@ class _Walk:
     def _roles(self, op: WsOp) -> None:
         """Roles run concurrently; each orders its own statements."""
         if any(one.meets(other, self.overlap) for one in _writes(op) for other in self.pending):
-            Code(op).add(SyncOp())
+            IndexBuilder(op).add(SyncOp())
             self.pending = []
         after = list(self.pending)
         for region in op.bodies:
@@ -125,7 +125,7 @@ class _Walk:
         found = _writes(op)
         if any(one.meets(other, self.overlap) for one in found for other in self.pending):
             if comes_together(op):
-                Code(op).add(_sync_before(op))
+                IndexBuilder(op).add(_sync_before(op))
             self.pending = []
         self.pending += [each for each in found if each not in self.pending]
 

@@ -47,7 +47,7 @@ from tilewright.dialects.tile.hints import SyncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _AXES = ("x", "y", "z")
 _WRITING = frozenset(
@@ -85,7 +85,7 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
     body = kernel.body.block
     entry = FuncOp(name, _function_type(passed), body=Region(block))
     block.add_op(ReturnOp())
-    code = Code(entry, block)
+    code = IndexBuilder(entry, block)
     replacements: dict[SSAValue, SSAValue] = dict(zip(passed, block.args, strict=True))
     for value in constants:
         constant = _constant(value)
@@ -128,7 +128,7 @@ def _hoist_extents(kernel: KernelOp) -> None:
     for op in list(walk(kernel)):
         if not isinstance(op, DimOp) or _is_inside(op.source.owner, kernel):
             continue
-        code = Code(kernel)
+        code = IndexBuilder(kernel)
         constant = op.index.owner
         assert isinstance(constant, ConstantOp)
         number = constant.properties["value"]
@@ -167,7 +167,7 @@ def _used_from_outside(kernel: KernelOp) -> list[SSAValue]:
 
 
 def _launch(kernel: KernelOp, name: str, passed: list[SSAValue]) -> LaunchOp:
-    code = Code(kernel)
+    code = IndexBuilder(kernel)
     grid = [code.index(each) for each in kernel.grid]
     while len(grid) < len(_AXES):
         grid.append(code.index(1))
@@ -249,7 +249,7 @@ def _is_written(buffer: SSAValue) -> bool:
     return False
 
 
-def _block_indices(code: Code, kernel: KernelOp, launch: LaunchOp) -> list[SSAValue]:
+def _block_indices(code: IndexBuilder, kernel: KernelOp, launch: LaunchOp) -> list[SSAValue]:
     """The coordinates of a block, in the order of the raster if there is one."""
     count = len(kernel.grid)
     raw: list[SSAValue] = [code.add(BlockIdOp(axis)).results[0] for axis in _AXES[:count]]
@@ -267,7 +267,7 @@ def _block_indices(code: Code, kernel: KernelOp, launch: LaunchOp) -> list[SSAVa
     return [second, first, *raw[2:]]
 
 
-def _inside(code: Code, kernel: KernelOp) -> list[SSAValue]:
+def _inside(code: IndexBuilder, kernel: KernelOp) -> list[SSAValue]:
     found: list[SSAValue] = []
     for axis, extent in zip(_AXES, kernel.grid, strict=False):
         found.append(
@@ -276,12 +276,12 @@ def _inside(code: Code, kernel: KernelOp) -> list[SSAValue]:
     return found
 
 
-def _linear(code: Code, low: SSAValue, high: SSAValue, extent: SSAValue) -> SSAValue:
+def _linear(code: IndexBuilder, low: SSAValue, high: SSAValue, extent: SSAValue) -> SSAValue:
     return code.add(AddiOp(low, code.add(MuliOp(high, extent)).results[0])).results[0]
 
 
 def _walk(
-    code: Code, linear: SSAValue, width: SSAValue, height: SSAValue, panel: int
+    code: IndexBuilder, linear: SSAValue, width: SSAValue, height: SSAValue, panel: int
 ) -> tuple[SSAValue, SSAValue]:
     """Row and column of a step: panels of rows, back and forth."""
 

@@ -13,13 +13,11 @@ from tilewright.ir.traversal import walk
 from tilewright.passes.canonicalize import Canonicalize
 from tilewright.passes.cse import Cse
 from tilewright.passes.dce import Dce
-from tilewright.passes.gpu.announce_copies import AnnounceCopies
 from tilewright.passes.gpu.check_divergent_code import CheckDivergentCode
 from tilewright.passes.gpu.check_element_types import CheckElementTypes
 from tilewright.passes.gpu.check_fragment_sizes import CheckFragmentSizes
 from tilewright.passes.gpu.check_launch import CheckLaunch
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
-from tilewright.passes.gpu.choose_engines import ChooseEngines
 from tilewright.passes.gpu.choose_index_width import ChooseIndexWidth
 from tilewright.passes.gpu.drop_layout_hints import DropLayoutHints
 from tilewright.passes.gpu.drop_reuse_groups import DropReuseGroups
@@ -30,6 +28,7 @@ from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_views import HoistViews
+from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
 from tilewright.passes.gpu.insert_thread_syncs import InsertThreadSyncs
 from tilewright.passes.gpu.lower_barriers import LowerBarriers
 from tilewright.passes.gpu.lower_l2_policy import LowerL2Policy
@@ -38,26 +37,27 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.narrow_producers import NarrowProducers
 from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
 from tilewright.passes.gpu.outline_kernels import OutlineKernels
+from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.place_shared_memory import PlaceSharedMemory
 from tilewright.passes.gpu.remark_register_indices import RemarkRegisterIndices
+from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
+from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
+from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.sync_clusters import SyncClusters
 from tilewright.passes.gpu.unroll_loops import UnrollLoops
 from tilewright.passes.gpu.unswitch_loops import UnswitchLoops
 from tilewright.passes.gpu.vectorize_loops import VectorizeLoops
 from tilewright.passes.gpu.verify_device_ir import VerifyDeviceIr
 from tilewright.passes.gpu.widen_operands import WidenOperands
-from tilewright.passes.hopper.narrow_producers import NarrowProducers
-from tilewright.passes.hopper.overlap_products import OverlapProducts
-from tilewright.passes.hopper.sink_store_waits import SinkStoreWaits
-from tilewright.passes.hopper.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.tile.check_tma_starts import CheckTmaStarts
 from tilewright.passes.tile.fold_clears import FoldClears
-from tilewright.passes.tile.front_half import FrontHalf
 from tilewright.passes.tile.infer_layouts import InferLayouts
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
+from tilewright.passes.tile.pipeline import TilePipeline
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class GpuPipeline(Pass):
             DropLayoutHints(),
             MarkPrivateBuffers(),
             CheckTmaStarts(),
-            *FrontHalf(
+            *TilePipeline(
                 target=self.target,
                 check_shared_races=True,
                 roles=self.roles,
@@ -126,16 +126,16 @@ class GpuPipeline(Pass):
             CheckDivergentCode(),
             HoistViews(),
             FoldClears(),
-            ChooseEngines(),
+            SelectTmaStores(),
             OrderTensorWrites(),
             ExpandCopies(),
             WidenOperands(),
             ExpandGemms(wgmma=self.wgmma),
             InferLayouts(wgmma=self.wgmma),
             CheckFragmentSizes(),
-            AnnounceCopies(),
+            InsertExpectTx(),
             LowerTileOps(),
-            OverlapProducts(),
+            OverlapWgmma(),
             SinkWgmmaWaits(),
             Canonicalize(),
             Cse(),

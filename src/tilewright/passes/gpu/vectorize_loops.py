@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.analysis.affine import Atom, Kind, Poly
+from tilewright.analysis.affine import Atom, Poly, SymbolKind
 from tilewright.analysis.index_range import IndexRanges
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import FuncOp
@@ -45,10 +45,10 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
 from tilewright.passes.gpu.strides import row_strides
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 ACCESS_BITS = 128
-_UNKNOWN = (Kind.SYMBOL, Kind.CALL)
+_UNKNOWN = (SymbolKind.SYMBOL, SymbolKind.CALL)
 
 
 @dataclass(frozen=True)
@@ -212,28 +212,28 @@ class _Vectors:
 
     def _widen(self, op: LoadOp | StoreOp, guard: IfOp | None, lanes: int) -> None:
         stage = self._stage(op)
-        code = Code(self.loop)
+        code = IndexBuilder(self.loop)
         mapping = self._lane_values(op, guard)
         if isinstance(op, LoadOp):
             for part in range(0, self.count, lanes):
                 self._move(code, op, guard, mapping, part, lanes, stage)
             replaced = op if guard is None else guard
             taken = LoadOp(stage, [self.lane])
-            inside = Code(replaced)
+            inside = IndexBuilder(replaced)
             inside.add(taken)
             inside.rewriter.replace_op(replaced, [], [taken.result])
         else:
             replaced = op if guard is None else guard
-            Code(replaced).add(StoreOp(op.value, stage, [self.lane]))
+            IndexBuilder(replaced).add(StoreOp(op.value, stage, [self.lane]))
             self._after(op, guard, mapping, lanes, stage)
-            Code(replaced).rewriter.erase(replaced)
+            IndexBuilder(replaced).rewriter.erase(replaced)
 
     def _stage(self, op: LoadOp | StoreOp) -> SSAValue:
         type = MemRefType(
             element_type_of(op.memref.type), (self.count,), NoneAttr(), SpaceAttr(Space.LOCAL)
         )
         hint = f"{op.memref.name_hint or 'buffer'}_lanes"
-        return Code(self.loop).add(AllocOp(type, name=hint)).results[0]
+        return IndexBuilder(self.loop).add(AllocOp(type, name=hint)).results[0]
 
     def _lane_values(self, op: LoadOp | StoreOp, guard: IfOp | None) -> list[SSAValue]:
         """What the addresses and the guard need: their roots in the loop."""
@@ -244,7 +244,7 @@ class _Vectors:
 
     def _move(
         self,
-        code: Code,
+        code: IndexBuilder,
         op: LoadOp | StoreOp,
         guard: IfOp | None,
         needed: list[SSAValue],
@@ -274,7 +274,7 @@ class _Vectors:
             code.add(MoveOp(stage, [place], memory, at, lanes))
 
     def _fill(
-        self, code: Code, block: Block, guard: IfOp, stage: SSAValue, part: int, lanes: int
+        self, code: IndexBuilder, block: Block, guard: IfOp, stage: SSAValue, part: int, lanes: int
     ) -> None:
         inside = code.inside(block)
         end = guard.else_region.block.last_op
@@ -285,7 +285,9 @@ class _Vectors:
         for lane in range(part, part + lanes):
             inside.add(StoreOp(safe, stage, [inside.index(lane)]))
 
-    def _outside(self, code: Code, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
+    def _outside(
+        self, code: IndexBuilder, value: SSAValue, values: dict[SSAValue, SSAValue]
+    ) -> SSAValue:
         """A value of the loop computed in front of it, for another lane."""
         if value in values:
             return values[value]
@@ -310,7 +312,7 @@ class _Vectors:
         """The moves of a store come behind the loop."""
         following = self.loop.next_op
         assert following is not None
-        code = Code(following)
+        code = IndexBuilder(following)
         for part in range(0, self.count, lanes):
             self._move(code, op, guard, needed, part, lanes, stage)
 

@@ -29,8 +29,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.conversions import converted
-from tilewright.passes.gpu.parts import part_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _FIRST = 89
 """The first generation with products of 8-bit floats."""
@@ -59,7 +59,7 @@ class WidenOperands(Pass):
 
 
 def _widened(op: GemmOp, operand: SSAValue) -> SSAValue:
-    code = Code(op)
+    code = IndexBuilder(op)
     part = part_of(operand)
     space = space_of(operand.type)
     assert space is not None

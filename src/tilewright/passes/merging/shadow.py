@@ -17,7 +17,7 @@ from tilewright.analysis.buffer_liveness import Engine
 
 
 @dataclass(frozen=True)
-class Place:
+class AddressRange:
     """Addresses ``start .. end`` of one allocation as part of `buffer`; `exact` if all are meant.
 
     `buffer` is the op that made the buffer: an allocation, or a view with a place in one.
@@ -29,17 +29,17 @@ class Place:
     buffer: Operation
     exact: bool = True
 
-    def meets(self, other: Place) -> bool:
+    def meets(self, other: AddressRange) -> bool:
         return self.root is other.root and self.start < other.end and other.start < self.end
 
-    def within(self, offset: int, size: int, *, exact: bool = True) -> Place:
+    def within(self, offset: int, size: int, *, exact: bool = True) -> AddressRange:
         """A part of it."""
         start = self.start + offset
-        return Place(self.root, start, min(self.end, start + size), self.buffer, exact)
+        return AddressRange(self.root, start, min(self.end, start + size), self.buffer, exact)
 
 
 @dataclass(frozen=True)
-class Fault:
+class MergeFinding:
     """A buffer that lost its contents, or would have."""
 
     op: Operation
@@ -57,7 +57,7 @@ class Work:
     `partition` is the region whose threads have started it; None for those of the function.
     """
 
-    place: Place
+    place: AddressRange
     op: Operation
     engine: Engine
     serial: int
@@ -76,11 +76,11 @@ class Shadow:
         default_factory=dict[Operation, set[tuple[int, int]]]
     )
     work: list[Work] = field(default_factory=list[Work])
-    faults: dict[tuple[Operation, Operation, Operation], Fault] = field(
-        default_factory=dict[tuple[Operation, Operation, Operation], Fault]
+    faults: dict[tuple[Operation, Operation, Operation], MergeFinding] = field(
+        default_factory=dict[tuple[Operation, Operation, Operation], MergeFinding]
     )
 
-    def read(self, place: Place, op: Operation) -> None:
+    def read(self, place: AddressRange, op: Operation) -> None:
         """`op` reads `place`: nobody else may have written there since its own buffer did."""
         foreign = [*self._lost(place)]
         if not place.exact and sum(e - s for s, e, _, _ in foreign) < place.end - place.start:
@@ -88,22 +88,26 @@ class Shadow:
         for start, end, buffer, writer in foreign:
             key = (op, place.buffer, buffer)
             text = f"{op.name} reads addresses {start}..{end}, which {writer.name} has overwritten"
-            self.faults.setdefault(key, Fault(op, f"{text} as part of another buffer", writer))
+            self.faults.setdefault(
+                key, MergeFinding(op, f"{text} as part of another buffer", writer)
+            )
 
-    def write(self, place: Place, op: Operation) -> None:
+    def write(self, place: AddressRange, op: Operation) -> None:
         """`op` writes `place`: no engine may be at work there for another buffer."""
         for work in self.work:
             if work.place.buffer is not place.buffer and work.place.meets(place):
                 low, high = max(place.start, work.place.start), min(place.end, work.place.end)
                 text = f"{op.name} writes addresses {low}..{high}, which {work.op.name} still uses"
                 key = (op, place.buffer, work.place.buffer)
-                fault = Fault(op, f"{text} as part of another buffer", work.op)
+                fault = MergeFinding(op, f"{text} as part of another buffer", work.op)
                 self.faults.setdefault(key, fault)
         self.history.setdefault(place.buffer, set()).add((place.start, place.end))
         kept = [*self._outside(place)]
         self.owners[place.root] = [*kept, (place.start, place.end, place.buffer, op)]
 
-    def collide(self, one: tuple[Place, Operation], two: tuple[Place, Operation]) -> None:
+    def collide(
+        self, one: tuple[AddressRange, Operation], two: tuple[AddressRange, Operation]
+    ) -> None:
         """Two touches that may happen in any order."""
         place, op = one
         other, other_op = two
@@ -112,22 +116,22 @@ class Shadow:
         low, high = max(place.start, other.start), min(place.end, other.end)
         text = f"{op.name} and {other_op.name} use addresses {low}..{high} for different buffers"
         key = (op, place.buffer, other.buffer)
-        self.faults.setdefault(key, Fault(op, f"{text} at the same time", other_op))
+        self.faults.setdefault(key, MergeFinding(op, f"{text} at the same time", other_op))
 
-    def _lost(self, place: Place) -> Iterator[tuple[int, int, Operation, Operation]]:
+    def _lost(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
         """What others have overwritten of values there. Who never wrote has nothing to lose."""
         own = self.history.get(place.buffer, ())
         for start, end, buffer, writer in self._at(place):
             if buffer is not place.buffer and any(s < end and start < e for s, e in own):
                 yield start, end, buffer, writer
 
-    def _at(self, place: Place) -> Iterator[tuple[int, int, Operation, Operation]]:
+    def _at(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
         for start, end, buffer, writer in self.owners.get(place.root, ()):
             low, high = max(start, place.start), min(end, place.end)
             if low < high:
                 yield low, high, buffer, writer
 
-    def _outside(self, place: Place) -> Iterator[tuple[int, int, Operation, Operation]]:
+    def _outside(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
         for start, end, buffer, writer in self.owners.get(place.root, ()):
             if start < min(end, place.start):
                 yield start, min(end, place.start), buffer, writer

@@ -48,7 +48,7 @@ from tilewright.ir.traversal import walk
 from tilewright.memory import Memory
 from tilewright.memory.targets import TMEM_COLUMN_BITS
 from tilewright.passes.merging.rewrite import BUFFER
-from tilewright.passes.merging.shadow import Fault, Place, Shadow, Work
+from tilewright.passes.merging.shadow import AddressRange, MergeFinding, Shadow, Work
 from tilewright.passes.tlx.storage_alias.buffers import memory_of, span_bits
 
 _LONGEST = 20_000
@@ -88,10 +88,10 @@ MORE_RUNS = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TraceResult:
     """What all runs together found; `unknown` ops are where one could not be followed."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[MergeFinding, ...]
     unknown: tuple[Operation, ...] = ()
     buffers: int = 0
     touches: int = 0
@@ -105,12 +105,12 @@ class _TooLong(Exception):
         self.op = op
 
 
-Value = Attribute | Place | None
+Value = Attribute | AddressRange | None
 
 
-def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> Verdict:
+def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> TraceResult:
     """Run every function of `module` and report what was lost on the way."""
-    faults: dict[tuple[Operation, str], Fault] = {}
+    faults: dict[tuple[Operation, str], MergeFinding] = {}
     unknown: dict[Operation, None] = {}
     touched = 0
     for op in walk(module):
@@ -126,7 +126,7 @@ def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> Verdict:
             for fault in trace.shadow.faults.values():
                 faults.setdefault((fault.op, fault.message), fault)
     merged = sum(BUFFER in op.attributes for op in walk(module))
-    return Verdict(tuple(faults.values()), tuple(unknown), merged, touched)
+    return TraceResult(tuple(faults.values()), tuple(unknown), merged, touched)
 
 
 @dataclass
@@ -147,7 +147,9 @@ class _Trace:
     waited: dict[tuple[Operation, int | None], int] = field(
         default_factory=dict[tuple[Operation, int | None], int]
     )
-    seen: list[tuple[Place, Operation]] = field(default_factory=list[tuple[Place, Operation]])
+    seen: list[tuple[AddressRange, Operation]] = field(
+        default_factory=list[tuple[AddressRange, Operation]]
+    )
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -244,7 +246,7 @@ class _Trace:
 
     def specialized(self, op: WarpSpecializeOp) -> None:
         outside, self.seen = self.seen, []
-        parts: list[list[tuple[Place, Operation]]] = []
+        parts: list[list[tuple[AddressRange, Operation]]] = []
         yielded = self.region(op.default_region, [])
         parts.append(self.seen)
         captures = [self.value(SSAValue.get(value)) for value in op.captures]
@@ -274,7 +276,7 @@ class _Trace:
     def results(self, op: Operation) -> None:
         if isinstance(op, AllocationOp):
             size = _extent(memdesc(op.result.type))
-            self.values[op.result] = Place(op, 0, size, op)
+            self.values[op.result] = AddressRange(op, 0, size, op)
             return
         if isinstance(op, WarpGroupDotWaitOp):
             for operand, result in zip(op.operands, op.results, strict=True):
@@ -299,9 +301,9 @@ class _Trace:
         for each in fold(op, constants) or ():
             yield each if isinstance(each, Attribute) else self.value(each)
 
-    def view(self, op: Operation) -> Place | None:
+    def view(self, op: Operation) -> AddressRange | None:
         source = self.value(op.operands[0]) if op.operands else None
-        if not isinstance(source, Place):
+        if not isinstance(source, AddressRange):
             return None
         type = memdesc(op.results[0].type)
         size = _extent(type)
@@ -310,14 +312,14 @@ class _Trace:
             index = self.number(op.index)
             place = source if index is None else source.within(index * size, size)
             if index is None and source.end - source.start > size:
-                place = Place(source.root, source.start, source.end, source.buffer, False)
+                place = AddressRange(source.root, source.start, source.end, source.buffer, False)
         elif isinstance(op, MemDescSubsliceOp) and type.is_pipelined:
             row = size // type.shape[0]
             place = source.within(integers(op.offsets)[0] * row, size)
         elif isinstance(op, MemDescReinterpretOp):
             place = source.within(0, size, exact=source.exact)
         if BUFFER in op.attributes:
-            place = Place(place.root, place.start, place.end, op)
+            place = AddressRange(place.root, place.start, place.end, op)
         return place
 
     # -- memory ----------------------------------------------------------------------------------
@@ -343,7 +345,7 @@ class _Trace:
             return
         for touch in touches(op):
             place = self.value(touch.value)
-            if not isinstance(place, Place):
+            if not isinstance(place, AddressRange):
                 continue
             self.touched += 1
             self.seen.append((place, op))
@@ -369,7 +371,7 @@ class _Trace:
 
     def element(self, barrier: SSAValue) -> tuple[Operation, int | None] | None:
         place = self.value(barrier)
-        if not isinstance(place, Place):
+        if not isinstance(place, AddressRange):
             return None
         return place.root, place.start if place.exact else None
 

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.barriers import (
-    Fault,
+    ConcurrentRoles,
     FaultKind,
     NotAnalysed,
-    Team,
-    Turns,
+    SyncFinding,
+    TripCounts,
+    all_concurrent_roles,
     check,
-    teams,
     traces,
 )
 from tilewright.dialects.tile import KernelOp
@@ -60,11 +60,11 @@ class CheckBarriers(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in [op for op in walk(module) if isinstance(op, KernelOp)]:
-            for team in teams(kernel):
+            for team in all_concurrent_roles(kernel):
                 _check(team, engine)
 
 
-def _check(team: Team, engine: DiagnosticEngine) -> None:
+def _check(team: ConcurrentRoles, engine: DiagnosticEngine) -> None:
     try:
         for turns, members in traces(team, team.questions()):
             fault = check(members)
@@ -75,7 +75,9 @@ def _check(team: Team, engine: DiagnosticEngine) -> None:
         engine.remark(reason.op, f"barriers not analysed: {reason.reason}", NOT_ANALYSED)
 
 
-def _report(fault: Fault, team: Team, turns: Turns, engine: DiagnosticEngine) -> None:
+def _report(
+    fault: SyncFinding, team: ConcurrentRoles, turns: TripCounts, engine: DiagnosticEngine
+) -> None:
     first = 4050 if team.is_custom else 9010
     code = f"TW{first + _NUMBERS[fault.kind]}"
     diagnostic = engine.error(fault.op, f"{fault.message} ({turns})", code)

@@ -36,7 +36,7 @@ from tilewright.dialects.tile import (
     WsOp,
     space_of,
 )
-from tilewright.dialects.tile.interfaces import Region, base_of, reads, writes
+from tilewright.dialects.tile.interfaces import AccessedRegion, base_of, reads, writes
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
@@ -70,7 +70,7 @@ class _Path:
     is_certain: bool = True
     loops: tuple[Operation, ...] = ()
     """Loops around the block, inside of the kernel."""
-    elsewhere: tuple[Region, ...] = ()
+    elsewhere: tuple[AccessedRegion, ...] = ()
     """What other roles write."""
 
 
@@ -78,7 +78,7 @@ class _Path:
 class _Kernel:
     kernel: KernelOp
     engine: DiagnosticEngine
-    written: list[Region] = field(default_factory=list[Region])
+    written: list[AccessedRegion] = field(default_factory=list[AccessedRegion])
     reported: set[SSAValue] = field(default_factory=set[SSAValue])
     roles: list[Code] | None = None
     """The bodies of all roles, once they are asked for."""
@@ -129,7 +129,7 @@ class _Kernel:
             self._read(op, region, _path_of_read(op, region, path))
         self.written.extend(writes(op))
 
-    def _read(self, op: Operation, region: Region, path: _Path) -> None:
+    def _read(self, op: Operation, region: AccessedRegion, path: _Path) -> None:
         base = region.base
         space = space_of(base.type)
         if base in self.reported or space is None or not space.is_on_chip or space.is_barrier:
@@ -143,7 +143,7 @@ class _Kernel:
         self.reported.add(base)
         self._report(op, region, path)
 
-    def _report(self, op: Operation, region: Region, path: _Path) -> None:
+    def _report(self, op: Operation, region: AccessedRegion, path: _Path) -> None:
         name = buffer_name(region.base)
         say = self.engine.error if path.is_certain else self.engine.warning
         diagnostic = say(op, f"{name} is read here, but nothing writes it before", NOT_WRITTEN)
@@ -159,7 +159,7 @@ class _Kernel:
         diagnostic.note(None, fix)
 
 
-def _path_of_read(op: Operation, region: Region, path: _Path) -> _Path:
+def _path_of_read(op: Operation, region: AccessedRegion, path: _Path) -> _Path:
     """A GEMM that clears its accumulator under a condition reads it under the opposite one."""
     if not isinstance(op, GemmOp) or op.clear_if is None or base_of(op.c) is not region.base:
         return path
@@ -187,7 +187,9 @@ def _depends_on_thread(value: SSAValue) -> bool:
     return False
 
 
-def _may_come_round(region: Region, loops: Sequence[Operation], allocation: Operation) -> bool:
+def _may_come_round(
+    region: AccessedRegion, loops: Sequence[Operation], allocation: Operation
+) -> bool:
     """Whether an earlier turn of a loop around the read may have written it."""
     for loop in loops:
         if loop.is_ancestor(allocation):
@@ -197,7 +199,7 @@ def _may_come_round(region: Region, loops: Sequence[Operation], allocation: Oper
     return False
 
 
-def _first_write(kernel: KernelOp, region: Region) -> Operation | None:
+def _first_write(kernel: KernelOp, region: AccessedRegion) -> Operation | None:
     for op in walk(kernel):
         if not op.regions and any(region.may_overlap(written) for written in writes(op)):
             return op

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.index_range import IndexRanges
-from tilewright.analysis.parallel_races import Access, Finding, Race, Unknown, find_races
+from tilewright.analysis.parallel_races import Finding, LoopAccess, Race, Unknown, find_races
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, names, space_of
@@ -121,7 +121,7 @@ def _text_of(race: Race) -> _Text:
     return _Text(READ_AND_WRITE, message + _outer(race), f"help: {fix}")
 
 
-def _sides(race: Race) -> tuple[Access, Access]:
+def _sides(race: Race) -> tuple[LoopAccess, LoopAccess]:
     """The access that is reported, a write, and the other one."""
     return (race.one, race.other) if race.one.is_write else (race.other, race.one)
 

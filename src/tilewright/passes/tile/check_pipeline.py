@@ -21,7 +21,7 @@ from tilewright.dialects.tile import KernelOp, PipelineOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 
 DIFFERS = "TW9015"

@@ -23,7 +23,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 
 EXPLICIT = "tile.unroll_explicit"
 FACTOR = "tile.unroll_factor"

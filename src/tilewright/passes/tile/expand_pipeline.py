@@ -38,8 +38,8 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
+from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 
 
@@ -68,7 +68,7 @@ def _outermost(module: ModuleOp) -> PipelineOp | None:
 
 
 def _make_serial(loop: PipelineOp) -> None:
-    code = Code(loop)
+    code = IndexBuilder(loop)
     step, lower, upper = code.index(1), code.index(loop.lower), code.index(loop.upper)
     serial = ForOp(lower, upper, step)
     body = serial.body.block
@@ -87,7 +87,7 @@ def _make_serial(loop: PipelineOp) -> None:
 class _Step:
     """One step of the schedule."""
 
-    code: Code
+    code: IndexBuilder
     turn: Mixed
     """The turn that stage 0 is at, counted from 0."""
     stages: range
@@ -106,7 +106,7 @@ class _Group:
     """Statements of one stage that run one after the other."""
 
     stage: int
-    code: Code
+    code: IndexBuilder
     values: dict[SSAValue, SSAValue]
 
 
@@ -134,7 +134,7 @@ class _Expansion:
         return {buffer: count for buffer, count in counts if count > 1}
 
     def run(self) -> None:
-        code = Code(self.loop)
+        code = IndexBuilder(self.loop)
         depth = self.depth
         for buffer, count in self.versions.items():
             self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
@@ -149,7 +149,7 @@ class _Expansion:
         for buffer in self.rings:
             drop_unused(buffer, code.rewriter)
 
-    def _turns(self, code: Code) -> Mixed:
+    def _turns(self, code: IndexBuilder) -> Mixed:
         """How many turns the loop has."""
         if self.lower == 0:
             return self.upper
@@ -159,14 +159,14 @@ class _Expansion:
 
     # -- steps -------------------------------------------------------------------------------
 
-    def _prologue(self, code: Code, number: int, turns: Mixed) -> _Step:
+    def _prologue(self, code: IndexBuilder, number: int, turns: Mixed) -> _Step:
         if isinstance(turns, SSAValue):
             return _Step(code, number, range(number + 1), turns)
         if self.rolled:
             return _Step(code, number, range(1 if number < turns else 0))
         return _Step(code, number, range(max(0, number - turns + 1), number + 1))
 
-    def _steady(self, code: Code, turns: Mixed) -> None:
+    def _steady(self, code: IndexBuilder, turns: Mixed) -> None:
         if isinstance(turns, int) and turns <= (0 if self.rolled else self.depth):
             return
         start = code.index(code.plus(self.lower, self.depth))
@@ -182,7 +182,7 @@ class _Expansion:
             more = inside.add(CmpiOp("slt", block.args[0], inside.index(self.upper))).results[0]
         self._emit(_Step(inside, turn, range(self.depth + 1), more=more))
 
-    def _epilogue(self, code: Code, number: int, turns: Mixed) -> None:
+    def _epilogue(self, code: IndexBuilder, number: int, turns: Mixed) -> None:
         """Step ``turns + number``, unless it was part of the prologue."""
         stages, head = range(number + 1, self.depth + 1), -1 - number
         if isinstance(turns, int):
@@ -241,7 +241,7 @@ class _Expansion:
             values[buffer] = code.add(SlotOp(ring, slot)).results[0]
         return _Group(stage, code, values)
 
-    def _index(self, code: Code, turn: Mixed) -> Mixed:
+    def _index(self, code: IndexBuilder, turn: Mixed) -> Mixed:
         """The loop's own index in a turn."""
         if isinstance(self.lower, int):
             return code.plus(turn, self.lower)

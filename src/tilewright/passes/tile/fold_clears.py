@@ -26,7 +26,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _taken(op: Operation, choice: IfOp) -> SSAValue:
     """Whether a choice was made for the side that `op` is on."""
     if op.parent is choice.then_region.block:
         return choice.condition
-    code = Code(choice)
+    code = IndexBuilder(choice)
     true = code.add(ConstantOp.of(1, i1)).results[0]
     return code.add(XoriOp(choice.condition, true)).results[0]
 

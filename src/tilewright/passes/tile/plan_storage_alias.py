@@ -44,7 +44,6 @@ from tilewright.memory import (
     Buffer,
     Finding,
     Group,
-    Kind,
     Leaf,
     Memory,
     Mode,
@@ -52,6 +51,7 @@ from tilewright.memory import (
     Path,
     Phase,
     PlanResult,
+    ReuseKind,
     StoragePlan,
     StorageRegion,
     Swizzled,
@@ -268,7 +268,7 @@ def _tree(value: SSAValue, buffers: dict[SSAValue, Buffer]) -> Tree:
     if not isinstance(op, ReuseGroupOp):
         return Leaf(buffers[value])
     children = tuple(_tree(element, buffers) for element in op.elements)
-    return Group(Kind(op.kind.data), children, op.size, _source(op))
+    return Group(ReuseKind(op.kind.data), children, op.size, _source(op))
 
 
 def _source(op: Operation) -> str:

@@ -28,7 +28,7 @@ from tilewright.dialects.tile.mixed import known
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.stage_fragments import STAGED
 
 
@@ -54,7 +54,7 @@ def _is_in_loop(op: Operation) -> bool:
 def _share(op: LoadOp, engine: DiagnosticEngine) -> None:
     owner = base_of(op.memref).owner
     name = owner.buffer_name if isinstance(owner, AllocOp) else "fragment"
-    code = Code(op)
+    code = IndexBuilder(op)
     type = MemRefType(element_type_of(op.memref.type), (1,), NoneAttr(), SpaceAttr(Space.SHARED))
     room = code.add(AllocOp(type, name=f"{name}_told")).results[0]
     loop = ParallelOp([1])

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.analysis.copy_choice import Starts
+from tilewright.analysis.copy_instructions import Starts
 from tilewright.dialects.arith import ConstantOp, SubiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import KernelOp, PipelineOp, Role, TargetAttr, WsOp
@@ -31,7 +31,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.bind_target import TARGET
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.warps.candidates import Candidate, candidate, kernel_obstacle
 from tilewright.passes.tile.warps.roles import (
     Counter,
@@ -117,7 +117,7 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
     channels = open_channels(chosen, WARP_GROUP, consumers, roles)
     Producer(channels, roles.regions[0].block).build(inside, chosen[0].loop)
     consumer = roles.regions[1].block
-    code = Code(chosen[0].loop, consumer)
+    code = IndexBuilder(chosen[0].loop, consumer)
     counters = [Counter(channel, code) for channel in channels]
     end = consumer.last_op
     assert end is not None  # a new body is ended already

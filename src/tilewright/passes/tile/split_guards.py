@@ -23,7 +23,7 @@ from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
 
 
 @dataclass(frozen=True)

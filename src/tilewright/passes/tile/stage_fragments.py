@@ -14,7 +14,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.layout_inference.agreement import Clash
+from tilewright.analysis.layout_inference.agreement import LayoutConflict
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, Space, SpaceAttr
 from tilewright.dialects.tile.access import base_of
@@ -23,13 +23,13 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
-from tilewright.passes.gpu.parts import copy_elements
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import copy_elements
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 STAGED = "TW2023"
 
 
-def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
+def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     """Let a loop or a reduction use a fragment through shared memory; whether it does.
 
     A layout that the author gave is not worked around: it was meant.
@@ -51,7 +51,7 @@ def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
     if not isinstance(owner, AllocOp) or owner.layout is not None or not accesses:
         return False
     writes = any(isinstance(each, StoreOp) for each in accesses)
-    code = Code(op)
+    code = IndexBuilder(op)
     room = code.add(AllocOp(_in_shared(fragment), name=f"{owner.buffer_name}_staged")).results[0]
     # Also before a loop that writes: it may leave some elements as they are.
     copy_elements(code, fragment, room)
@@ -64,13 +64,13 @@ def stage(clash: Clash, engine: DiagnosticEngine) -> bool:
     if writes:
         following = op.next_op
         assert following is not None
-        copy_elements(Code(following), room, fragment)
+        copy_elements(IndexBuilder(following), room, fragment)
     text = f"'{owner.buffer_name}' goes through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
 
 
-def _stage_gemm(op: GemmOp, clash: Clash, engine: DiagnosticEngine) -> bool:
+def _stage_gemm(op: GemmOp, clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     """Let a GEMM read a fragment in shared memory, or add to another one and copy that back.
 
     One that goes on after it was issued is left alone: its operands would have to stay until then.
@@ -79,7 +79,7 @@ def _stage_gemm(op: GemmOp, clash: Clash, engine: DiagnosticEngine) -> bool:
     if not isinstance(owner, AllocOp) or owner.layout is not None or op.is_async():
         return False
     name = f"{owner.buffer_name}_staged"
-    code = Code(op)
+    code = IndexBuilder(op)
     operands = [n for n in range(2) if base_of(op.operands[n]) is clash.fragment]
     for number in operands:
         value = op.operands[number]
@@ -94,7 +94,7 @@ def _stage_gemm(op: GemmOp, clash: Clash, engine: DiagnosticEngine) -> bool:
         op.operands[2] = own
         following = op.next_op
         assert following is not None
-        copy_elements(Code(following), own, sums)
+        copy_elements(IndexBuilder(following), own, sums)
     where = "goes through shared memory here" if operands else "is copied before and after this"
     engine.remark(op, f"'{owner.buffer_name}' {where}: {clash.reason}", STAGED)
     return True

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.alias_sync.numbers import Root
+from tilewright.analysis.alias_sync.symbolic_ints import Root
 from tilewright.analysis.ordering import Access
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity

@@ -22,28 +22,28 @@ from tilewright.dialects.type_utils import is_tensor
 
 
 @dataclass(frozen=True)
-class Access:
+class PointerAccess:
     """The addresses of an access, a tensor of pointers, and which of them count."""
 
     pointers: SSAValue
     mask: SSAValue | None = None
 
 
-def _pointer(op: Operation) -> Access:
-    return Access(op.operands[0])
+def _pointer(op: Operation) -> PointerAccess:
+    return PointerAccess(op.operands[0])
 
 
-def _masked(op: Operation) -> Access:
+def _masked(op: Operation) -> PointerAccess:
     access = cast("LoadOp | StoreOp | AtomicRMWOp | AtomicLoadOp | AtomicStoreOp", op)
-    return Access(access.ptr, access.mask)
+    return PointerAccess(access.ptr, access.mask)
 
 
-def _copy(op: Operation) -> Access:
+def _copy(op: Operation) -> PointerAccess:
     assert isinstance(op, AsyncCopyGlobalToLocalOp)
-    return Access(op.src, op.mask)
+    return PointerAccess(op.src, op.mask)
 
 
-_ACCESSES: Mapping[type[Operation], Callable[[Operation], Access]] = {
+_ACCESSES: Mapping[type[Operation], Callable[[Operation], PointerAccess]] = {
     LoadOp: _masked,
     StoreOp: _masked,
     AtomicRMWOp: _masked,
@@ -55,7 +55,7 @@ _ACCESSES: Mapping[type[Operation], Callable[[Operation], Access]] = {
 }
 
 
-def access_of(op: Operation) -> Access | None:
+def access_of(op: Operation) -> PointerAccess | None:
     """The access that `op` makes through a tensor of pointers, if it is one."""
     find = _ACCESSES.get(type(op))
     found = None if find is None else find(op)

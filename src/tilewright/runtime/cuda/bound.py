@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.runtime.cuda.facts import TensorMapFacts
+from tilewright.runtime.cuda.facts import TensorMapSpec
 from tilewright.runtime.cuda.launcher import Launch, Launcher
 from tilewright.runtime.cuda.tensor_map import encode
 from tilewright.runtime.specialise import CONSTEXPR, Key
@@ -64,7 +64,7 @@ def bound_launch(launcher: Launcher, keys: Sequence[Key]) -> Launch | None:
     return launcher.generated(names, prelude, expressions, scope)
 
 
-def _encoder(maps: Maps, facts: TensorMapFacts, padding: str) -> Callable[..., bytes]:
+def _encoder(maps: Maps, facts: TensorMapSpec, padding: str) -> Callable[..., bytes]:
     """Makes the maps of one parameter and keeps them in `maps`."""
 
     def encoded(address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bytes:

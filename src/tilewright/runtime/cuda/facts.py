@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class TensorMapFacts(Protocol):
+class TensorMapSpec(Protocol):
     """How a kernel wants the tensor maps of one parameter."""
 
     @property
@@ -21,7 +21,7 @@ class TensorMapFacts(Protocol):
     def fp4_padded(self) -> bool: ...
 
 
-class LaunchFacts(Protocol):
+class KernelMetadata(Protocol):
     """What a compiler says of a kernel: `parameters` in order, hidden ones last.
 
     `cluster` is in blocks. `num_ctas` is how many blocks one program has: the grid of an author
@@ -41,7 +41,7 @@ class LaunchFacts(Protocol):
     @property
     def parameters(self) -> tuple[str, ...]: ...
     @property
-    def tensor_maps(self) -> Sequence[TensorMapFacts]: ...
+    def tensor_maps(self) -> Sequence[TensorMapSpec]: ...
     @property
     def cooperative(self) -> bool: ...
     @property

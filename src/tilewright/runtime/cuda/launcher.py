@@ -27,7 +27,7 @@ from tilewright.runtime.cuda.arrays import DeviceArray, device_array
 from tilewright.runtime.cuda.attributes import attribute_count, launch_attributes
 from tilewright.runtime.cuda.context import device_facts, ensure_context
 from tilewright.runtime.cuda.driver import driver
-from tilewright.runtime.cuda.facts import LaunchFacts, TensorMapFacts
+from tilewright.runtime.cuda.facts import KernelMetadata, TensorMapSpec
 from tilewright.runtime.cuda.module import Function
 from tilewright.runtime.cuda.packing import (
     HIDDEN,
@@ -59,7 +59,7 @@ Launch = Callable[..., None]
 class Launcher:
     """Launches of one function."""
 
-    def __init__(self, function: Function, facts: LaunchFacts) -> None:
+    def __init__(self, function: Function, facts: KernelMetadata) -> None:
         self.function = function
         self.facts = facts
         self.kinds = tuple(map(kind_of, facts.parameters))
@@ -107,7 +107,7 @@ class Launcher:
             # Unsigned numbers wrap and large floats are infinite, unless nothing can hold them.
             self.launch(handle, x, y, z, *map(careful, self.visible, raw))
 
-    def _raw(self, index: int, kind: str, value: Any, facts: TensorMapFacts | None) -> Any:
+    def _raw(self, index: int, kind: str, value: Any, facts: TensorMapSpec | None) -> Any:
         if facts is not None:
             return value if isinstance(value, bytes) else self.tensor_map(value, facts)
         if kind != POINTER or isinstance(value, int):
@@ -130,7 +130,7 @@ class Launcher:
             )
         return found
 
-    def tensor_map(self, descriptor: TensorDescriptor, facts: TensorMapFacts) -> bytes:
+    def tensor_map(self, descriptor: TensorDescriptor, facts: TensorMapSpec) -> bytes:
         """The tensor map of `descriptor` as the kernel wants it."""
         return encode(
             self._array(0, descriptor.base).address,
@@ -276,7 +276,7 @@ class Launcher:
             raise cuda.error("cuStreamSynchronize", status, f"after kernel {self.function.name}")
 
 
-def _threads(facts: LaunchFacts) -> int:
+def _threads(facts: KernelMetadata) -> int:
     """Threads of a block; kernels of `T` may end in the middle of a warp."""
     return getattr(facts, "threads", facts.num_warps * _WARP)
 

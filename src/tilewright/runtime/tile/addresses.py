@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.analysis.pid_address import Facts, TileKernel, tile_kernels
+from tilewright.analysis.pid_address import AccessProperties, TileKernel, tile_kernels
 from tilewright.ir.text.names import ValueNames
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import HostArray
@@ -79,7 +79,7 @@ class TileLaunch:
     """One kernel of one call."""
 
     kernel: TileKernel
-    facts: Facts
+    facts: AccessProperties
     aliases: Aliases
     title: str
 
@@ -101,7 +101,7 @@ def tile_launches(compiled: CompiledTileKernel, values: Sequence[Any]) -> list[T
                 buffers[name] = memory.count
         elif isinstance(value, int):
             numbers[name] = int(value)
-    facts = Facts(None, numbers, buffers)
+    facts = AccessProperties(None, numbers, buffers)
     shown = ", ".join(_shown(arguments, values))
     return [
         TileLaunch(kernel, facts, aliases_of(memories), f"{kernel.name}({shown})")

@@ -25,7 +25,7 @@ import numpy as np
 from tilewright.language.T.keys import key_of
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import is_array
-from tilewright.runtime.tile.choose import AutotuneResult, choose, inputs_for_tuning
+from tilewright.runtime.tile.config_search import AutotuneResult, choose, inputs_for_tuning
 from tilewright.runtime.tile.jit import TileJIT, compile_tile, traced_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs

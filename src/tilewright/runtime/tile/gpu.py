@@ -21,7 +21,7 @@ from tilewright.runtime.tile.device import DeviceProgram, Plan
 from tilewright.runtime.tile.host_checks import ACCESS_BYTES, check_arguments
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import Program, read_program, write_program
-from tilewright.targets.cuda.kept import compiled, program_key
+from tilewright.targets.cuda.program_cache import compiled, program_key
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

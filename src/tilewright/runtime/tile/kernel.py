@@ -29,10 +29,10 @@ from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.tile.fresh import FreshArrays, watched
 from tilewright.runtime.tile.gpu import GpuKernel
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
-from tilewright.runtime.tile.observers import tell
+from tilewright.runtime.tile.input_generators import TensorSupplyType
+from tilewright.runtime.tile.launch_hooks import tell
 from tilewright.runtime.tile.pass_configs import gpu_settings
 from tilewright.runtime.tile.profiler import Profiler
-from tilewright.runtime.tile.supply import TensorSupplyType
 from tilewright.runtime.tile.targets import CUDA, NUMPY, arch_of, is_gpu
 from tilewright.runtime.tile.tensors import example_of, new_tensor
 

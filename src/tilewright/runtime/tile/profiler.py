@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.runtime.arrays import host_array, is_array
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.cuda.memory import DeviceMemory
+from tilewright.runtime.tile.allclose import assert_close
 from tilewright.runtime.tile.bench import do_bench
-from tilewright.runtime.tile.closeness import assert_close
+from tilewright.runtime.tile.input_generators import TensorSupplyType, get_tensor_supply
 from tilewright.runtime.tile.settings import changed
-from tilewright.runtime.tile.supply import TensorSupplyType, get_tensor_supply
 from tilewright.runtime.tile.tensors import copied, on_host
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ def require_ordered_roles(kernel: CompiledTileKernel) -> str | None:
         return None
     # Loaded when the first such kernel is checked.
     from tilewright.passes.tile.check_barriers import NOT_ANALYSED, CheckBarriers
-    from tilewright.passes.tile.front_half import FrontHalf
+    from tilewright.passes.tile.pipeline import TilePipeline
     from tilewright.targets.numpy.tile.api import TileFault
 
     arch = kernel.gpu.settings.arch if kernel.gpu is not None else DEFAULT_ARCH
     lowered, engine = module.clone(), DiagnosticEngine()
-    for each in FrontHalf(target=f"cuda:{arch}", check_each=False).passes():
+    for each in TilePipeline(target=f"cuda:{arch}", check_each=False).passes():
         before = engine.error_count
         each.run(lowered, engine)
         errors = [e for e in engine.diagnostics if e.severity is Severity.ERROR]

@@ -12,8 +12,8 @@ from typing import Any
 
 from tilewright.language.T.symbols import text
 from tilewright.runtime.arrays import is_array
+from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-from tilewright.runtime.tile.supply import TensorSupplyType
 from tilewright.runtime.tile.tensors import copied
 
 Config = Mapping[str, Any]

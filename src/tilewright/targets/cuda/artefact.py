@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.targets import store
-from tilewright.targets.cuda.facts import LaunchFacts, TensorMapFacts
+from tilewright.targets.cuda.facts import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.steps import Step
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class DeviceKernel:
 
     source: str
     cubin: bytes
-    facts: LaunchFacts
+    facts: KernelMetadata
     log: str
 
 
@@ -102,11 +102,11 @@ def read_program(key: str) -> Program | None:
     return Program(steps, kernels, None, remarks)
 
 
-def _facts(given: Mapping[str, Any]) -> LaunchFacts:
+def _facts(given: Mapping[str, Any]) -> KernelMetadata:
     values = _tupled(given)
     maps: Sequence[Mapping[str, Any]] = values.pop("tensor_maps")
-    return LaunchFacts(
-        **values, tensor_maps=tuple(TensorMapFacts(**_tupled(each)) for each in maps)
+    return KernelMetadata(
+        **values, tensor_maps=tuple(TensorMapSpec(**_tupled(each)) for each in maps)
     )
 
 

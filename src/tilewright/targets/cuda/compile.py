@@ -30,7 +30,7 @@ from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
-from tilewright.targets.cuda.facts import LaunchFacts, TensorMapFacts
+from tilewright.targets.cuda.facts import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.host import host_steps
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import Settings
@@ -201,7 +201,7 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _facts(function: FuncOp, host: FuncOp, log: str) -> LaunchFacts:
+def _facts(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
     name = function.sym_name.data
     launch = next(
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
@@ -210,7 +210,7 @@ def _facts(function: FuncOp, host: FuncOp, log: str) -> LaunchFacts:
     bits = _number(function, nv_names.INDEX_BITS)
     cluster = function.attributes.get(nv_names.CLUSTER)
     blocks = (*integers(cluster), 1, 1)[:3] if cluster is not None else (1, 1, 1)  # pyright: ignore[reportArgumentType]
-    return LaunchFacts(
+    return KernelMetadata(
         name,
         _number(function, nv_names.THREADS),
         _number(function, nv_names.SHARED_BYTES),
@@ -246,11 +246,11 @@ def _kind(type: Attribute, *, wide: bool) -> str:
     return index if str(type) == "index" else str(type)
 
 
-def _map_facts(value: SSAValue) -> TensorMapFacts:
+def _map_facts(value: SSAValue) -> TensorMapSpec:
     owner = value.owner
     assert isinstance(owner, TensorMapOp)
     element = element_type_of(owner.tensor.type)
-    return TensorMapFacts(
+    return TensorMapSpec(
         str(element),
         bit_width(element) // 8,
         owner.extents,

@@ -8,7 +8,7 @@ _WARP = 32
 
 
 @dataclass(frozen=True)
-class TensorMapFacts:
+class TensorMapSpec:
     """How a kernel wants one of its tensor maps."""
 
     element: str
@@ -22,7 +22,7 @@ class TensorMapFacts:
 
 
 @dataclass(frozen=True)
-class LaunchFacts:
+class KernelMetadata:
     """A kernel as a launch sees it."""
 
     name: str
@@ -30,7 +30,7 @@ class LaunchFacts:
     shared: int
     parameters: tuple[str, ...]
     """Kinds in order: ``ptr``, ``i32``, ``f32``, ``tensormap``, ..."""
-    tensor_maps: tuple[TensorMapFacts, ...] = ()
+    tensor_maps: tuple[TensorMapSpec, ...] = ()
     cluster: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     registers: int = 0

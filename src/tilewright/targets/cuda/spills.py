@@ -24,7 +24,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, num_eleme
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
-from tilewright.targets.cuda.facts import LaunchFacts
+from tilewright.targets.cuda.facts import KernelMetadata
 
 SPILLED = "TW5012"
 _WORD, _WORD_BYTES = 32, 4
@@ -37,7 +37,7 @@ _LARGE = 16
 """Registers of an array that is worth a line."""
 
 
-def warn_of_spills(function: FuncOp, facts: LaunchFacts, engine: DiagnosticEngine) -> None:
+def warn_of_spills(function: FuncOp, facts: KernelMetadata, engine: DiagnosticEngine) -> None:
     """Say that a kernel's registers did not suffice, if so, and what would help."""
     if not facts.spill_bytes:
         return

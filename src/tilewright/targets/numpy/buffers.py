@@ -24,16 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import Watcher
 from tilewright.targets.numpy.api import Array, Buffer
 from tilewright.targets.numpy.selections import Elements, Selection
 from tilewright.targets.numpy.terms import Parts, locate, locate_elements
-from tilewright.targets.numpy.watchers import Watcher
 
 BITS: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 """Elements move as unsigned integers of their size: no type is converted, no NaN is touched."""
 
 
-class Region:
+class MemoryRegion:
     """The memory of one array."""
 
     def __init__(self, name: str, array: Array, *, initialised: bool = True) -> None:
@@ -42,7 +42,7 @@ class Region:
         self.initialised = initialised
         self.base: int = array.__array_interface__["data"][0]
         """Address of the first element, which a pointer argument holds."""
-        self.block = Block((self,))
+        self.block = MemoryBlock((self,))
         self._slots: dict[int, Slots] = {}
         self.low, self.size = self.base, array.nbytes
         if not array.flags.c_contiguous:
@@ -126,15 +126,15 @@ class Region:
         return self.low <= address < self.low + self.size
 
 
-class _Merged(Region):
+class _Merged(MemoryRegion):
     """Regions that share bytes, as one, for addresses that might belong to any of them."""
 
-    def __init__(self, regions: Sequence[Region]) -> None:
+    def __init__(self, regions: Sequence[MemoryRegion]) -> None:
         self._regions = tuple(regions)
         low = min(region.low for region in regions)
         high = max(region.low + region.size for region in regions)
         super().__init__(
-            Block(regions).name,
+            MemoryBlock(regions).name,
             bytes_at(low, high - low),
             initialised=all(region.initialised for region in regions),
         )
@@ -159,7 +159,7 @@ class _Merged(Region):
 class Slots:
     """Places for elements of one size in a region."""
 
-    region: Region
+    region: MemoryRegion
     itemsize: int
     start: int
     count: int
@@ -198,14 +198,14 @@ class Slots:
         return selection if ratio == 1 and offset == 0 else selection.rescaled(ratio, offset)
 
 
-class Block:
+class MemoryBlock:
     """Regions that share bytes, and what is known about each granule of them.
 
     The granule divides every element size and every distance between elements, so an access
     covers whole granules. With one array, accessed as what it is, it is the element.
     """
 
-    def __init__(self, regions: Sequence[Region]) -> None:
+    def __init__(self, regions: Sequence[MemoryRegion]) -> None:
         self.regions = tuple(regions)
         self.granule = 1
         self.watchers: tuple[Watcher, ...] = ()
@@ -231,7 +231,7 @@ class Block:
         return all(region.initialised for region in self.regions)
 
     @cached_property
-    def whole(self) -> Region:
+    def whole(self) -> MemoryRegion:
         """All of it, for an address of which nothing else is known."""
         if len(self.regions) == 1:
             return self.regions[0]
@@ -257,23 +257,23 @@ class Block:
 class AddressSpace:
     """All blocks of a launch, by address."""
 
-    def __init__(self, regions: Iterable[Region]) -> None:
+    def __init__(self, regions: Iterable[MemoryRegion]) -> None:
         self.blocks = _group(regions)
         self._lows = [block.low for block in self.blocks]
 
-    def at(self, address: int) -> Region | None:
+    def at(self, address: int) -> MemoryRegion | None:
         """The memory that `address` lies in."""
         place = bisect_right(self._lows, address) - 1
         if place < 0 or address not in self.blocks[place].whole:
             return None
         return self.blocks[place].whole
 
-    def before(self, address: int) -> Region | None:
+    def before(self, address: int) -> MemoryRegion | None:
         """The memory that begins at or before `address`, whether it reaches it or not."""
         place = bisect_right(self._lows, address) - 1
         return None if place < 0 else self.blocks[place].whole
 
-    def split(self, addresses: Array) -> list[tuple[Region | None, Array]]:
+    def split(self, addresses: Array) -> list[tuple[MemoryRegion | None, Array]]:
         """Which of `addresses` belong to which memory, as positions; None for nobody's."""
         places = np.searchsorted(np.array(self._lows, np.int64), addresses, side="right") - 1
         ends = np.array([block.low + block.size for block in self.blocks], np.int64)
@@ -294,14 +294,14 @@ def bytes_at(low: int, size: int) -> Array:
     return np.frombuffer(memory, np.uint8)
 
 
-def region_of(buffer: Buffer) -> Region:
-    return Region(buffer.name, buffer.array, initialised=buffer.initialised)
+def region_of(buffer: Buffer) -> MemoryRegion:
+    return MemoryRegion(buffer.name, buffer.array, initialised=buffer.initialised)
 
 
-def _group(regions: Iterable[Region]) -> list[Block]:
+def _group(regions: Iterable[MemoryRegion]) -> list[MemoryBlock]:
     """Blocks in order of address; regions without bytes touch nothing and stay alone."""
-    blocks: list[Block] = []
-    members: list[Region] = []
+    blocks: list[MemoryBlock] = []
+    members: list[MemoryRegion] = []
     end = 0
     for region in sorted(
         (region for region in regions if region.size), key=lambda region: region.low
@@ -316,8 +316,8 @@ def _group(regions: Iterable[Region]) -> list[Block]:
     return blocks
 
 
-def _join(members: Sequence[Region]) -> Block:
-    block = members[0].block if len(members) == 1 else Block(members)
+def _join(members: Sequence[MemoryRegion]) -> MemoryBlock:
+    block = members[0].block if len(members) == 1 else MemoryBlock(members)
     for region in members:
         region.block = block
     return block

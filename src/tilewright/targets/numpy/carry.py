@@ -22,7 +22,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.values import (
     PROGRAM,
-    Block,
+    EmittedBlock,
     Piece,
     Pointer,
     Shadow,
@@ -38,7 +38,7 @@ _OK = "ok"
 class Packing:
     """The slots of a value."""
 
-    kind: type[Tensor] | type[Pointer] | type[Block]
+    kind: type[Tensor] | type[Pointer] | type[EmittedBlock]
     slots: Mapping[str, int]
     """Live axes by key, in the order of variables."""
     root: int | None = None
@@ -57,7 +57,7 @@ class Packing:
 
 def _shape(kind: type[Value], slot: str, type: Attribute) -> tuple[int, ...]:
     # The parts of a block are numbers, whatever shape the block has.
-    return () if kind is Block else shape_of(type)
+    return () if kind is EmittedBlock else shape_of(type)
 
 
 def pack(emitter: Emitter, value: Value) -> tuple[Packing, dict[str, Piece]]:
@@ -68,15 +68,15 @@ def pack(emitter: Emitter, value: Value) -> tuple[Packing, dict[str, Piece]]:
         _add_shadow(emitter, pieces, value.shadows)
         slots = {key: piece.axes for key, piece in pieces.items()}
         return Packing(Tensor, slots, shadow=_first(value.shadows)), pieces
-    base = value.base if isinstance(value, Block) else value
+    base = value.base if isinstance(value, EmittedBlock) else value
     pieces.update((f"p{term.axes}", term) for term in base.terms)
     _add_shadow(emitter, pieces, base.shadows)
-    if isinstance(value, Block):
+    if isinstance(value, EmittedBlock):
         for letter, parts in (("n", value.shape), ("s", value.strides), ("o", value.offsets)):
             pieces.update((f"{letter}{index}", part) for index, part in enumerate(parts))
         pieces["fill"] = value.fill
     slots = {key: piece.axes for key, piece in pieces.items()}
-    extents = value.extents if isinstance(value, Block) else ()
+    extents = value.extents if isinstance(value, EmittedBlock) else ()
     packing = Packing(type(value), slots, base.root, _first(base.shadows), extents)
     return packing, pieces
 
@@ -148,7 +148,7 @@ def unpack(packing: Packing, pieces: Sequence[Piece]) -> Value:
     if packing.kind is Pointer:
         return base
     rank = sum(key[0] == "n" for key in by_key)
-    return Block(
+    return EmittedBlock(
         base,
         tuple(by_key[f"n{index}"] for index in range(rank)),
         tuple(by_key[f"s{index}"] for index in range(rank)),

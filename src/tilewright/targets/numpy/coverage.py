@@ -17,15 +17,15 @@ import numpy as np
 
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.api import Grid, Site
-from tilewright.targets.numpy.buffers import Region
+from tilewright.targets.numpy.buffers import MemoryRegion
+from tilewright.targets.numpy.element_addresses import describe
 from tilewright.targets.numpy.initialised import Initialised
-from tilewright.targets.numpy.places import describe
 
 CODE = "TW6109"
 
 
 def check_coverage(
-    region: Region, known: Initialised, sites: Sequence[Site], grid: Grid
+    region: MemoryRegion, known: Initialised, sites: Sequence[Site], grid: Grid
 ) -> Diagnostic | None:
     """A warning if the stores `sites` left out some of the region's elements."""
     if region.initialised or any(site.kind != "store" for site in sites):
@@ -51,7 +51,7 @@ def check_coverage(
 _GENERAL = "check the grid, the mask of the store and the strides passed"
 
 
-def _advice(region: Region, sites: Sequence[Site], grid: Grid) -> str | None:
+def _advice(region: MemoryRegion, sites: Sequence[Site], grid: Grid) -> str | None:
     """The grid that would do, if one store gives each program a block of its own."""
     if len(sites) != 1 or sites[0].in_loop or grid[1:] != (1, 1):
         return None

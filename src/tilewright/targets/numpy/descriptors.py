@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Descriptor, NumpyFault
-from tilewright.targets.numpy.buffers import Region
-from tilewright.targets.numpy.places import describe
+from tilewright.targets.numpy.buffers import MemoryRegion
+from tilewright.targets.numpy.element_addresses import describe
 
 CODE = "TW6110"
 
@@ -19,7 +19,9 @@ ALIGNMENT = 16
 """Of the address and of all strides but the last, in bytes."""
 
 
-def check_descriptor(descriptor: Descriptor, region: Region, sources: SourceManager | None) -> None:
+def check_descriptor(
+    descriptor: Descriptor, region: MemoryRegion, sources: SourceManager | None
+) -> None:
     """Raise unless the descriptor fits the region of its buffer."""
     problem = _problem(descriptor, region)
     if problem is None:
@@ -32,7 +34,7 @@ def check_descriptor(descriptor: Descriptor, region: Region, sources: SourceMana
     raise NumpyFault(diagnostic, None, sources)
 
 
-def _problem(descriptor: Descriptor, region: Region) -> tuple[str, str] | None:
+def _problem(descriptor: Descriptor, region: MemoryRegion) -> tuple[str, str] | None:
     """What is wrong and what to do about it."""
     shape, strides = descriptor.shape, descriptor.strides
     name, itemsize = region.name, region.array.itemsize
@@ -60,7 +62,7 @@ def _problem(descriptor: Descriptor, region: Region) -> tuple[str, str] | None:
     return _reach(descriptor, region)
 
 
-def _reach(descriptor: Descriptor, region: Region) -> tuple[str, str] | None:
+def _reach(descriptor: Descriptor, region: MemoryRegion) -> tuple[str, str] | None:
     pairs = zip(descriptor.shape, descriptor.strides, strict=True)
     last = sum((extent - 1) * stride for extent, stride in pairs)
     end = region.base + (last + 1) * region.array.itemsize

@@ -28,7 +28,7 @@ from tilewright.targets.numpy.api import Site
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.names import hint_of
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.values import (
     Line,
     Phi,
@@ -66,7 +66,7 @@ class Unit:
     hints: dict[int, str] = field(default_factory=dict[int, str])
     """The name each symbol would like to have."""
     sites: list[Site] = field(default_factory=list[Site])
-    places: list[Place] = field(default_factory=list[Place])
+    places: list[SourceSite] = field(default_factory=list[SourceSite])
     """What statements refer to by number when something is wrong."""
     bodies: list[tuple[int, str, Scope]] = field(default_factory=list[tuple[int, str, Scope]])
     """Name, parameters and statements of the Python functions, callees first."""
@@ -87,7 +87,7 @@ class Unit:
 
     def place(self, location: Attribute | None, why: str = "") -> int:
         """The number of a location, and of what there is to say about it."""
-        self.places.append(Place(location, why))
+        self.places.append(SourceSite(location, why))
         return len(self.places) - 1
 
 

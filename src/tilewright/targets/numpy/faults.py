@@ -19,7 +19,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
-from tilewright.targets.numpy.advice import (
+from tilewright.targets.numpy.api import Grid, NumpyFault, Site
+from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
+from tilewright.targets.numpy.element_addresses import describe, place_of
+from tilewright.targets.numpy.fix_hints import (
     advise_bounds,
     advise_gap,
     advise_race,
@@ -27,11 +30,8 @@ from tilewright.targets.numpy.advice import (
     advise_uninitialised,
     advise_unknown,
 )
-from tilewright.targets.numpy.api import Grid, NumpyFault, Site
-from tilewright.targets.numpy.buffers import AddressSpace, Region
 from tilewright.targets.numpy.fault_codes import DATA_RACE, OUT_OF_BOUNDS, READ_ONLY, UNINITIALISED
 from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
-from tilewright.targets.numpy.places import describe, place_of
 from tilewright.targets.numpy.races import Other
 
 FaultKind: TypeAlias = Literal[
@@ -72,7 +72,7 @@ class Scene:
     """One access that went wrong, and where."""
 
     site: Site
-    region: Region | None
+    region: MemoryRegion | None
     lanes: Lanes
     """All that took part."""
     bad: Lanes
@@ -160,7 +160,9 @@ def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     return _out_of_bounds(scene, region, sources)
 
 
-def _out_of_bounds(scene: Scene, region: Region, sources: SourceManager | None) -> MemoryFault:
+def _out_of_bounds(
+    scene: Scene, region: MemoryRegion, sources: SourceManager | None
+) -> MemoryFault:
     array = region.array
     place = place_of(scene.address, region)
     count = f"{array.size} element" + ("" if array.size == 1 else "s")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import CellAccess, Record, Report
 from tilewright.targets.numpy.api import Array
-from tilewright.targets.numpy.buffers import Block, Region
-from tilewright.targets.numpy.watchers import Record, Report, Touch
+from tilewright.targets.numpy.buffers import MemoryBlock, MemoryRegion
 
 _TRUE = np.ones((), np.bool_)
 
@@ -20,7 +20,7 @@ _TRUE = np.ones((), np.bool_)
 class Initialised:
     """Which granules of a block hold a value."""
 
-    def __init__(self, block: Block, record: Record, report: Report) -> None:
+    def __init__(self, block: MemoryBlock, record: Record, report: Report) -> None:
         self._block = block
         self._record = record
         self._report = report
@@ -29,7 +29,7 @@ class Initialised:
             if not region.initialised:
                 self._clear(region)
 
-    def _clear(self, region: Region) -> None:
+    def _clear(self, region: MemoryRegion) -> None:
         mine = self.of(region)
         if region.is_dense:
             mine[...] = False
@@ -37,13 +37,13 @@ class Initialised:
             owned = region.owned_bytes().reshape(-1, self._block.granule)
             mine &= ~np.logical_and.reduce(owned, axis=1)
 
-    def of(self, region: Region) -> Array:
+    def of(self, region: MemoryRegion) -> Array:
         """The part of the table that belongs to a region of the block."""
         granule = self._block.granule
         first = (region.low - self._block.low) // granule
         return self.written[first : first + region.size // granule]
 
-    def unwritten(self, region: Region) -> Array:
+    def unwritten(self, region: MemoryRegion) -> Array:
         """For each element of the region's array, in row-major order, whether nobody wrote it."""
         granule = self._block.granule
         flat = self.of(region)
@@ -56,17 +56,17 @@ class Initialised:
     def begin(self, programs: Array) -> None:
         """Batches make no difference here."""
 
-    def read(self, touch: Touch) -> None:
+    def read(self, touch: CellAccess) -> None:
         if bool(self._unset(touch).any()):
             self._report(self._unset)
 
-    def _unset(self, touch: Touch) -> Array:
+    def _unset(self, touch: CellAccess) -> Array:
         return ~touch.selection.take(self.written)
 
-    def write(self, touch: Touch) -> None:
+    def write(self, touch: CellAccess) -> None:
         self._record(self.written, touch.selection)
         touch.selection.put(self.written, _TRUE)
 
-    def update(self, touch: Touch) -> None:
+    def update(self, touch: CellAccess) -> None:
         self.read(touch)
         self.write(touch)

@@ -60,10 +60,10 @@ from tilewright.targets.numpy.ops.functions import write_body
 from tilewright.targets.numpy.owners import OrderConflict
 from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support import HELPERS
-from tilewright.targets.numpy.support.batch import Batch, Place
+from tilewright.targets.numpy.support.batch import Batch, SourceSite
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tasks.detect import needs_tasks
-from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
+from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor
 
 _MAX_OFFSET = (1 << 31) - 1
 _ADDRESS_FAULTS = frozenset(
@@ -88,7 +88,7 @@ class NumpyKernel:
     name: str
     parameters: Sequence[Parameter]
     sites: Sequence[Site]
-    places: Sequence[Place]
+    places: Sequence[SourceSite]
     largest_bytes: int
     generated: GeneratedSource
     function: Callable[..., None]
@@ -101,7 +101,7 @@ class NumpyKernel:
     @cached_property
     def has_products(self) -> bool:
         """Whether it multiplies matrices."""
-        return "support.products import" in self.generated.text
+        return "support.dot import" in self.generated.text
 
     @cached_property
     def wrapping(self) -> NumpyKernel:
@@ -411,7 +411,7 @@ def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
             shape = tuple(parameter(f"_shape{axis}") for axis in rank)
             strides = tuple(parameter(f"_stride{axis}") for axis in rank)
             emitter.define(
-                argument, Block(base, shape, strides, (), type.shape, parameter("_fill"))
+                argument, EmittedBlock(base, shape, strides, (), type.shape, parameter("_fill"))
             )
         elif isinstance(type, PtrType):
             emitter.define(argument, Pointer((parameter(),), index))

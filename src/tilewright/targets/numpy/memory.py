@@ -25,6 +25,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import CellAccess, Numbers, Watcher
+from tilewright.targets.numpy.access_requests import Picked, Request, SiteInfo
 from tilewright.targets.numpy.api import (
     Argument,
     Array,
@@ -37,19 +39,23 @@ from tilewright.targets.numpy.api import (
     Terms,
 )
 from tilewright.targets.numpy.atomics import Typed, compare_and_swap, fetch_update, update
-from tilewright.targets.numpy.buffers import AddressSpace, Block, Region, Slots, region_of
+from tilewright.targets.numpy.buffers import (
+    AddressSpace,
+    MemoryBlock,
+    MemoryRegion,
+    Slots,
+    region_of,
+)
 from tilewright.targets.numpy.coverage import check_coverage
 from tilewright.targets.numpy.descriptors import check_descriptor
+from tilewright.targets.numpy.fault_reporter import FaultReporter
 from tilewright.targets.numpy.initialised import Initialised
 from tilewright.targets.numpy.masks import conjunction, crop, full_programs, inside
 from tilewright.targets.numpy.owners import Owners, is_ordered
 from tilewright.targets.numpy.races import Ordering, Races
-from tilewright.targets.numpy.requests import Access, Picked, Request
 from tilewright.targets.numpy.selections import Elements, Selection, Windows
 from tilewright.targets.numpy.support.select import pick
 from tilewright.targets.numpy.terms import FEW_LANES, Parts, shape_of
-from tilewright.targets.numpy.watchers import Numbers, Touch, Watcher
-from tilewright.targets.numpy.witness import Witness
 
 Value: TypeAlias = Array | np.generic
 Part: TypeAlias = tuple[Slots, Array | slice, Elements]
@@ -64,7 +70,7 @@ _MAX_CONFLICTS = 3
 class _Watched:
     """A block, the sites that touch it, and its watchers."""
 
-    block: Block
+    block: MemoryBlock
     sites: Sequence[Site]
     always: tuple[Watcher, ...]
     owners: tuple[Watcher, ...]
@@ -90,7 +96,7 @@ class LaunchMemory:
         self._regions = [_argument_region(argument, options) for argument in arguments]
         reachable = [region_of(buffer) for buffer in options.reachable]
         self._space = AddressSpace([*filter(None, self._regions), *reachable])
-        self._witness = Witness(self._space, grid, options.sources)
+        self._witness = FaultReporter(self._space, grid, options.sources)
         self._accesses = [self._access(site) for site in sites]
         self._programs = np.zeros(1, np.int64)
         self._undo: list[tuple[Array, Selection, Array]] | None = None
@@ -104,9 +110,9 @@ class LaunchMemory:
 
     # Setting up.
 
-    def _access(self, site: Site) -> Access:
+    def _access(self, site: Site) -> SiteInfo:
         region = None if site.root is None else self._regions[site.root]
-        return Access(site, None if region is None else region.slots(site.dtype.itemsize))
+        return SiteInfo(site, None if region is None else region.slots(site.dtype.itemsize))
 
     def _watch(self, sites: Sequence[Site]) -> list[_Watched]:
         """Who is to watch which block."""
@@ -130,7 +136,7 @@ class LaunchMemory:
                 watched.append(_Watched(block, mine, tuple(always), owners))
         return watched
 
-    def _may_touch(self, site: Site, regions: Sequence[Region]) -> bool:
+    def _may_touch(self, site: Site, regions: Sequence[MemoryRegion]) -> bool:
         region = None if site.root is None else self._regions[site.root]
         return region is None or region in regions
 
@@ -342,7 +348,7 @@ class LaunchMemory:
             old[lanes] = compare_and_swap(slots.bits, selection.index, wanted[lanes], values[lanes])
         return self._old_values(picked, old)
 
-    def _pick_all(self, access: Access, address: Terms, mask: Terms) -> Picked:
+    def _pick_all(self, access: SiteInfo, address: Terms, mask: Terms) -> Picked:
         live = self._live(mask, access)
         request = Request(access, cast("Parts", address), live, self._programs, bool(mask))
         return request.pick((len(self._programs), *access.site.shape))
@@ -361,7 +367,7 @@ class LaunchMemory:
 
     # Which lanes go where.
 
-    def _live(self, mask: Terms, access: Access, *, everyone: bool = False) -> Parts:
+    def _live(self, mask: Terms, access: SiteInfo, *, everyone: bool = False) -> Parts:
         """The terms of the mask that are false somewhere, and who is active.
 
         What every program would read, those that are active may read for all.
@@ -371,7 +377,7 @@ class LaunchMemory:
             return live
         return (*live, self.active.reshape((-1,) + (1,) * (access.rank - 1)))
 
-    def _guess(self, access: Access, address: Parts) -> Slots | None:
+    def _guess(self, access: SiteInfo, address: Parts) -> Slots | None:
         """The memory of the first lane, which most often is that of all of them."""
         first = sum(int(term.item(0)) for term in address)
         region = self._space.at(first)
@@ -418,7 +424,10 @@ class LaunchMemory:
             selection = Elements(index)
         first, last = _programs_of(request.programs, selection.shape)
         self._pass_on(
-            how, Touch(request.access.site, slots.tabled(selection), first, last), request, slots
+            how,
+            CellAccess(request.access.site, slots.tabled(selection), first, last),
+            request,
+            slots,
         )
 
     def _tell_lanes(
@@ -428,16 +437,16 @@ class LaunchMemory:
         if not isinstance(first, int):
             column = first.reshape((-1,) + (1,) * (len(picked.shape) - 1))
             first = last = picked.of(column)[lanes]
-        touch = Touch(picked.request.access.site, slots.tabled(selection), first, last)
+        touch = CellAccess(picked.request.access.site, slots.tabled(selection), first, last)
         self._pass_on(how, touch, picked.request, slots)
 
-    def _pass_on(self, how: Deed, touch: Touch, request: Request, slots: Slots) -> None:
+    def _pass_on(self, how: Deed, touch: CellAccess, request: Request, slots: Slots) -> None:
         self._witness.attend(request, slots)
         for watcher in slots.region.block.watchers:
             getattr(watcher, how)(touch)
 
 
-def _argument_region(argument: Argument, options: RunOptions) -> Region | None:
+def _argument_region(argument: Argument, options: RunOptions) -> MemoryRegion | None:
     if isinstance(argument, Descriptor):
         region = region_of(argument.buffer)
         check_descriptor(argument, region, options.sources)
@@ -445,7 +454,7 @@ def _argument_region(argument: Argument, options: RunOptions) -> Region | None:
     return region_of(argument) if isinstance(argument, Buffer) else None
 
 
-def _bits(value: Value, access: Access) -> Array:
+def _bits(value: Value, access: SiteInfo) -> Array:
     """Values of the site's type as the bits that memory holds."""
     return cast("Array", value).view(access.bits)
 

@@ -29,12 +29,12 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import CellAccess
 from tilewright.targets.numpy.api import Array, Site
-from tilewright.targets.numpy.buffers import Block
+from tilewright.targets.numpy.buffers import MemoryBlock
 from tilewright.targets.numpy.spans import Spans
-from tilewright.targets.numpy.watchers import Touch
 
-_Entry: TypeAlias = Callable[[Touch], None]
+_Entry: TypeAlias = Callable[[CellAccess], None]
 
 _MAX_PAST = 16
 """Touches that are kept to be entered into the tables late."""
@@ -78,11 +78,11 @@ class Owners:
     the touches before are entered late.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: MemoryBlock) -> None:
         self._tables = _Tables(block)
         self._spans: Spans | None = None
         self._name = block.name
-        self._past: list[tuple[_Entry, Touch]] | None = []
+        self._past: list[tuple[_Entry, CellAccess]] | None = []
         self._is_interleaved = False
 
     def begin(self, programs: Array) -> None:
@@ -91,16 +91,16 @@ class Owners:
         # Programs that interleave their elements in one batch will do so in the next.
         self._spans = None if self._is_interleaved else Spans(programs)
 
-    def read(self, touch: Touch) -> None:
+    def read(self, touch: CellAccess) -> None:
         self._enter(self._tables.read, touch, writes=False)
 
-    def write(self, touch: Touch) -> None:
+    def write(self, touch: CellAccess) -> None:
         self._enter(self._tables.write, touch, writes=True)
 
-    def update(self, touch: Touch) -> None:
+    def update(self, touch: CellAccess) -> None:
         self._enter(self._tables.update, touch, writes=True)
 
-    def _enter(self, entry: _Entry, touch: Touch, *, writes: bool) -> None:
+    def _enter(self, entry: _Entry, touch: CellAccess, *, writes: bool) -> None:
         if self._spans is None:
             entry(touch)
         elif self._spans.admit(touch, writes=writes):
@@ -111,14 +111,14 @@ class Owners:
             self._enter_past(touch)
             entry(touch)
 
-    def _remember(self, entry: _Entry, touch: Touch) -> None:
+    def _remember(self, entry: _Entry, touch: CellAccess) -> None:
         # A loop must not keep all of its accesses: the spans alone then have to do.
         if self._past is not None and len(self._past) < _MAX_PAST:
             self._past.append((entry, touch))
         else:
             self._past = None
 
-    def _enter_past(self, touch: Touch) -> None:
+    def _enter_past(self, touch: CellAccess) -> None:
         if self._past is None:
             raise OrderConflict(
                 f"programs may share elements of {self._name}: {touch.site.text} touches what lies "
@@ -132,7 +132,7 @@ class Owners:
 class _Tables:
     """The greatest programs that touched each granule of a block."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: MemoryBlock) -> None:
         self._name = block.name
         self._block = block
         self._update: tuple[str | None, np.dtype[Any]] | None = None
@@ -154,17 +154,17 @@ class _Tables:
         # Which tables have entries of this batch: the others have nothing to say.
         self._was_read = self._was_written = self._was_updated = False
 
-    def read(self, touch: Touch) -> None:
+    def read(self, touch: CellAccess) -> None:
         self._require(touch, readers=False)
         _raise_entries(self._readers, touch)
         self._was_read = True
 
-    def write(self, touch: Touch) -> None:
+    def write(self, touch: CellAccess) -> None:
         self._require(touch)
         _raise_entries(self._writers, touch)
         self._was_written = True
 
-    def update(self, touch: Touch) -> None:
+    def update(self, touch: CellAccess) -> None:
         kind = (touch.site.rmw, touch.site.dtype)
         if not commutes(touch.site) or self._update not in (None, kind):
             self.write(touch)
@@ -174,7 +174,7 @@ class _Tables:
         _raise_entries(self._updaters, touch)
         self._was_updated = True
 
-    def _require(self, touch: Touch, *, readers: bool = True, updaters: bool = True) -> None:
+    def _require(self, touch: CellAccess, *, readers: bool = True, updaters: bool = True) -> None:
         if self._was_written and _is_after(self._writers, touch):
             self._fail(touch, "written")
         if readers and self._was_read and _is_after(self._readers, touch):
@@ -182,19 +182,19 @@ class _Tables:
         if updaters and self._was_updated and _is_after(self._updaters, touch):
             self._fail(touch, "updated")
 
-    def _fail(self, touch: Touch, how: str) -> NoReturn:
+    def _fail(self, touch: CellAccess, how: str) -> NoReturn:
         raise OrderConflict(
             f"programs share elements of {self._name}: {touch.site.text} touches what a later "
             f"program has already {how}"
         )
 
 
-def _is_after(table: Array, touch: Touch) -> bool:
+def _is_after(table: Array, touch: CellAccess) -> bool:
     """Whether an element has an entry greater than a program that touches it now."""
     return bool((touch.selection.take(table) > touch.along(touch.first)).any())
 
 
-def _raise_entries(table: Array, touch: Touch) -> None:
+def _raise_entries(table: Array, touch: CellAccess) -> None:
     """Make each entry at least the last program that touches it.
 
     Where lanes share an element, all of them read the same old entry and the lane written last is

@@ -28,9 +28,9 @@ from typing import NoReturn, TypeAlias
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import CellAccess, Verdict
 from tilewright.targets.numpy.api import Array, Site
-from tilewright.targets.numpy.buffers import Block
-from tilewright.targets.numpy.watchers import Touch, Verdict
+from tilewright.targets.numpy.buffers import MemoryBlock
 
 _Clock: TypeAlias = dict[int, int]
 """How often each program had released, as far as somebody knows."""
@@ -51,7 +51,7 @@ class Ordering:
         self._known: dict[int, _Clock] = {}
         self._released: dict[tuple[int, int], _Clock] = {}
 
-    def synchronise(self, block: Block, granule: int, program: int, semantic: str) -> None:
+    def synchronise(self, block: MemoryBlock, granule: int, program: int, semantic: str) -> None:
         """`program` carries out an atomic access with this memory semantic."""
         place = id(block), granule
         if semantic in _ACQUIRES and place in self._released:
@@ -95,7 +95,7 @@ RaceReport: TypeAlias = Callable[[Verdict, Other], NoReturn]
 class _Column:
     """For each granule the last program that did one kind of thing, when, and by which op."""
 
-    def __init__(self, block: Block, deed: str) -> None:
+    def __init__(self, block: MemoryBlock, deed: str) -> None:
         self.deed = deed
         self._block = block
         self.is_empty = True
@@ -113,7 +113,7 @@ class _Column:
     def sites(self) -> Array:
         return self._block.table(np.dtype(np.int32))
 
-    def enter(self, touch: Touch, times: Array, where: Array | None = None) -> None:
+    def enter(self, touch: CellAccess, times: Array, where: Array | None = None) -> None:
         """Note the touch, for all its lanes or some of them."""
         self.is_empty = False
         for table, values in (
@@ -131,7 +131,7 @@ class Races:
     """Watches a block for races between programs."""
 
     def __init__(
-        self, block: Block, sites: Sequence[Site], order: Ordering, report: RaceReport
+        self, block: MemoryBlock, sites: Sequence[Site], order: Ordering, report: RaceReport
     ) -> None:
         self._block = block
         self._sites = sites
@@ -144,7 +144,7 @@ class Races:
     def begin(self, programs: Array) -> None:
         """Programs race across batches as within them."""
 
-    def read(self, touch: Touch) -> None:
+    def read(self, touch: CellAccess) -> None:
         if _is_atomic(touch.site):
             self._require(touch, (self._writers,))
             self._synchronise(touch)
@@ -152,7 +152,7 @@ class Races:
         self._require(touch, (self._writers, *self._updaters))
         self._enter(self._readers, touch)
 
-    def write(self, touch: Touch) -> None:
+    def write(self, touch: CellAccess) -> None:
         if _is_atomic(touch.site):
             self.update(touch)
             return
@@ -160,12 +160,12 @@ class Races:
         self._writers.enter(touch, self._times(touch))
         self._require_alone(touch)
 
-    def update(self, touch: Touch) -> None:
+    def update(self, touch: CellAccess) -> None:
         self._require(touch, (self._writers, *self._readers))
         self._enter(self._updaters, touch)
         self._synchronise(touch)
 
-    def _synchronise(self, touch: Touch) -> None:
+    def _synchronise(self, touch: CellAccess) -> None:
         if touch.site.shape:
             return
         granules = np.asarray(touch.selection.elements()).reshape(-1)
@@ -173,7 +173,7 @@ class Races:
         for granule, program in zip(granules.tolist(), programs.tolist(), strict=True):
             self._order.synchronise(self._block, granule, program, touch.site.semantic)
 
-    def _enter(self, columns: tuple[_Column, _Column], touch: Touch) -> None:
+    def _enter(self, columns: tuple[_Column, _Column], touch: CellAccess) -> None:
         """Keep two different programs: the first, and the last other one."""
         first, other = columns
         holder = touch.selection.take(first.programs)
@@ -183,7 +183,7 @@ class Races:
         # Lanes that stand for several programs have both.
         other.enter(touch, times, np.ones_like(mine) if touch.is_shared else ~mine)
 
-    def _times(self, touch: Touch) -> Array:
+    def _times(self, touch: CellAccess) -> Array:
         """When, in each program's own time, the touch happens."""
         last = touch.along(touch.last)
         times = self._order.times
@@ -195,12 +195,12 @@ class Races:
             last.shape
         )
 
-    def _require(self, touch: Touch, columns: tuple[_Column, ...]) -> None:
+    def _require(self, touch: CellAccess, columns: tuple[_Column, ...]) -> None:
         for column in columns:
             if not column.is_empty and bool(self._races(touch, column).any()):
                 self._report_against(touch, column)
 
-    def _races(self, touch: Touch, column: _Column) -> Array:
+    def _races(self, touch: CellAccess, column: _Column) -> Array:
         """Which granules somebody else has in `column`, without an order."""
         holders = touch.selection.take(column.programs)
         last = touch.along(touch.last)
@@ -216,7 +216,7 @@ class Races:
                 others[place] = False
         return others
 
-    def _report_against(self, touch: Touch, column: _Column) -> None:
+    def _report_against(self, touch: CellAccess, column: _Column) -> None:
         race = self._races(touch, column)
         place = tuple(np.argwhere(race)[0].tolist())
         program = int(touch.selection.take(column.programs)[place])
@@ -224,7 +224,7 @@ class Races:
         other = Other(program - 1, self._sites[number], column.deed)
         self._report(lambda again: self._races(again, column), other)
 
-    def _require_alone(self, touch: Touch) -> None:
+    def _require_alone(self, touch: CellAccess) -> None:
         """Within the op, nobody else may have written the same element."""
         if isinstance(touch.last, int):
             if touch.is_shared:
@@ -237,5 +237,5 @@ class Races:
         program = int(touch.selection.take(self._writers.programs)[place])
         self._report(self._overwritten, Other(program - 1, touch.site, "writes"))
 
-    def _overwritten(self, touch: Touch) -> Array:
+    def _overwritten(self, touch: CellAccess) -> Array:
         return touch.selection.take(self._writers.programs) != touch.along(touch.last)

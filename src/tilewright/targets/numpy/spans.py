@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tilewright.targets.numpy.access_hooks import CellAccess
 from tilewright.targets.numpy.api import Array
 from tilewright.targets.numpy.selections import Selection, Windows
-from tilewright.targets.numpy.watchers import Touch
 
 _Ends: TypeAlias = tuple[Array, Array]
 
@@ -33,7 +33,7 @@ class Spans:
         self._high = np.full(count, -1, np.int64)
         self._is_written = False
 
-    def admit(self, touch: Touch, *, writes: bool) -> bool:
+    def admit(self, touch: CellAccess, *, writes: bool) -> bool:
         """Extend the spans by a touch; False if they may meet then."""
         if isinstance(touch.first, int):
             return False

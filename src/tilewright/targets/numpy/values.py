@@ -164,7 +164,7 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class EmittedBlock:
     """A block pointer or a tensor descriptor: a tensor in memory and a block of it."""
 
     base: Pointer
@@ -177,7 +177,7 @@ class Block:
     """What is read beyond the bounds of the tensor."""
 
 
-Value: TypeAlias = Tensor | Pointer | Block
+Value: TypeAlias = Tensor | Pointer | EmittedBlock
 
 
 def by_origin(shadows: Iterable[Shadow]) -> dict[object, list[Shadow]]:
@@ -192,6 +192,6 @@ def shadows_of(*values: Value) -> Shadows:
     """The shadows of something computed from `values`, each once."""
     found: dict[str, Shadow] = {}
     for value in values:
-        for shadow in () if isinstance(value, Block) else value.shadows:
+        for shadow in () if isinstance(value, EmittedBlock) else value.shadows:
             found.setdefault(shadow.piece.text, shadow)
     return tuple(found.values())

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
-from tilewright.targets.triton.facts import WARP_SIZE, TensorMapFacts
+from tilewright.targets.triton.facts import WARP_SIZE, TensorMapSpec
 from tilewright.targets.triton.installation import installed, release
 from tilewright.targets.triton.ptxas import Assembled, assemble
 from tilewright.targets.triton.releases import (
@@ -84,7 +84,7 @@ class Built:
     scratch: tuple[int, int]
     """Bytes for each CTA, and their alignment."""
     profile: tuple[int, int]
-    tensor_maps: tuple[TensorMapFacts, ...]
+    tensor_maps: tuple[TensorMapSpec, ...]
     assembled: Assembled
 
 
@@ -248,9 +248,9 @@ def _memory(metadata: Mapping[str, Any], name: str) -> tuple[int, int]:
     return metadata.get(f"{name}_size") or 0, metadata.get(f"{name}_align") or 1
 
 
-def _tensor_map(found: Mapping[str, Any]) -> TensorMapFacts:
+def _tensor_map(found: Mapping[str, Any]) -> TensorMapSpec:
     kind = int(found["elem_type"])
-    return TensorMapFacts(
+    return TensorMapSpec(
         element_bytes=found["elem_size"],
         box=tuple(found["block_size"]),
         swizzle_bytes=_SWIZZLE_BYTES[int(found["swizzle"])],

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourcePosition
 from tilewright.targets import store
-from tilewright.targets.triton.facts import LaunchFacts
+from tilewright.targets.triton.facts import KernelMetadata
 
 _KIND = "artefacts"
 _STAGES = "stages"
@@ -36,7 +36,7 @@ class Artefact:
     asm: Mapping[str, str | bytes]
     """By stage: ``ttir`` as traced, ``ttgir`` as our passes leave it (not for plain kernels),
     ``ttgir.final`` as Triton's leave it, ``llir``, ``ptx``, and the bytes of the ``cubin``."""
-    metadata: LaunchFacts
+    metadata: KernelMetadata
     key: str = ""
     """What it is called in the disk cache."""
     remarks: tuple[Diagnostic, ...] = ()
@@ -116,7 +116,7 @@ def read_artefact(key: str) -> Artefact | None:
     if sections is None or not store.touch(_STAGES, key):
         return None
     try:
-        facts = LaunchFacts.from_json(sections[_FACTS].decode())
+        facts = KernelMetadata.from_json(sections[_FACTS].decode())
         remarks = tuple(_diagnostic(*each) for each in json.loads(sections[_REMARKS]))
         stages = StoredStages(key, _names(sections[_NAMES]), sections[_CUBIN])
     except store.DAMAGED:

@@ -25,7 +25,7 @@ from tilewright.targets.triton.adapter import BuildOptions, Built
 from tilewright.targets.triton.artefact import Artefact, read_artefact, settled, write_artefact
 from tilewright.targets.triton.describe import facts_of, remarks_on
 from tilewright.targets.triton.lowering import CompileOptions, Kind, kind_of, lower
-from tilewright.targets.triton.messages import ASSEMBLER, REFUSED, Said
+from tilewright.targets.triton.messages import ASSEMBLER, REFUSED, TritonMessage
 from tilewright.targets.triton.ptxas import PtxasFailed
 
 UNKNOWN_RELEASE = "TW6204"
@@ -148,7 +148,7 @@ class Job:
         assert built is not None
         return built
 
-    def _pass_on(self, said: Said) -> None:
+    def _pass_on(self, said: TritonMessage) -> None:
         for each in said.diagnostics:
             where = self.kernel.location if each.location is None else each.location
             self.engine.emit(replace(each, location=where))

@@ -14,7 +14,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.memory.targets import Memory, target_named
 from tilewright.targets.triton import installation
 from tilewright.targets.triton.adapter import Built
-from tilewright.targets.triton.facts import HIDDEN, POINTER, TENSOR_MAP, LaunchFacts
+from tilewright.targets.triton.facts import HIDDEN, POINTER, TENSOR_MAP, KernelMetadata
 from tilewright.targets.triton.lowering import CompileOptions
 
 SPILLS = "TW6205"
@@ -30,9 +30,9 @@ _ENTRY = re.compile(r"\.entry\s+\w+\s*\(([^)]*)\)")
 
 def facts_of(
     built: Built, kernel: FuncOp, options: CompileOptions, engine: DiagnosticEngine
-) -> LaunchFacts:
+) -> KernelMetadata:
     """What a launch of `kernel` must know; raises where machine code and text disagree."""
-    return LaunchFacts(
+    return KernelMetadata(
         built.name,
         options.capability,
         built.num_warps,
@@ -111,7 +111,7 @@ def _shared_memory_of(capability: int) -> int | None:
 
 
 def remarks_on(
-    built: Built, facts: LaunchFacts, kernel: FuncOp, engine: DiagnosticEngine
+    built: Built, facts: KernelMetadata, kernel: FuncOp, engine: DiagnosticEngine
 ) -> Iterator[Diagnostic]:
     """What the machine code needs, and what it pays for; reported to `engine`."""
     memory = f", {facts.tmem} columns of tensor memory" if facts.tmem else ""

@@ -23,7 +23,7 @@ POINTER = "ptr"
 
 
 @dataclass(frozen=True)
-class TensorMapFacts:
+class TensorMapSpec:
     """How the host encodes one tensor descriptor for the copy engine."""
 
     element_bytes: int
@@ -38,7 +38,7 @@ class TensorMapFacts:
 
 
 @dataclass(frozen=True)
-class LaunchFacts:
+class KernelMetadata:
     """Everything besides the machine code that a launch needs."""
 
     name: str
@@ -51,7 +51,7 @@ class LaunchFacts:
     parameters: tuple[str, ...]
     """The kind of every parameter in order: ``ptr``, ``i1`` to ``i64``, ``f16``, ``bf16``, ``f32``,
     ``f64``, ``tensormap``; at the end the hidden ``scratch`` and ``profile``."""
-    tensor_maps: tuple[TensorMapFacts, ...] = ()
+    tensor_maps: tuple[TensorMapSpec, ...] = ()
     """One for each ``tensormap``, in order."""
     tmem: int = 0
     """Columns of tensor memory."""
@@ -81,11 +81,11 @@ class LaunchFacts:
         return json.dumps(asdict(self))
 
     @staticmethod
-    def from_json(text: str) -> LaunchFacts:
+    def from_json(text: str) -> KernelMetadata:
         """The facts that `to_json` wrote; raises ValueError or TypeError on anything else."""
         loaded: dict[str, Any] = json.loads(text)
         described: list[dict[str, Any]] = loaded.pop("tensor_maps")
-        maps = tuple(TensorMapFacts(box=tuple(each.pop("box")), **each) for each in described)
+        maps = tuple(TensorMapSpec(box=tuple(each.pop("box")), **each) for each in described)
         x, y, z = loaded.pop("cluster")
         parameters = tuple(loaded.pop("parameters"))
-        return LaunchFacts(**loaded, parameters=parameters, tensor_maps=maps, cluster=(x, y, z))
+        return KernelMetadata(**loaded, parameters=parameters, tensor_maps=maps, cluster=(x, y, z))

@@ -34,14 +34,14 @@ _QUOTED_OP = re.compile(r"(?<=marked illegal): .*$")
 
 
 @dataclass(frozen=True)
-class Said:
+class TritonMessage:
     """What came over standard error while a stage ran."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     other: str = ""
 
 
-def parse(text: str) -> Said:
+def parse(text: str) -> TritonMessage:
     """The diagnostics in `text`, notes attached, and the lines that are none."""
     found: list[Diagnostic] = []
     other: list[str] = []
@@ -62,7 +62,7 @@ def parse(text: str) -> Said:
             found.append(diagnostic)
         elif found and not match["text"].startswith("see current operation"):
             found[-1].note(diagnostic.location, match["text"])
-    return Said(tuple(found), "\n".join(other))
+    return TritonMessage(tuple(found), "\n".join(other))
 
 
 def _position(match: re.Match[str]) -> SourcePosition | None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from tilewright.targets.triton import adapter, installation
-from tilewright.targets.triton.messages import Said, parse
+from tilewright.targets.triton.messages import TritonMessage, parse
 from tilewright.targets.triton.ptxas import PtxasFailed
 from tilewright.targets.triton.worker import answer, receive, send
 
@@ -134,11 +134,11 @@ def _helper() -> Generator[_Helper]:
 
 def build(
     text: str, way: adapter.Way, options: adapter.BuildOptions, place: Path
-) -> tuple[adapter.Built, Said]:
+) -> tuple[adapter.Built, TritonMessage]:
     """As `adapter.build`, and what Triton said. Failures carry it as ``said``."""
     request = (text, way, options, place)
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
-        told, said = answer(request), Said()  # what Triton says stands on standard error
+        told, said = answer(request), TritonMessage()  # what Triton says stands on standard error
     else:
         told, said = _asked(request)
     if said.other:
@@ -149,7 +149,7 @@ def build(
         raise Failed(f"stage {refused.stage}", refused.reason, said) from None
 
 
-def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], Said]:
+def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], TritonMessage]:
     """The answer of a helper, and what was said while it worked."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(Gone), _helper() as helper:
@@ -159,13 +159,13 @@ def _asked(request: tuple[Any, ...]) -> tuple[tuple[Any, ...], Said]:
                 said = parse(helper.said())
                 reason = f"it ended with {crashed}"
                 raise Failed("the compiler process", reason, said) from None
-    raise Failed("the compiler process", "it ends before it begins", Said())
+    raise Failed("the compiler process", "it ends before it begins", TritonMessage())
 
 
 class Failed(Exception):
     """Triton gave up: where, why in its words, and what it said before."""
 
-    def __init__(self, stage: str, reason: str, said: Said) -> None:
+    def __init__(self, stage: str, reason: str, said: TritonMessage) -> None:
         super().__init__(f"{stage}: {reason}")
         self.stage = stage
         self.reason = reason

@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 from tests.analysis.pid_address.support import only_access
 from tilewright import tl
-from tilewright.analysis.pid_address.checks import Finding, Verdict
+from tilewright.analysis.pid_address.checks import CheckResult, Finding
 
 
 @tw.jit
@@ -44,7 +44,7 @@ def races(programs: int | None, locks: int = 64) -> tuple[Finding, ...]:
 def test_a_condition_that_the_grid_makes_false_is_no_proof(programs: int, locks: int) -> None:
     findings = races(programs, locks)
     assert findings
-    assert {finding.verdict for finding in findings} == {Verdict.UNKNOWN}
+    assert {finding.verdict for finding in findings} == {CheckResult.UNKNOWN}
     # One lock for all: the address does not depend on the program, so nothing is a coordinate.
     told = [finding for finding in findings if "have the same" in finding.message]
     assert len(told) == (0 if locks == 1 else len(findings))
@@ -56,7 +56,7 @@ def test_a_condition_that_the_grid_makes_false_is_no_proof(programs: int, locks:
 def test_a_condition_that_the_grid_makes_true_is_not_mentioned(programs: int, locks: int) -> None:
     findings = races(programs, locks)
     assert findings
-    assert all(f.verdict is Verdict.PROVED and f.condition is None for f in findings)
+    assert all(f.verdict is CheckResult.PROVED and f.condition is None for f in findings)
 
 
 def test_with_an_open_grid_the_condition_stays() -> None:
@@ -104,4 +104,4 @@ def test_memory_that_the_kernel_writes_is_not_the_same_for_all_programs() -> Non
     report = tw.analyze(first_come, (flags, flags.copy()), grid=(2,), check=["race"])
     stores = [a.index for a in report.accesses if a.base == "%out_ptr"]
     pair = [f for f in report.findings if f.accesses == tuple(stores)]
-    assert [f.verdict for f in pair] == [Verdict.UNKNOWN]
+    assert [f.verdict for f in pair] == [CheckResult.UNKNOWN]

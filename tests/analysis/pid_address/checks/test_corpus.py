@@ -13,9 +13,9 @@ from tests.analysis.pid_address.support import CORPUS, corpus_module, expectatio
 from tilewright.analysis.pid_address import AccessKind, AddressReport, analyze
 from tilewright.analysis.pid_address.checks import (
     Check,
+    CheckResult,
     Finding,
     Settings,
-    Verdict,
     overlap,
     presburger,
     run_checks,
@@ -53,7 +53,7 @@ def reads_of(instance: dict[str, Any]) -> dict[str, Callable[..., int]]:
 
 
 def refuted(findings: tuple[Finding, ...], check: Check) -> list[Finding]:
-    return [f for f in findings if f.check is check and f.verdict is Verdict.REFUTED]
+    return [f for f in findings if f.check is check and f.verdict is CheckResult.REFUTED]
 
 
 @pytest.mark.parametrize(("name", "number"), INSTANCES)
@@ -64,7 +64,7 @@ def test_bounds_and_overlap_are_as_expected(name: str, number: int) -> None:
     assert sorted(outside) == instance["oob"]
     meeting = {f.accesses for f in refuted(findings, Check.RACE)}
     assert sorted(map(list, meeting)) == instance["overlap"]
-    assert not [f for f in findings if f.verdict is Verdict.UNKNOWN]
+    assert not [f for f in findings if f.verdict is CheckResult.UNKNOWN]
     assert not [f for f in findings if f.condition is not None]
 
 
@@ -72,7 +72,7 @@ def test_bounds_and_overlap_are_as_expected(name: str, number: int) -> None:
 def test_every_witness_is_confirmed_by_the_formulas(name: str, number: int) -> None:
     report, instance, settings = launched(name, number)
     for finding in run_checks(report, ["bounds", "race", "overflow"], settings):
-        if finding.verdict is Verdict.REFUTED and finding.check is not Check.LANES:
+        if finding.verdict is CheckResult.REFUTED and finding.check is not Check.LANES:
             confirm(report, finding, reads_of(instance))
 
 
@@ -114,10 +114,10 @@ def test_enumeration_and_integer_sets_agree_on_overlap(name: str, number: int) -
 def test_without_its_memory_a_gather_is_unknown_and_a_masked_histogram_is_not() -> None:
     report, _, _ = launched("embedding_gather", 1)
     [finding] = [f for f in run_checks(report, ["bounds"]) if f.accesses == (1,)]
-    assert finding.verdict is Verdict.UNKNOWN
+    assert finding.verdict is CheckResult.UNKNOWN
     assert "read from memory" in finding.message
     report, _, _ = launched("histogram_atomic", 0)
-    assert {f.verdict for f in run_checks(report, ["bounds"])} == {Verdict.PROVED}
+    assert {f.verdict for f in run_checks(report, ["bounds"])} == {CheckResult.PROVED}
 
 
 def test_an_open_grid_is_not_enumerated() -> None:
@@ -137,9 +137,9 @@ def test_beyond_the_budget_a_sample_refutes_but_does_not_prove() -> None:
     report, _, settings = launched("embedding_gather", 0)
     few = Settings(budget=100, memory=settings.memory)
     [found] = [f for f in run_checks(report, ["bounds"], few) if f.accesses == (1,)]
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is CheckResult.UNKNOWN
     assert "of its 12288 points was looked at" in found.message
     facts = facts_of(expectation("embedding_gather")["instances"][0])
     small = analyze(corpus_module("embedding_gather"), replace(facts, buffers={"table_ptr": 8}))
     [found] = [f for f in run_checks(small, ["bounds"], few) if f.accesses == (1,)]
-    assert found.verdict is Verdict.REFUTED
+    assert found.verdict is CheckResult.REFUTED

@@ -11,7 +11,7 @@ import tilewright as tw
 from tilewright import tl
 from tilewright.analysis.affine import evaluate
 from tilewright.analysis.pid_address import AddressReport
-from tilewright.analysis.pid_address.checks import Settings, Verdict, run_checks
+from tilewright.analysis.pid_address.checks import CheckResult, Settings, run_checks
 from tilewright.analysis.pid_address.checks.settings import Effort
 
 LONGEST = 20.0
@@ -30,14 +30,14 @@ def persistent_tiles(c_ptr, M, N, STRIDE, BM: tl.constexpr, BN: tl.constexpr, GR
 @pytest.mark.parametrize(
     ("columns", "stride", "programs", "verdict"),
     [
-        (400, 384, 5, Verdict.REFUTED),
-        (400, 392, 5, Verdict.REFUTED),
-        (400, 400, 5, Verdict.PROVED),
-        (264, 256, 13, Verdict.REFUTED),
+        (400, 384, 5, CheckResult.REFUTED),
+        (400, 392, 5, CheckResult.REFUTED),
+        (400, 400, 5, CheckResult.PROVED),
+        (264, 256, 13, CheckResult.REFUTED),
     ],
 )
 def test_rows_that_overlap_in_a_persistent_kernel_end_soon(
-    columns: int, stride: int, programs: int, verdict: Verdict
+    columns: int, stride: int, programs: int, verdict: CheckResult
 ) -> None:
     c = np.zeros((512, 512), np.float16)
     started = time.monotonic()
@@ -88,7 +88,7 @@ def scattered_report() -> AddressReport:
 def test_too_much_to_enumerate_is_said() -> None:
     few = Settings(work=1000, solver_steps=0)
     [finding] = run_checks(scattered_report(), ["race"], few)
-    assert finding.verdict is Verdict.UNKNOWN
+    assert finding.verdict is CheckResult.UNKNOWN
     assert "to compare all programs takes more than 1000 steps" in finding.message
 
 

@@ -8,12 +8,12 @@ from tests.analysis.pid_address.checks.witnesses import confirm
 from tests.analysis.pid_address.support import corpus_module, report_of
 from tilewright.analysis.affine import Interval, Poly, Space
 from tilewright.analysis.affine.formula import compare
-from tilewright.analysis.pid_address import Facts, analyze
+from tilewright.analysis.pid_address import AccessProperties, analyze
 from tilewright.analysis.pid_address.checks import (
     Check,
+    CheckResult,
     Method,
     Settings,
-    Verdict,
     intervals,
     overlap,
     presburger,
@@ -24,11 +24,11 @@ from tilewright.analysis.pid_address.checks import ownership as ownership_module
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.ownership import Ownership
 from tilewright.analysis.pid_address.checks.prefetch import hint_of
-from tilewright.analysis.pid_address.checks.questions import Answer, Question
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question
 from tilewright.analysis.pid_address.checks.settings import Effort
 
 
-def launch(name: str, facts: Facts | None = None) -> Launch:
+def launch(name: str, facts: AccessProperties | None = None) -> Launch:
     return Launch(analyze(corpus_module(name), facts), Settings())
 
 
@@ -76,7 +76,9 @@ def test_integer_sets_find_the_least_solution() -> None:
     space = Space()
     x, y = (space.symbol(name, Interval(0, 100)) for name in "xy")
     asked = question(("=", x * 3 + y * 5, 41), (">", x, 3))
-    assert presburger.decide(asked, effort()) == Answer(True, Method.PRESBURGER, {"x": 7, "y": 4})
+    assert presburger.decide(asked, effort()) == QueryResult(
+        True, Method.PRESBURGER, {"x": 7, "y": 4}
+    )
 
 
 def test_parts_without_products_may_suffice_for_a_proof() -> None:
@@ -108,7 +110,7 @@ def test_without_z3_there_is_no_opinion(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(smt, "import_module", missing)
     x = Space().symbol("x")
-    assert smt.decide(question(("<", x * x, 0)), effort()) == Answer(None, Method.SMT)
+    assert smt.decide(question(("<", x * x, 0)), effort()) == QueryResult(None, Method.SMT)
 
 
 def test_z3_decides_products() -> None:
@@ -143,7 +145,7 @@ def test_z3_gets_no_more_than_its_time() -> None:
     pytest.importorskip("z3")
     x = Space().symbol("x")
     answer = smt.decide(question(("=", x * x * x, 2)), Effort(Settings(timeout=0)))
-    assert answer == Answer(None, Method.SMT, reason="z3 gave up at the limit of steps")
+    assert answer == QueryResult(None, Method.SMT, reason="z3 gave up at the limit of steps")
 
 
 # P4
@@ -168,7 +170,7 @@ tt.func @sizes(%x: !tt.ptr<f32>, %far: i32) {
 @pytest.mark.parametrize("far", [1, 1 << 24])
 def test_elements_of_different_sizes_share_bytes(far: int) -> None:
     """Four bytes at 4*far*pid, two bytes at 6: program 1 of the first meets others at byte 6."""
-    report = report_of(TWO_SIZES, Facts(grid=(4,), args={"far": far}))
+    report = report_of(TWO_SIZES, AccessProperties(grid=(4,), args={"far": far}))
     checked = Launch(report, Settings())
     points = [checked.enumeration(a, every_program=True) for a in report.accesses]
     meeting = Ownership(points).meeting(0, 1)
@@ -176,18 +178,18 @@ def test_elements_of_different_sizes_share_bytes(far: int) -> None:
     if meeting is not None:
         assert (meeting.first, meeting.second, meeting.address) == (1, 0, 6)
     verdicts = {f.accesses: f for f in run_checks(report, ["race"])}
-    assert verdicts[0, 0].verdict is Verdict.PROVED
-    assert verdicts[1, 1].verdict is Verdict.REFUTED
-    assert (verdicts[0, 1].verdict is Verdict.REFUTED) is (far == 1)
+    assert verdicts[0, 0].verdict is CheckResult.PROVED
+    assert verdicts[1, 1].verdict is CheckResult.REFUTED
+    assert (verdicts[0, 1].verdict is CheckResult.REFUTED) is (far == 1)
     for found in verdicts.values():
-        if found.verdict is Verdict.REFUTED:
+        if found.verdict is CheckResult.REFUTED:
             confirm(report, found)
 
 
 def test_addresses_far_apart_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership_module, "MAX_UNITS", 16)
     args = {"in_row_stride": 800, "out_row_stride": 768, "n_cols": 781}
-    checked = launch("softmax_row", Facts(grid=(4,), args=args))
+    checked = launch("softmax_row", AccessProperties(grid=(4,), args=args))
     points = checked.enumeration(checked.report.accesses[1], every_program=True)
     meeting = Ownership([points]).meeting(0, 0)
     assert meeting is not None
@@ -195,7 +197,7 @@ def test_addresses_far_apart_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_iterations_belong_to_their_program() -> None:
-    checked = launch("layernorm_fwd", Facts(grid=(2,), args={"stride": 16, "N": 3072}))
+    checked = launch("layernorm_fwd", AccessProperties(grid=(2,), args={"stride": 16, "N": 3072}))
     store = next(a for a in checked.report.accesses if a.index == 7)
     meeting = Ownership([checked.enumeration(store, every_program=True)]).meeting(0, 0)
     assert meeting is not None
@@ -221,9 +223,9 @@ tt.func @none(%x: !tt.ptr<f32>, %n: i32) {
 """
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(0, Verdict.PROVED), (1, Verdict.REFUTED)])
-def test_a_loop_without_iterations_touches_nothing(n: int, verdict: Verdict) -> None:
-    facts = Facts(grid=(2,), args={"n": n}, buffers={"x": 4})
+@pytest.mark.parametrize(("n", "verdict"), [(0, CheckResult.PROVED), (1, CheckResult.REFUTED)])
+def test_a_loop_without_iterations_touches_nothing(n: int, verdict: CheckResult) -> None:
+    facts = AccessProperties(grid=(2,), args={"n": n}, buffers={"x": 4})
     found = run_checks(report_of(UNREACHED, facts), ["bounds", "race"])
     assert [f.verdict for f in found] == [verdict, verdict]
 
@@ -240,17 +242,17 @@ tt.func @loaded(%ids: !tt.ptr<i32>, %x: !tt.ptr<f32>, %m: i1) {
 
 
 def test_a_loaded_number_neither_proves_nor_refutes() -> None:
-    facts = Facts(grid=(1,), buffers={"x": 4, "ids": 4})
+    facts = AccessProperties(grid=(1,), buffers={"x": 4, "ids": 4})
     found = run_checks(report_of(LOADED, facts), ["bounds"])
-    assert [f.verdict for f in found] == [Verdict.PROVED, Verdict.UNKNOWN]
+    assert [f.verdict for f in found] == [CheckResult.PROVED, CheckResult.UNKNOWN]
     known = run_checks(report_of(LOADED, facts), ["bounds"], Settings(memory={"ids": [0]}))
-    assert [f.verdict for f in known] == [Verdict.PROVED, Verdict.PROVED]
+    assert [f.verdict for f in known] == [CheckResult.PROVED, CheckResult.PROVED]
 
 
 def test_what_lies_outside_the_given_memory_is_not_known() -> None:
-    facts = Facts(grid=(1,), buffers={"x": 4, "ids": 4})
+    facts = AccessProperties(grid=(1,), buffers={"x": 4, "ids": 4})
     found = run_checks(report_of(LOADED, facts), ["bounds"], Settings(memory={"ids": []}))
-    assert found[1].verdict is Verdict.UNKNOWN
+    assert found[1].verdict is CheckResult.UNKNOWN
 
 
 # Checks
@@ -266,15 +268,17 @@ def test_the_mask_is_named_as_the_limit_of_vectors() -> None:
     assert "32 bits" in messages[0]
     assert "n_cols, which is not known to be divisible by 4; with that, 128 bits" in messages[0]
     verdicts = {f.verdict for f in run_checks(launch("vector_add").report, ["vector"])}
-    assert verdicts == {Verdict.PROVED}
+    assert verdicts == {CheckResult.PROVED}
 
 
 def test_overflow_is_decided_for_a_given_launch() -> None:
-    small = analyze(corpus_module("vector_add"), Facts(grid=(5,), args={"n_elements": 5000}))
-    assert all(f.verdict is Verdict.PROVED for f in run_checks(small, ["overflow"]))
+    small = analyze(
+        corpus_module("vector_add"), AccessProperties(grid=(5,), args={"n_elements": 5000})
+    )
+    assert all(f.verdict is CheckResult.PROVED for f in run_checks(small, ["overflow"]))
     args = {"in_row_stride": 1 << 20, "out_row_stride": 16, "n_cols": 100}
-    large = analyze(corpus_module("softmax_row"), Facts(grid=(4096,), args=args))
-    [product] = [f for f in run_checks(large, ["overflow"]) if f.verdict is Verdict.REFUTED]
+    large = analyze(corpus_module("softmax_row"), AccessProperties(grid=(4096,), args=args))
+    [product] = [f for f in run_checks(large, ["overflow"]) if f.verdict is CheckResult.REFUTED]
     assert product.is_violation
     assert product.witness is not None
     assert product.witness.points[0].program == (2048, 0, 0)
@@ -293,7 +297,7 @@ def test_overflow_for_open_arguments_is_a_condition() -> None:
 
 def test_hints_for_the_loops_of_a_matrix_product() -> None:
     args = {"M": 384, "N": 768, "K": 128, "stride_am": 128, "stride_bk": 768, "stride_cm": 768}
-    checked = launch("matmul_grouped", Facts(grid=(9,), args=args))
+    checked = launch("matmul_grouped", AccessProperties(grid=(9,), args=args))
     [a, b] = [hint_of(checked, access) for access in checked.report.accesses[:2]]
     assert (a.loop, a.bytes_per_iteration, a.stride) == ("%k", 128 * 64 * 2, "128")
     assert (a.disjoint, a.ahead, a.tma) == (True, True, True)
@@ -322,14 +326,14 @@ def test_an_address_loaded_in_the_loop_cannot_be_known_ahead() -> None:
     assert data.hint is not None
     assert (ids.hint.ahead, ids.hint.stride, ids.hint.disjoint) == (True, "4", True)
     assert (data.hint.ahead, data.hint.stride, data.hint.disjoint) == (False, None, None)
-    assert (ids.verdict, data.verdict) == (Verdict.PROVED, Verdict.UNKNOWN)
+    assert (ids.verdict, data.verdict) == (CheckResult.PROVED, CheckResult.UNKNOWN)
 
 
 def test_memory_that_the_kernel_writes_is_not_taken_for_what_it_was() -> None:
-    facts = Facts(grid=(1,), args={"n": 3}, buffers={"ids": 12, "x": 40})
+    facts = AccessProperties(grid=(1,), args={"n": 3}, buffers={"ids": 12, "x": 40})
     settings = Settings(memory={"ids": [1, 2, 9]})
     [_, load, _] = run_checks(report_of(CHASE, facts), ["bounds"], settings)
-    assert (load.verdict, load.method) == (Verdict.PROVED, Method.ENUMERATION)
+    assert (load.verdict, load.method) == (CheckResult.PROVED, Method.ENUMERATION)
     outside = Settings(memory={"ids": [1, 2, 10]})
     [_, load, _] = run_checks(report_of(CHASE, facts), ["bounds"], outside)
     assert load.witness is not None
@@ -337,7 +341,7 @@ def test_memory_that_the_kernel_writes_is_not_taken_for_what_it_was() -> None:
     assert load.witness.address == 40
     writing = CHASE.replace("tt.store %q, %v : !tt.ptr<f32>", "tt.store %p, %id : !tt.ptr<i32>")
     [_, load, _] = run_checks(report_of(writing, facts), ["bounds"], settings)
-    assert load.verdict is Verdict.UNKNOWN
+    assert load.verdict is CheckResult.UNKNOWN
 
 
 ROWS = """
@@ -366,12 +370,12 @@ def test_a_row_that_is_updated_in_place_needs_room_for_the_wider_access() -> Non
 
 @pytest.mark.parametrize(("stride", "n"), [(64, 64), (40, 40), (40, 50)])
 def test_the_conditions_say_the_truth_about_launches(stride: int, n: int) -> None:
-    facts = Facts(grid=(3,), args={"stride": stride, "n": n})
+    facts = AccessProperties(grid=(3,), args={"stride": stride, "n": n})
     report = report_of(ROWS, facts)
     for found in run_checks(report, ["race"]):
         bound = 64 if found.accesses == (0, 1) else min(64, n)
-        assert (found.verdict is Verdict.PROVED) == (stride >= bound)
-        if found.verdict is Verdict.REFUTED:
+        assert (found.verdict is CheckResult.PROVED) == (stride >= bound)
+        if found.verdict is CheckResult.REFUTED:
             confirm(report, found)
 
 
@@ -397,7 +401,7 @@ def test_the_term_that_spoils_alignment_and_the_stride_that_scatters_are_named()
     [alignment] = [f for f in findings if f.check is Check.ALIGNMENT]
     assert "the constant offset 4 is only known to be a multiple of 4" in alignment.message
     unknown = [f for f in findings if f.check is Check.COALESCE and f.accesses == (1,)]
-    assert [f.verdict for f in unknown] == [Verdict.UNKNOWN]
+    assert [f.verdict for f in unknown] == [CheckResult.UNKNOWN]
     assert "s is a runtime value: if it is 1, make it a constant" in unknown[0].message
     [shifted, _] = [f for f in findings if f.check is Check.VECTOR]
     assert "the term 4 is not known to be divisible by 16" in shifted.message
@@ -414,8 +418,8 @@ tt.func @same(%x: !tt.ptr<f32>) {
 
 
 def test_lanes_that_store_to_one_address_are_mentioned() -> None:
-    [race, lanes] = run_checks(report_of(BROADCAST, Facts(grid=(1,))), ["race"])
-    assert race.verdict is Verdict.PROVED
+    [race, lanes] = run_checks(report_of(BROADCAST, AccessProperties(grid=(1,))), ["race"])
+    assert race.verdict is CheckResult.PROVED
     assert lanes.check is Check.LANES
     assert lanes.witness is not None
     assert [point.lanes for point in lanes.witness.points] == [(0,), (1,)]

@@ -10,10 +10,10 @@ import pytest
 
 from tests.analysis.pid_address.checks.witnesses import confirm
 from tests.analysis.pid_address.support import report_of
-from tilewright.analysis.pid_address import AddressReport, Facts
+from tilewright.analysis.pid_address import AccessProperties, AddressReport
 from tilewright.analysis.pid_address.checks import (
+    CheckResult,
     Settings,
-    Verdict,
     overlap,
     presburger,
     run_checks,
@@ -98,7 +98,7 @@ def kernel(seed: int) -> Kernel:
 
 
 def report(example: Kernel, size: int) -> AddressReport:
-    facts = Facts(grid=example.grid, args={"m": example.m}, buffers={"x": 4 * size})
+    facts = AccessProperties(grid=example.grid, args={"m": example.m}, buffers={"x": 4 * size})
     return report_of(example.text(), facts)
 
 
@@ -118,7 +118,7 @@ def test_procedures_agree_with_execution(seed: int) -> None:
         if found.check.value == "lanes":
             continue
         truth = {"bounds": outside, "race": meet, "overflow": False}[found.check.value]
-        assert found.verdict is (Verdict.REFUTED if truth else Verdict.PROVED)
+        assert found.verdict is (CheckResult.REFUTED if truth else CheckResult.PROVED)
         if truth:
             confirm(examined, found)
 
@@ -139,7 +139,7 @@ def test_the_first_witness_is_the_first_in_order_of_execution(seed: int) -> None
     example = kernel(seed)
     examined = report(example, 8)
     [found] = run_checks(examined, ["bounds"])
-    if found.verdict is Verdict.PROVED:
+    if found.verdict is CheckResult.PROVED:
         return
     assert found.witness is not None
     places = [

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.analysis.affine import evaluate, holds
-from tilewright.analysis.pid_address import Access, AddressReport, Facts
-from tilewright.analysis.pid_address.checks import Check, Finding, Point, Verdict
+from tilewright.analysis.pid_address import AccessProperties, AddressReport, MemoryOp
+from tilewright.analysis.pid_address.checks import Check, CheckResult, Finding, Point
 
 Values = dict[str, int | Callable[..., int]]
 
 
-def facts_of(instance: Mapping[str, Any]) -> Facts:
-    return Facts(
+def facts_of(instance: Mapping[str, Any]) -> AccessProperties:
+    return AccessProperties(
         grid=tuple(instance["grid"]),
         args=instance["args"],
         buffers=instance["buffer_bytes"],
@@ -28,7 +28,7 @@ def valuation(report: AddressReport, point: Point, args: Values) -> Values:
     return {**values, **args}
 
 
-def executes(access: Access, values: Values) -> bool:
+def executes(access: MemoryOp, values: Values) -> bool:
     """Whether the access runs at a point of its domain, by its own formulas."""
     space = access.offset.space
     for bound in access.domain.bounds:
@@ -49,9 +49,9 @@ def executes(access: Access, values: Values) -> bool:
     return all(holds(condition, values) for condition in conditions)
 
 
-def accesses_named(report: AddressReport, finding: Finding) -> list[Access]:
+def accesses_named(report: AddressReport, finding: Finding) -> list[MemoryOp]:
     """The accesses of a finding: on call paths an index repeats, the name does not."""
-    chosen: list[Access] = []
+    chosen: list[MemoryOp] = []
     for index in finding.accesses:
         options = [a for a in report.accesses if a.index == index]
         chosen.append(next((a for a in options if a.name in finding.message), options[0]))
@@ -62,7 +62,7 @@ def confirm(
     report: AddressReport, finding: Finding, reads: Mapping[str, Callable[..., int]] | None = None
 ) -> None:
     """Fails unless the witness of a refuted finding shows what it claims."""
-    assert finding.verdict is Verdict.REFUTED
+    assert finding.verdict is CheckResult.REFUTED
     witness = finding.witness
     assert witness is not None
     args: Values = {**witness.args, **(reads or {})}

@@ -12,7 +12,7 @@ from tilewright.targets.numpy.tile.support import elements
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
 from tilewright.targets.numpy.tile.support.elements import load, store
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 
 
 @st.composite
@@ -71,7 +71,7 @@ def test_load(case: Any, masked: bool, is_global: bool, least: int) -> None:
                 is_outside = True
         try:
             found = np.broadcast_to(load(lanes, buffer, _indices(lanes, index)), loop)
-        except Problem as problem:
+        except RuntimeFault as problem:
             assert problem.kind == "out of bounds"
             assert is_outside and not is_global
             return
@@ -132,7 +132,7 @@ def test_races_are_found_exactly(case: Any, reads: bool) -> None:
         if reads:
             load(lanes, buffer, where, 0)
         store(lanes, buffer, values, where, 1)
-    except Problem as problem:
+    except RuntimeFault as problem:
         assert problem.kind == "race"
         assert is_race
         return
@@ -153,7 +153,7 @@ def test_only_touched_elements_are_remembered() -> None:
     assert len(log.elements) == 16
     try:
         store(lanes, buffer, np.int8(2), (i * np.int64(2000), j[:, ::-1]), 1)
-    except Problem as problem:
+    except RuntimeFault as problem:
         assert "iteration (0, 0) writes b[0, 3], which iteration (0, 3) writes" in problem.message
     else:
         raise AssertionError("not found")

@@ -31,12 +31,12 @@ from tilewright.analysis.pid_address.checks import (
 )
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
+    CheckResult,
+    Counterexample,
     Finding,
     Hint,
     Method,
     Point,
-    Verdict,
-    Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.premises import reconsidered
@@ -46,13 +46,13 @@ from tilewright.analysis.pid_address.report import AddressReport
 __all__ = [
     "ALL_CHECKS",
     "Check",
+    "CheckResult",
+    "Counterexample",
     "Finding",
     "Hint",
     "Method",
     "Point",
     "Settings",
-    "Verdict",
-    "Witness",
     "run_checks",
 ]
 
@@ -94,7 +94,7 @@ def _not_analysed(report: AddressReport, names: Iterable[Check]) -> Iterator[Fin
     for name in names:
         if name in _OF_EVERY_ACCESS:
             for op in report.not_analysed:
-                yield Finding(name, Verdict.UNKNOWN, (), None, Method.NONE, str(op))
+                yield Finding(name, CheckResult.UNKNOWN, (), None, Method.NONE, str(op))
 
 
 def _known(name: Check | str) -> Check:

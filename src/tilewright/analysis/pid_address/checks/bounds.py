@@ -7,24 +7,34 @@ rule.
 
 from __future__ import annotations
 
-from tilewright.analysis.affine import Formula, Kind, Poly, conjunction, evaluate
+from tilewright.analysis.affine import Formula, Poly, SymbolKind, conjunction, evaluate
 from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.pid_address.checks import intervals, presburger
 from tilewright.analysis.pid_address.checks.enumeration import NotEnumerable
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
+    CheckResult,
+    Counterexample,
     Finding,
     Method,
-    Verdict,
-    Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask, opaque_reason
-from tilewright.analysis.pid_address.checks.regions import Region, conjuncts, is_opaque, varies
-from tilewright.analysis.pid_address.report import Access, AccessKind
+from tilewright.analysis.pid_address.checks.questions import (
+    QueryResult,
+    Question,
+    ask,
+    opaque_reason,
+)
+from tilewright.analysis.pid_address.checks.regions import (
+    AddressRegion,
+    conjuncts,
+    is_opaque,
+    varies,
+)
+from tilewright.analysis.pid_address.report import AccessKind, MemoryOp
 
-_DIVISIONS = (Kind.FDIV, Kind.MOD, Kind.TDIV, Kind.TREM)
+_DIVISIONS = (SymbolKind.FDIV, SymbolKind.MOD, SymbolKind.TDIV, SymbolKind.TREM)
 
 
 def check(launch: Launch) -> list[Finding]:
@@ -32,7 +42,7 @@ def check(launch: Launch) -> list[Finding]:
     return findings + [_guarded(launch, a) for a in launch.report.accesses if a.inside is not None]
 
 
-def _guarded(launch: Launch, access: Access) -> Finding:
+def _guarded(launch: Launch, access: MemoryOp) -> Finding:
     """Does an access of the tile language name elements that do not exist?
 
     Those read as the safe value and are not written, so nothing leaves its tensor. Where a tensor
@@ -45,21 +55,27 @@ def _guarded(launch: Launch, access: Access) -> Finding:
     answer = ask(question, launch.effort, SYMBOLIC)
     if answer.possible is False:
         message = f"{access.name} names elements of {access.base} only, so its guard is not needed"
-        return Finding(Check.GUARD, Verdict.PROVED, (access.index,), None, answer.method, message)
+        return Finding(
+            Check.GUARD, CheckResult.PROVED, (access.index,), None, answer.method, message
+        )
     if answer.values is None:
         message = f"{access.name} may name elements outside of {access.base}: {answer.reason}"
-        return Finding(Check.GUARD, Verdict.UNKNOWN, (access.index,), None, answer.method, message)
+        return Finding(
+            Check.GUARD, CheckResult.UNKNOWN, (access.index,), None, answer.method, message
+        )
     point = region.point(answer.values)
     effect = "reads the safe value" if access.kind is AccessKind.LOAD else "writes nothing"
     given = launch.given(question, answer.values)
     message = f"{access.name} names an element outside of {access.base}: {point} {effect} there"
     if given:
         message += f" for {', '.join(f'{name}={value}' for name, value in given.items())}"
-    witness = Witness((point,), _address(launch, access, answer.values), args=given)
-    return Finding(Check.GUARD, Verdict.REFUTED, (access.index,), witness, answer.method, message)
+    witness = Counterexample((point,), _address(launch, access, answer.values), args=given)
+    return Finding(
+        Check.GUARD, CheckResult.REFUTED, (access.index,), witness, answer.method, message
+    )
 
 
-def lanes_inside(access: Access) -> Formula:
+def lanes_inside(access: MemoryOp) -> Formula:
     """The mask of an access of the tile language without its guard: which lanes there are."""
     space = access.offset.space
     guard = () if access.inside is None else conjuncts(access.inside)
@@ -67,14 +83,14 @@ def lanes_inside(access: Access) -> Formula:
     return conjunction(space, (part for part in mask if part not in guard))
 
 
-def _finding(launch: Launch, access: Access) -> Finding:
+def _finding(launch: Launch, access: MemoryOp) -> Finding:
     if not access.base.startswith("%"):
         return _unknown(access, f"nothing is known about the buffer behind {access.base}")
     size = launch.report.facts.buffers.get(access.base.removeprefix("%"))
     return _of_any_size(launch, access) if size is None else _of_size(launch, access, size)
 
 
-def _of_size(launch: Launch, access: Access, size: int) -> Finding:
+def _of_size(launch: Launch, access: MemoryOp, size: int) -> Finding:
     region = launch.region(access)
     context = region.context()
     last = intervals.upper_bound(region, region.offset)
@@ -94,7 +110,7 @@ def _of_size(launch: Launch, access: Access, size: int) -> Finding:
     return _outside(launch, access, question, answer, size)
 
 
-def _of_any_size(launch: Launch, access: Access) -> Finding:
+def _of_any_size(launch: Launch, access: MemoryOp) -> Finding:
     """What the buffer has to hold; more than the access needs would be no news."""
     limit = required(launch, access)
     if limit is None:
@@ -112,10 +128,12 @@ def _of_any_size(launch: Launch, access: Access) -> Finding:
     conditions += [f"{sign} >= 0" for sign in limit.signs]
     condition = " and ".join(conditions)
     message = f"{access.name} stays inside {access.base} if {condition}"
-    return Finding(Check.BOUNDS, Verdict.PROVED, (access.index,), None, method, message, condition)
+    return Finding(
+        Check.BOUNDS, CheckResult.PROVED, (access.index,), None, method, message, condition
+    )
 
 
-def required(launch: Launch, access: Access) -> intervals.Limit | None:
+def required(launch: Launch, access: MemoryOp) -> intervals.Limit | None:
     """A size in bytes that suffices, in arguments and grid."""
     region = launch.region(access)
     limit = intervals.upper_limit(region, region.offset)
@@ -124,7 +142,7 @@ def required(launch: Launch, access: Access) -> intervals.Limit | None:
     return intervals.Limit(limit.value + access.elem_bytes, limit.signs)
 
 
-def _no_bound(launch: Launch, access: Access) -> str:
+def _no_bound(launch: Launch, access: MemoryOp) -> str:
     """Why there is no size that suffices."""
     region = launch.region(access)
     if is_opaque(region.space, (region.offset,)):
@@ -132,7 +150,7 @@ def _no_bound(launch: Launch, access: Access) -> str:
     return _with_remedy(launch, access, _obstacle(region))
 
 
-def _obstacle(region: Region) -> str:
+def _obstacle(region: AddressRegion) -> str:
     """What keeps a program id, a counter or a lane from being replaced by its last value."""
     for atom in region.space.atoms_within((region.offset,)):
         text = str(region.space.of_atom(atom))
@@ -143,7 +161,7 @@ def _obstacle(region: Region) -> str:
     return "it is not known how long its loops are, or which signs its strides have"
 
 
-def _with_remedy(launch: Launch, access: Access, reason: str) -> str:
+def _with_remedy(launch: Launch, access: MemoryOp, reason: str) -> str:
     """The reason, and what the caller could add so that all executions can be visited."""
     wanted = launch.not_given(access)
     if access.base.removeprefix("%") not in launch.report.facts.buffers:
@@ -151,7 +169,7 @@ def _with_remedy(launch: Launch, access: Access, reason: str) -> str:
     return f"{reason}; it can be told with {' '.join(wanted)}" if wanted else reason
 
 
-def _below(launch: Launch, access: Access) -> Finding | None:
+def _below(launch: Launch, access: MemoryOp) -> Finding | None:
     """An execution in front of the buffer, whatever its size.
 
     With arguments open only linear formulas are asked: products of unknowns can nearly always be
@@ -166,14 +184,14 @@ def _below(launch: Launch, access: Access) -> Finding | None:
     return _outside(launch, access, question, answer, None)
 
 
-def leaves(launch: Launch, access: Access, size: Poly) -> Question:
+def leaves(launch: Launch, access: MemoryOp, size: Poly) -> Question:
     region = launch.region(access)
     low = compare("<", region.offset, 0)
     high = compare(">", region.offset + access.elem_bytes, size)
     return Question(region.where & (low | high), region.symbols, region.complete, (region.offset,))
 
 
-def _enumerate(launch: Launch, access: Access, size: int, before: Answer) -> Answer:
+def _enumerate(launch: Launch, access: MemoryOp, size: int, before: QueryResult) -> QueryResult:
     """By visiting all points or, if they are too many, by finding a witness among some."""
     try:
         points = launch.sample(access)
@@ -181,18 +199,18 @@ def _enumerate(launch: Launch, access: Access, size: int, before: Answer) -> Ans
             lambda chunk: (chunk.offset < 0) | (chunk.offset + access.elem_bytes > size)
         )
     except NotEnumerable as error:
-        return Answer(None, before.method, reason=before.reason or str(error))
+        return QueryResult(None, before.method, reason=before.reason or str(error))
     if values is None and points.step > 1:
         reason = f"one in {points.step} of its {points.points} points was looked at"
-        return Answer(None, Method.ENUMERATION, reason=reason)
-    return Answer(values is not None, Method.ENUMERATION, values)
+        return QueryResult(None, Method.ENUMERATION, reason=reason)
+    return QueryResult(values is not None, Method.ENUMERATION, values)
 
 
 # Findings.
 
 
 def _outside(
-    launch: Launch, access: Access, question: Question, answer: Answer, size: int | None
+    launch: Launch, access: MemoryOp, question: Question, answer: QueryResult, size: int | None
 ) -> Finding:
     values = answer.values or {}
     point = launch.region(access).point(values)
@@ -207,10 +225,10 @@ def _outside(
         message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
     if condition is not None:
         message += f"; safe if {condition}"
-    witness = Witness((point,), address, args=given)
+    witness = Counterexample((point,), address, args=given)
     return Finding(
         Check.BOUNDS,
-        Verdict.REFUTED,
+        CheckResult.REFUTED,
         (access.index,),
         witness,
         answer.method,
@@ -219,18 +237,18 @@ def _outside(
     )
 
 
-def _address(launch: Launch, access: Access, values: dict[str, int]) -> int:
+def _address(launch: Launch, access: MemoryOp, values: dict[str, int]) -> int:
     return evaluate(access.offset, {**launch.contents.scalars(), **values})
 
 
-def _safe(access: Access, method: Method, what: str) -> Finding:
+def _safe(access: MemoryOp, method: Method, what: str) -> Finding:
     message = f"{access.name} stays inside {access.base} ({what})"
-    return Finding(Check.BOUNDS, Verdict.PROVED, (access.index,), None, method, message)
+    return Finding(Check.BOUNDS, CheckResult.PROVED, (access.index,), None, method, message)
 
 
-def _unknown(access: Access, reason: str, method: Method = Method.NONE) -> Finding:
+def _unknown(access: MemoryOp, reason: str, method: Method = Method.NONE) -> Finding:
     message = f"{access.name} may leave {access.base}: {reason}"
-    return Finding(Check.BOUNDS, Verdict.UNKNOWN, (access.index,), None, method, message)
+    return Finding(Check.BOUNDS, CheckResult.UNKNOWN, (access.index,), None, method, message)
 
 
 def _in_elements(need: Poly, elem_bytes: int) -> str:

@@ -18,15 +18,15 @@ from tilewright.analysis.affine.arrays import IntArray
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
+    CheckResult,
+    Counterexample,
     Finding,
     Method,
     Point,
-    Verdict,
-    Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.lanes import MAX_VECTOR_BYTES, SECTOR_BYTES
-from tilewright.analysis.pid_address.report import Access, AccessKind, poly_text
+from tilewright.analysis.pid_address.report import AccessKind, MemoryOp, poly_text
 from tilewright.dialects.tt import StoreOp
 
 MAX_LANES = 1 << 22
@@ -42,24 +42,24 @@ def check(launch: Launch) -> list[Finding]:
     return findings
 
 
-def _verdict(access: Access) -> Finding:
+def _verdict(access: MemoryOp) -> Finding:
     index = (access.index,)
     strides = ", ".join(poly_text(stride) for stride in access.lane_strides)
     if access.coalesced is True:
         message = f"{access.name} touches no more sectors than its bytes need"
-        return Finding(Check.COALESCE, Verdict.PROVED, index, None, Method.LANE_FACTS, message)
+        return Finding(Check.COALESCE, CheckResult.PROVED, index, None, Method.LANE_FACTS, message)
     hint = _hint(access)
     if access.coalesced is None:
         message = f"{access.name} may be scattered: lanes are {strides} bytes apart; {hint}"
-        return Finding(Check.COALESCE, Verdict.UNKNOWN, index, None, Method.LANE_FACTS, message)
+        return Finding(Check.COALESCE, CheckResult.UNKNOWN, index, None, Method.LANE_FACTS, message)
     message = f"{access.name} is scattered: lanes are {strides} bytes apart"
     counted = sectors(access)
     if counted is not None:
         message += f", {counted[0]} sectors of {SECTOR_BYTES} bytes where {counted[1]} would do"
-    witness = Witness(_neighbours(access), None)
+    witness = Counterexample(_neighbours(access), None)
     return Finding(
         Check.COALESCE,
-        Verdict.REFUTED,
+        CheckResult.REFUTED,
         index,
         witness,
         Method.LANE_FACTS,
@@ -67,7 +67,7 @@ def _verdict(access: Access) -> Finding:
     )
 
 
-def lane_offsets(access: Access) -> IntArray | None:
+def lane_offsets(access: MemoryOp) -> IntArray | None:
     """Bytes from the first lane to every lane, if integers say so."""
     if prod(access.shape) > MAX_LANES:
         return None
@@ -82,7 +82,7 @@ def lane_offsets(access: Access) -> IntArray | None:
     return total
 
 
-def sectors(access: Access) -> tuple[int, int] | None:
+def sectors(access: MemoryOp) -> tuple[int, int] | None:
     """(sectors touched, fewest possible), every run taken to start on a sector."""
     offsets = lane_offsets(access)
     if offsets is None:
@@ -96,7 +96,7 @@ def sectors(access: Access) -> tuple[int, int] | None:
     return touched, -(-int(lengths.sum()) // SECTOR_BYTES)
 
 
-def _hint(access: Access) -> str:
+def _hint(access: MemoryOp) -> str:
     for stride in access.lane_strides:
         argument = _factor(stride, access.elem_bytes)
         if argument is not None:
@@ -117,7 +117,7 @@ def _factor(stride: Poly | None, elem_bytes: int) -> str | None:
     return atom.name if stride.content == elem_bytes * atom.divisor else None
 
 
-def _neighbours(access: Access) -> tuple[Point, ...]:
+def _neighbours(access: MemoryOp) -> tuple[Point, ...]:
     """The first two lanes along the fast dimension."""
     counters = tuple((loop.name, 0) for loop in access.loops)
     second = [0] * len(access.shape)
@@ -130,7 +130,7 @@ def _neighbours(access: Access) -> tuple[Point, ...]:
 # Notes.
 
 
-def _alignment(access: Access) -> Finding | None:
+def _alignment(access: MemoryOp) -> Finding | None:
     """Long runs from a badly aligned start, and the term that spoils it."""
     run, align = access.block_size * access.elem_bytes, access.align_bytes
     if align is None or run < SECTOR_BYTES or align >= MAX_VECTOR_BYTES:
@@ -140,11 +140,11 @@ def _alignment(access: Access) -> Finding | None:
         f"multiples of {align}: {_culprit(access)}"
     )
     return Finding(
-        Check.ALIGNMENT, Verdict.UNKNOWN, (access.index,), None, Method.LANE_FACTS, message
+        Check.ALIGNMENT, CheckResult.UNKNOWN, (access.index,), None, Method.LANE_FACTS, message
     )
 
 
-def _culprit(access: Access) -> str:
+def _culprit(access: MemoryOp) -> str:
     base = access.base_divisibility or access.elem_bytes
     if base < MAX_VECTOR_BYTES:
         return f"the address {access.base} itself has no better divisibility"
@@ -156,7 +156,7 @@ def _culprit(access: Access) -> str:
     return f"{what} {term} is only known to be a multiple of {size}"
 
 
-def _terms(access: Access) -> Iterator[tuple[Poly, int]]:
+def _terms(access: MemoryOp) -> Iterator[tuple[Poly, int]]:
     offset = access.offset
     lane = access.lanes[access.order[0]] if access.order else None
     for monomial, coefficient in offset.terms.items():
@@ -182,7 +182,7 @@ def _orders(launch: Launch) -> Iterator[Finding]:
             )
             yield Finding(
                 Check.ORDER,
-                Verdict.REFUTED,
+                CheckResult.REFUTED,
                 (load.index, store.index),
                 None,
                 Method.LANE_FACTS,

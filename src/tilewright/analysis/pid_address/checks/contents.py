@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.analysis.affine import Formula
 from tilewright.analysis.affine.arrays import ArrayEvaluator, BoolArray, IntArray
-from tilewright.analysis.pid_address.report import Access, AccessKind, AddressReport
+from tilewright.analysis.pid_address.report import AccessKind, AddressReport, MemoryOp
 
 # The dependencies of a value that are its operands, by the beginning of their names.
 _OPERANDS = ("pid", "it(")
@@ -38,7 +38,7 @@ class Contents:
     """The loads of a kernel whose results are known."""
 
     def __init__(self, report: AddressReport, memory: Mapping[str, Sequence[int]]) -> None:
-        self._loads: list[tuple[Access, IntArray, list[str]]] = []
+        self._loads: list[tuple[MemoryOp, IntArray, list[str]]] = []
         if not memory:
             return
         names = Counter(access.result for access in report.accesses)
@@ -71,7 +71,7 @@ def _scalar(function: Callable[..., IntArray]) -> Callable[..., int]:
     return lambda *values: int(function(*(np.asarray(value) for value in values)))
 
 
-def _operands(access: Access) -> list[str]:
+def _operands(access: MemoryOp) -> list[str]:
     """The operands of the load's result, in the order of the analysis: lanes, then the others."""
     deps = set(access.offset.deps)
     for condition in (access.mask, access.guard):
@@ -81,7 +81,7 @@ def _operands(access: Access) -> list[str]:
 
 
 def _reader(
-    reads: Reads, access: Access, data: IntArray, operands: list[str]
+    reads: Reads, access: MemoryOp, data: IntArray, operands: list[str]
 ) -> Callable[..., IntArray]:
     def read(*values: IntArray) -> IntArray:
         if len(values) != len(operands):

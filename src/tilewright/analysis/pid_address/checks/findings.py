@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class CheckResult(StrEnum):
     PROVED = "proved"
     REFUTED = "refuted"
     UNKNOWN = "unknown"
@@ -77,7 +77,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Witness:
+class Counterexample:
     """Where a claim fails: the point or the two points, the address or value met there."""
 
     points: tuple[Point, ...]
@@ -108,9 +108,9 @@ class Hint:
 @dataclass(frozen=True)
 class Finding:
     check: Check
-    verdict: Verdict
+    verdict: CheckResult
     accesses: tuple[int, ...]
-    witness: Witness | None
+    witness: Counterexample | None
     method: Method
     message: str
     condition: str | None = None
@@ -127,7 +127,7 @@ class Finding:
         offset, is a condition on them, not a violation. Programs that meet are one in any case:
         arguments that keep them apart have to be stated.
         """
-        if self.verdict is not Verdict.REFUTED or self.check not in VIOLATIONS:
+        if self.verdict is not CheckResult.REFUTED or self.check not in VIOLATIONS:
             return False
         is_open = self.witness is not None and bool(self.witness.args)
         return not (is_open and self.check in _CONDITIONAL)

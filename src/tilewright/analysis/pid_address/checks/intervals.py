@@ -15,9 +15,9 @@ from tilewright.analysis.affine import Atom, Context, Poly
 from tilewright.analysis.affine.formula import FormulaKind, compare
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.findings import Method
-from tilewright.analysis.pid_address.checks.questions import Answer, Question
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question
 from tilewright.analysis.pid_address.checks.regions import (
-    Region,
+    AddressRegion,
     conjuncts,
     shown_content,
     varies,
@@ -25,16 +25,16 @@ from tilewright.analysis.pid_address.checks.regions import (
 from tilewright.analysis.pid_address.checks.settings import Effort
 
 
-def decide(question: Question, _effort: Effort) -> Answer:
+def decide(question: Question, _effort: Effort) -> QueryResult:
     """No, if ranges alone exclude every solution."""
     context = question.space.root
     for part in conjuncts(question.formula):
         context = context.assume(part)
         if context.unreachable:
-            return Answer(False, Method.INTERVALS)
+            return QueryResult(False, Method.INTERVALS)
     if context.decide(question.formula) is False:
-        return Answer(False, Method.INTERVALS)
-    return Answer(None, Method.INTERVALS)
+        return QueryResult(False, Method.INTERVALS)
+    return QueryResult(None, Method.INTERVALS)
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Limit:
     signs: tuple[Poly, ...]
 
 
-def upper_bound(region: Region, value: Poly) -> Poly | None:
+def upper_bound(region: AddressRegion, value: Poly) -> Poly | None:
     """A polynomial in arguments and grid that the value never exceeds in the region."""
     limit = upper_limit(region, value, assume_signs=False)
     return None if limit is None else limit.value
 
 
-def upper_limit(region: Region, value: Poly, assume_signs: bool = True) -> Limit | None:
+def upper_limit(region: AddressRegion, value: Poly, assume_signs: bool = True) -> Limit | None:
     """The same, with strides taken to be positive if need be."""
     context, signs = region.context(), list[Poly]()
     for factor in _factors(region, value) if assume_signs else ():
@@ -69,7 +69,7 @@ def upper_limit(region: Region, value: Poly, assume_signs: bool = True) -> Limit
     return Limit(value, tuple(signs))
 
 
-def _factors(region: Region, value: Poly) -> Iterator[Poly]:
+def _factors(region: AddressRegion, value: Poly) -> Iterator[Poly]:
     """What program ids, counters and lanes are multiplied with."""
     for symbol in region.symbols:
         factor = value.coefficient_of(symbol)
@@ -77,7 +77,7 @@ def _factors(region: Region, value: Poly) -> Iterator[Poly]:
             yield factor
 
 
-def upper_bounds(region: Region, value: Poly) -> list[Poly]:
+def upper_bounds(region: AddressRegion, value: Poly) -> list[Poly]:
     """Bounds by the mask and by the domain alone: the value exceeds none of them."""
     context = region.context()
     found: list[Poly] = []
@@ -89,14 +89,14 @@ def upper_bounds(region: Region, value: Poly) -> list[Poly]:
     return found
 
 
-def _matching(region: Region, value: Poly) -> Iterator[tuple[Poly, int]]:
+def _matching(region: AddressRegion, value: Poly) -> Iterator[tuple[Poly, int]]:
     for limit in _limits(region):
         yield limit, 1
         if value.content > 1:
             yield limit, value.content
 
 
-def _limits(region: Region) -> Iterator[Poly]:
+def _limits(region: AddressRegion) -> Iterator[Poly]:
     """Polynomials that are not negative in the region, by its comparisons."""
     for part in conjuncts(region.where):
         if part.kind is FormulaKind.CMP and part.rel == "<" and part.poly is not None:
@@ -131,12 +131,12 @@ def _count(poly: Poly) -> int:
     )
 
 
-def _bounded(context: Context, region: Region, value: Poly) -> Poly | None:
+def _bounded(context: Context, region: AddressRegion, value: Poly) -> Poly | None:
     bounded = _by_domain(context, region, value)
     return _by_range(context, region, value) if bounded is None else bounded
 
 
-def _by_domain(context: Context, region: Region, value: Poly) -> Poly | None:
+def _by_domain(context: Context, region: AddressRegion, value: Poly) -> Poly | None:
     for symbol in reversed(region.symbols):
         bounded = _without(context, region, value, symbol)
         if bounded is None:
@@ -145,7 +145,7 @@ def _by_domain(context: Context, region: Region, value: Poly) -> Poly | None:
     return value
 
 
-def _by_range(context: Context, region: Region, value: Poly) -> Poly | None:
+def _by_range(context: Context, region: AddressRegion, value: Poly) -> Poly | None:
     """A number, if arguments and grid are given: otherwise it would be one nobody can use."""
     symbols = region.space.atoms_within((value, region.where))
     if any(kind_of(atom) in ("arg", "np") for atom in symbols):
@@ -154,7 +154,7 @@ def _by_range(context: Context, region: Region, value: Poly) -> Poly | None:
     return None if highest is None else region.space.const(highest)
 
 
-def _without(context: Context, region: Region, value: Poly, symbol: Atom) -> Poly | None:
+def _without(context: Context, region: AddressRegion, value: Poly, symbol: Atom) -> Poly | None:
     """The value with a symbol at the end of its range that makes it largest."""
     factor = value.coefficient_of(symbol)
     if factor is None:
@@ -170,7 +170,7 @@ def _without(context: Context, region: Region, value: Poly, symbol: Atom) -> Pol
     return None
 
 
-def _ends(region: Region, symbol: Atom) -> tuple[Poly | None, Poly | None]:
+def _ends(region: AddressRegion, symbol: Atom) -> tuple[Poly | None, Poly | None]:
     bound = region.access.domain.of(symbol)
     if bound is not None:
         return bound.lower, bound.upper

@@ -12,9 +12,14 @@ from tilewright.analysis.pid_address.checks.contents import Contents
 from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
 from tilewright.analysis.pid_address.checks.findings import Finding
 from tilewright.analysis.pid_address.checks.questions import Question
-from tilewright.analysis.pid_address.checks.regions import VARYING, Region, domain_of, region_of
+from tilewright.analysis.pid_address.checks.regions import (
+    VARYING,
+    AddressRegion,
+    domain_of,
+    region_of,
+)
 from tilewright.analysis.pid_address.checks.settings import Effort, Settings
-from tilewright.analysis.pid_address.report import Access, AddressReport
+from tilewright.analysis.pid_address.report import AddressReport, MemoryOp
 from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tt import GetNumProgramsOp, GetProgramIdOp
 
@@ -28,9 +33,9 @@ class Launch:
         self.effort = Effort(settings)
         self.overflows: dict[int, Finding] = {}
         """What was found about assumptions so far, by their number."""
-        self._regions: dict[int, Region] = {}
+        self._regions: dict[int, AddressRegion] = {}
         self._primings: dict[int, Substitution] = {}
-        self._primed: dict[int, Region] = {}
+        self._primed: dict[int, AddressRegion] = {}
         self._enumerations: dict[tuple[int, bool], Enumeration | NotEnumerable] = {}
 
     @cached_property
@@ -47,32 +52,32 @@ class Launch:
     def space(self) -> Space:
         return self.report.accesses[0].offset.space
 
-    def at(self, access: Access) -> int:
+    def at(self, access: MemoryOp) -> int:
         """The place of an access in the report: its index alone may repeat on call paths."""
         return next(i for i, other in enumerate(self.report.accesses) if other is access)
 
-    def region(self, access: Access) -> Region:
+    def region(self, access: MemoryOp) -> AddressRegion:
         key = self.at(access)
         if key not in self._regions:
             self._regions[key] = region_of(access, self.grid)
         return self._regions[key]
 
-    def priming(self, access: Access) -> Substitution:
+    def priming(self, access: MemoryOp) -> Substitution:
         key = self.at(access)
         if key not in self._primings:
             self._primings[key] = self.region(access).priming()
         return self._primings[key]
 
-    def primed(self, access: Access) -> Region:
+    def primed(self, access: MemoryOp) -> AddressRegion:
         key = self.at(access)
         if key not in self._primed:
             self._primed[key] = self.region(access).primed(self.priming(access))
         return self._primed[key]
 
-    def domain(self, access: Access) -> Formula:
+    def domain(self, access: MemoryOp) -> Formula:
         return domain_of(self.region(access), self.grid)
 
-    def enumeration(self, access: Access, every_program: bool = False) -> Enumeration:
+    def enumeration(self, access: MemoryOp, every_program: bool = False) -> Enumeration:
         """Raises NotEnumerable, the same each time."""
         key = (self.at(access), every_program)
         if key not in self._enumerations:
@@ -92,14 +97,14 @@ class Launch:
             raise found
         return found
 
-    def sample(self, access: Access) -> Enumeration:
+    def sample(self, access: MemoryOp) -> Enumeration:
         """Some of the points, evenly spread: good for witnesses only."""
         region, settings = self.region(access).executions(), self.settings
         return Enumeration(
             region, self.grid, settings, self.contents, may_sample=True, effort=self.effort
         )
 
-    def not_given(self, access: Access) -> list[str]:
+    def not_given(self, access: MemoryOp) -> list[str]:
         """The flags that would fix the arguments and the grid that an access depends on."""
         region = self.region(access)
         atoms = region.space.atoms_within((region.where, region.offset))

@@ -25,9 +25,9 @@ from tilewright.analysis.affine import (
     Context,
     Formula,
     Interval,
-    Kind,
     Poly,
     Space,
+    SymbolKind,
     conjunction,
     disjunction,
 )
@@ -42,14 +42,14 @@ from tilewright.analysis.pid_address.checks.questions import Question, ask
 from tilewright.analysis.pid_address.checks.regions import (
     PRIME,
     VARYING,
-    Region,
+    AddressRegion,
     conjuncts,
     different_programs,
     is_opaque,
     shown_content,
     varies,
 )
-from tilewright.analysis.pid_address.report import Access
+from tilewright.analysis.pid_address.report import MemoryOp
 
 MAX_DIGITS = 4
 MAX_CHOICES = 16
@@ -94,7 +94,7 @@ class Digit:
         return " + ".join(texts)
 
 
-def disjoint(launch: Launch, left: Access, right: Access) -> Radix | None:
+def disjoint(launch: Launch, left: MemoryOp, right: MemoryOp) -> Radix | None:
     """Different programs never meet in two accesses with the same address formula."""
     if left.offset != right.offset or left.elem_bytes != right.elem_bytes:
         return None
@@ -124,7 +124,7 @@ def disjoint(launch: Launch, left: Access, right: Access) -> Radix | None:
 # Digits.
 
 
-def _terms(region: Region) -> list[Term] | None:
+def _terms(region: AddressRegion) -> list[Term] | None:
     """The offset as strides times variables; None if it is not of that form."""
     terms = list(_program_terms(region))
     rest = region.offset - total(region.space, (t.stride * t.value for t in terms))
@@ -141,7 +141,7 @@ def _terms(region: Region) -> list[Term] | None:
     return None if varies(rest) or not terms else terms
 
 
-def _program_terms(region: Region) -> Iterator[Term]:
+def _program_terms(region: AddressRegion) -> Iterator[Term]:
     access = region.access
     strides: Mapping[str, Poly | None]
     coordinates: Mapping[str, Poly]
@@ -190,7 +190,9 @@ class _Place:
     """What has to hold for it to be a digit, if that is not known."""
 
 
-def _separating(region: Region, digits: Sequence[Digit], size: int) -> tuple[str, ...] | None:
+def _separating(
+    region: AddressRegion, digits: Sequence[Digit], size: int
+) -> tuple[str, ...] | None:
     """Conditions under which digits do not interfere, for the best order of digits."""
     context = region.context()
     places = [_place(region, context, digit) for digit in digits]
@@ -202,7 +204,7 @@ def _separating(region: Region, digits: Sequence[Digit], size: int) -> tuple[str
     return best
 
 
-def _place(region: Region, context: Context, digit: Digit) -> _Place:
+def _place(region: AddressRegion, context: Context, digit: Digit) -> _Place:
     counts = [bound + 1 for bound in intervals.upper_bounds(region, digit.value)]
     divisor = _divisor(context, digit.value)
     sign: str | None = None
@@ -218,7 +220,11 @@ def _place(region: Region, context: Context, digit: Digit) -> _Place:
 def _divisor(context: Context, value: Poly) -> Poly | None:
     """The D of a remainder of something that is not negative: it has D values, if D is positive."""
     atom = value.view().atom
-    if atom is None or atom.kind not in (Kind.MOD, Kind.TREM) or value.view().content != 1:
+    if (
+        atom is None
+        or atom.kind not in (SymbolKind.MOD, SymbolKind.TREM)
+        or value.view().content != 1
+    ):
         return None
     dividend, divisor = atom.args
     return divisor if context.is_nonneg(dividend) and not varies(divisor) else None
@@ -273,7 +279,7 @@ def _at_least(stride: Poly, span: Poly) -> str:
 # Equal digits mean equal programs.
 
 
-def _determine_programs(launch: Launch, region: Region, digits: Sequence[Digit]) -> bool:
+def _determine_programs(launch: Launch, region: AddressRegion, digits: Sequence[Digit]) -> bool:
     """Do equal digits exclude different program ids or coordinates?"""
     space = region.space
     equal: list[Formula] = []
@@ -304,7 +310,7 @@ def _twins(space: Space, term: Term) -> tuple[Poly, Poly]:
 
 
 def _coordinates_differ(
-    launch: Launch, left: Access, right: Access
+    launch: Launch, left: MemoryOp, right: MemoryOp
 ) -> tuple[tuple[str, ...], str | None]:
     """Conditions for different programs to have different coordinates, and why they fail."""
     if left.virtual is None:
@@ -364,7 +370,11 @@ def _dividends(coordinates: Mapping[str, Poly]) -> list[Poly]:
     found: list[Poly] = []
     for quotient in values:
         atom = quotient.atom
-        if atom is None or atom.kind not in (Kind.FDIV, Kind.TDIV) or quotient.content != 1:
+        if (
+            atom is None
+            or atom.kind not in (SymbolKind.FDIV, SymbolKind.TDIV)
+            or quotient.content != 1
+        ):
             continue
         dividend, divisor = atom.args
         if not varies(divisor) and (dividend - divisor * quotient) in values:

@@ -19,15 +19,15 @@ from tilewright.analysis.pid_address.checks import presburger
 from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
+    CheckResult,
+    Counterexample,
     Finding,
     Method,
     Point,
-    Verdict,
-    Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, ask
 from tilewright.analysis.pid_address.checks.regions import VARYING, Executions, bounds_of
 from tilewright.analysis.pid_address.report import Assumption
 
@@ -65,7 +65,7 @@ def _is_bounded(assumption: Assumption) -> bool:
     return all(b.upper is not None for b in bounds if kind_of(b.symbol) in VARYING)
 
 
-def enumerated(launch: Launch, assumption: Assumption, before: Answer) -> Answer:
+def enumerated(launch: Launch, assumption: Assumption, before: QueryResult) -> QueryResult:
     """By visiting all executions of the op or, if they are too many, some of them."""
     bounds = assumption.domain.bounds
     executions = Executions(
@@ -97,8 +97,8 @@ def enumerated(launch: Launch, assumption: Assumption, before: Answer) -> Answer
         return replace(before, reason=before.reason or str(error))
     if values is None and points.step > 1:
         reason = f"one in {points.step} of its {points.points} points was looked at"
-        return Answer(None, Method.ENUMERATION, reason=reason)
-    return Answer(values is not None, Method.ENUMERATION, values)
+        return QueryResult(None, Method.ENUMERATION, reason=reason)
+    return QueryResult(values is not None, Method.ENUMERATION, values)
 
 
 def _finding(launch: Launch, number: int) -> Finding:
@@ -111,10 +111,10 @@ def _finding(launch: Launch, number: int) -> Finding:
     text = f"{assumption.value} = {assumption.expr}"
     if answer.possible is False:
         message = f"{text} fits {_limits(assumption)}"
-        return _made(Verdict.PROVED, accesses, None, answer.method, message, None, number)
+        return _made(CheckResult.PROVED, accesses, None, answer.method, message, None, number)
     if answer.values is None:
         message = f"{text} may leave {_limits(assumption)}: {answer.reason}"
-        return _made(Verdict.UNKNOWN, accesses, None, answer.method, message, None, number)
+        return _made(CheckResult.UNKNOWN, accesses, None, answer.method, message, None, number)
     value = evaluate(assumption.expr, {**launch.contents.scalars(), **answer.values})
     given = launch.given(question, answer.values)
     point = _point(assumption, answer.values)
@@ -124,14 +124,14 @@ def _finding(launch: Launch, number: int) -> Finding:
         message += f" for {', '.join(f'{k}={v}' for k, v in given.items())}"
     if condition is not None:
         message += f"; it fits if {condition}"
-    witness = Witness((point,), None, value, given)
-    return _made(Verdict.REFUTED, accesses, witness, answer.method, message, condition, number)
+    witness = Counterexample((point,), None, value, given)
+    return _made(CheckResult.REFUTED, accesses, witness, answer.method, message, condition, number)
 
 
 def _made(
-    verdict: Verdict,
+    verdict: CheckResult,
     accesses: tuple[int, ...],
-    witness: Witness | None,
+    witness: Counterexample | None,
     method: Method,
     message: str,
     condition: str | None,

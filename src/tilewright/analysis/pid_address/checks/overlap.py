@@ -20,22 +20,22 @@ from tilewright.analysis.pid_address.checks import mixed_radix
 from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotEnumerable
 from tilewright.analysis.pid_address.checks.findings import (
     Check,
+    CheckResult,
+    Counterexample,
     Finding,
     Method,
     Point,
-    Verdict,
-    Witness,
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
-from tilewright.analysis.pid_address.checks.ownership import Meeting, Ownership
+from tilewright.analysis.pid_address.checks.ownership import Ownership, SharedElement
 from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, ask
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, ask
 from tilewright.analysis.pid_address.checks.regions import (
-    Region,
+    AddressRegion,
     different_programs,
     program_bounds,
 )
-from tilewright.analysis.pid_address.report import Access, AccessKind, Pattern
+from tilewright.analysis.pid_address.report import AccessKind, MemoryOp, Pattern
 from tilewright.dialects.tile import KernelOp, SyncOp
 from tilewright.ir.traversal import walk
 
@@ -53,17 +53,17 @@ def check(launch: Launch) -> list[Finding]:
     return findings
 
 
-def _groups(launch: Launch) -> list[list[Access]]:
+def _groups(launch: Launch) -> list[list[MemoryOp]]:
     """Accesses by buffer; buffers that may alias count as one."""
     aliases = {name: group[0] for group in launch.settings.may_alias for name in group}
-    groups: dict[str, list[Access]] = {}
+    groups: dict[str, list[MemoryOp]] = {}
     for access in launch.report.accesses:
         name = access.base.removeprefix("%")
         groups.setdefault(aliases.get(name, access.base.removeprefix("%")), []).append(access)
     return list(groups.values())
 
 
-def _pairs(group: list[Access]) -> Iterator[tuple[Access, Access]]:
+def _pairs(group: list[MemoryOp]) -> Iterator[tuple[MemoryOp, MemoryOp]]:
     for at, left in enumerate(group):
         for right in group[at:]:
             kinds = {left.kind, right.kind}
@@ -74,13 +74,13 @@ def _pairs(group: list[Access]) -> Iterator[tuple[Access, Access]]:
 class _Group:
     """The accesses to one buffer."""
 
-    def __init__(self, launch: Launch, accesses: list[Access]) -> None:
+    def __init__(self, launch: Launch, accesses: list[MemoryOp]) -> None:
         self.launch = launch
         self.accesses = accesses
         self._owners: Ownership | NotEnumerable | None = None
-        self._members: list[Access] = []
+        self._members: list[MemoryOp] = []
 
-    def finding(self, left: Access, right: Access) -> Finding:
+    def finding(self, left: MemoryOp, right: MemoryOp) -> Finding:
         launch = self.launch
         if launch.grid == (1,) * AXES:
             return _disjoint(left, right, Method.INTERVALS, "there is only one program")
@@ -112,14 +112,16 @@ class _Group:
         reason = f"{answer.reason}, and {counted}" if counted.is_limit else answer.reason
         return _unknown(left, right, reason, answer.method)
 
-    def _is_one_base(self, left: Access, right: Access) -> bool:
+    def _is_one_base(self, left: MemoryOp, right: MemoryOp) -> bool:
         """Whether offsets of the two count from the same address."""
         if left.base == right.base:
             return True
         names = {access.base.removeprefix("%") for access in (left, right)}
         return any(names.issubset(group) for group in self.launch.settings.same_start)
 
-    def _race(self, left: Access, right: Access, question: Question, answer: Answer) -> Finding:
+    def _race(
+        self, left: MemoryOp, right: MemoryOp, question: Question, answer: QueryResult
+    ) -> Finding:
         values = answer.values or {}
         mine, other = self.launch.region(left), self.launch.primed(right)
         address = max(evaluate(mine.offset, values), evaluate(other.offset, values))
@@ -130,7 +132,7 @@ class _Group:
 
     # Enumeration.
 
-    def _count(self, left: Access, right: Access) -> Finding | NotEnumerable:
+    def _count(self, left: MemoryOp, right: MemoryOp) -> Finding | NotEnumerable:
         try:
             meeting = self._meeting(left, right)
         except NotEnumerable as error:
@@ -144,17 +146,17 @@ class _Group:
         locks = synchronising(self.launch, left, right)
         return _race(left, right, points, meeting.address, Method.ENUMERATION, {}, locks)
 
-    def meeting(self, left: Access, right: Access) -> Meeting | None:
+    def meeting(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
         """By enumeration alone; raises NotEnumerable."""
         return self._meeting(left, right)
 
-    def _meeting(self, left: Access, right: Access) -> Meeting | None:
+    def _meeting(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
         for access in (left, right):
             self._enumeration(access)
         owners = self._table()
         return owners.meeting(self._number(left), self._number(right))
 
-    def _number(self, access: Access) -> int:
+    def _number(self, access: MemoryOp) -> int:
         return next(at for at, other in enumerate(self._members) if other is access)
 
     def _table(self) -> Ownership:
@@ -177,10 +179,10 @@ class _Group:
         except NotEnumerable as error:
             return error
 
-    def _enumeration(self, access: Access) -> Enumeration:
+    def _enumeration(self, access: MemoryOp) -> Enumeration:
         return self.launch.enumeration(access, every_program=True)
 
-    def _point(self, access: Access, program: int, address: int) -> Point:
+    def _point(self, access: MemoryOp, program: int, address: int) -> Point:
         """The first execution of a program that touches a byte."""
         size = access.elem_bytes
         values = self._enumeration(access).first_where(
@@ -192,7 +194,7 @@ class _Group:
         return self.launch.region(access).point(values)
 
 
-def common_byte(launch: Launch, left: Access, right: Access) -> Question:
+def common_byte(launch: Launch, left: MemoryOp, right: MemoryOp) -> Question:
     """Two different programs touch one byte."""
     mine, other = launch.region(left), launch.primed(right)
     space, root = mine.space, mine.space.root
@@ -213,7 +215,7 @@ def common_byte(launch: Launch, left: Access, right: Access) -> Question:
     return Question(formula, tuple(dict.fromkeys(order)), complete, values)
 
 
-def _ordered(mine: Region, other: Region) -> Formula:
+def _ordered(mine: AddressRegion, other: AddressRegion) -> Formula:
     """The first program comes before the second: enough for an access and itself."""
     root = mine.space.root
     cases: list[Formula] = []
@@ -224,13 +226,13 @@ def _ordered(mine: Region, other: Region) -> Formula:
     return disjunction(mine.space, cases)
 
 
-def has_one_base(access: Access) -> bool:
+def has_one_base(access: MemoryOp) -> bool:
     """Whether all programs, iterations and lanes start from one address, wherever it is."""
     strides = (*access.lane_strides, *(item.stride for item in access.loop_strides))
     return access.pattern is not Pattern.UNKNOWN and all(stride is not None for stride in strides)
 
 
-def synchronising(launch: Launch, left: Access, right: Access) -> list[str]:
+def synchronising(launch: Launch, left: MemoryOp, right: MemoryOp) -> list[str]:
     """What may order two accesses: atomics in front of one of them that decide which way a program
     goes, barriers for all blocks of the grid."""
     last = max(left.index, right.index)
@@ -244,7 +246,7 @@ def synchronising(launch: Launch, left: Access, right: Access) -> list[str]:
     return found
 
 
-def _kernel(access: Access) -> Operation:
+def _kernel(access: MemoryOp) -> Operation:
     """The ``tile.kernel`` around an access, or the access itself: no barrier is inside of that."""
     op: Operation | None = access.operation
     while op is not None and not isinstance(op, KernelOp):
@@ -271,7 +273,7 @@ def _decides(op: Operation) -> bool:
 # Lanes of one program.
 
 
-def _same_address(access: Access) -> Finding | None:
+def _same_address(access: MemoryOp) -> Finding | None:
     """Two lanes of one store at one address, where lanes enter with integer factors."""
     if access.kind is not AccessKind.STORE or not access.shape or access.inside is not None:
         return None  # What lies outside of a tensor is not written, however its address looks.
@@ -303,42 +305,42 @@ def _same_address(access: Access) -> Finding | None:
         f"{access.name} writes one address from several lanes of a program, such as lanes "
         f"{points[0].lanes} and {points[1].lanes}, where the mask admits both"
     )
-    witness = Witness(points, None)
+    witness = Counterexample(points, None)
     return Finding(
-        Check.LANES, Verdict.REFUTED, (access.index,), witness, Method.LANE_FACTS, message
+        Check.LANES, CheckResult.REFUTED, (access.index,), witness, Method.LANE_FACTS, message
     )
 
 
 # Findings.
 
 
-def _indices(left: Access, right: Access) -> tuple[int, int]:
+def _indices(left: MemoryOp, right: MemoryOp) -> tuple[int, int]:
     return (left.index, right.index)
 
 
-def _names(left: Access, right: Access) -> str:
+def _names(left: MemoryOp, right: MemoryOp) -> str:
     return left.name if left is right else f"{left.name} and {right.name}"
 
 
 def _disjoint(
-    left: Access, right: Access, method: Method, reason: str, condition: str | None = None
+    left: MemoryOp, right: MemoryOp, method: Method, reason: str, condition: str | None = None
 ) -> Finding:
     message = f"different programs do not meet in {_names(left, right)}: {reason}"
     if condition is not None:
         message += f", if {condition}"
     return Finding(
-        Check.RACE, Verdict.PROVED, _indices(left, right), None, method, message, condition
+        Check.RACE, CheckResult.PROVED, _indices(left, right), None, method, message, condition
     )
 
 
-def _unknown(left: Access, right: Access, reason: str, method: Method = Method.NONE) -> Finding:
+def _unknown(left: MemoryOp, right: MemoryOp, reason: str, method: Method = Method.NONE) -> Finding:
     message = f"different programs may meet in {_names(left, right)}: {reason}"
-    return Finding(Check.RACE, Verdict.UNKNOWN, _indices(left, right), None, method, message)
+    return Finding(Check.RACE, CheckResult.UNKNOWN, _indices(left, right), None, method, message)
 
 
 def _race(
-    left: Access,
-    right: Access,
+    left: MemoryOp,
+    right: MemoryOp,
     points: tuple[Point, Point],
     address: int,
     method: Method,
@@ -357,9 +359,9 @@ def _race(
         reason = f"{names} may keep them apart, but {_UNMODELLED}"
     return Finding(
         Check.RACE,
-        Verdict.UNKNOWN if locks else Verdict.REFUTED,
+        CheckResult.UNKNOWN if locks else CheckResult.REFUTED,
         _indices(left, right),
-        Witness(points, address, args=given),
+        Counterexample(points, address, args=given),
         method,
         f"{message}; {reason}",
     )

@@ -23,7 +23,7 @@ MAX_SEPARATE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SharedElement:
     """Two programs at one place."""
 
     first: int
@@ -57,7 +57,7 @@ class Ownership:
                 first[at[fresh][::-1]] = owners[fresh][::-1]
         return first, last
 
-    def meeting(self, left: int, right: int) -> Meeting | None:
+    def meeting(self, left: int, right: int) -> SharedElement | None:
         """Different programs of two accesses at one unit: least programs, then least address."""
         first, last = self._owners[left]
         other_first, other_last = self._owners[right]
@@ -67,14 +67,14 @@ class Ownership:
             (first, other_last),
             (last, other_first),
         ]
-        best: Meeting | None = None
+        best: SharedElement | None = None
         for mine, other in candidates:
             places = np.flatnonzero(both & (mine != other))
             if not places.size:
                 continue
             order = np.lexsort((places, other[places], mine[places]))
             at = int(places[order[0]])
-            found = Meeting(int(mine[at]), int(other[at]), self._places.address(at))
+            found = SharedElement(int(mine[at]), int(other[at]), self._places.address(at))
             if best is None or (found.first, found.second) < (best.first, best.second):
                 best = found
         return best

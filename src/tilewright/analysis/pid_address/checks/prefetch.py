@@ -9,9 +9,15 @@ import numpy as np
 from tilewright.analysis.affine.arrays import IntArray
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.coalescing import lane_offsets
-from tilewright.analysis.pid_address.checks.findings import Check, Finding, Hint, Method, Verdict
+from tilewright.analysis.pid_address.checks.findings import (
+    Check,
+    CheckResult,
+    Finding,
+    Hint,
+    Method,
+)
 from tilewright.analysis.pid_address.checks.launches import Launch
-from tilewright.analysis.pid_address.report import Access, AccessKind, LoopStride
+from tilewright.analysis.pid_address.report import AccessKind, LoopStride, MemoryOp
 
 MAX_COMPARED = 64
 """Iterations that are compared with the first one."""
@@ -27,7 +33,7 @@ def check(launch: Launch) -> list[Finding]:
     ]
 
 
-def _finding(launch: Launch, access: Access) -> Finding:
+def _finding(launch: Launch, access: MemoryOp) -> Finding:
     hint = hint_of(launch, access)
     message = f"{access.name} in the loop over {hint.loop}: {hint.bytes_per_iteration} bytes each"
     message += " time" if hint.stride is None else f" time, {hint.stride} bytes apart"
@@ -39,7 +45,7 @@ def _finding(launch: Launch, access: Access) -> Finding:
         "the address needs a value loaded in the loop": not hint.ahead,
     }
     message += "".join(f"; {text}" for text, applies in words.items() if applies)
-    verdict = Verdict.PROVED if hint.ahead else Verdict.UNKNOWN
+    verdict = CheckResult.PROVED if hint.ahead else CheckResult.UNKNOWN
     return Finding(
         Check.PREFETCH,
         verdict,
@@ -51,7 +57,7 @@ def _finding(launch: Launch, access: Access) -> Finding:
     )
 
 
-def hint_of(launch: Launch, access: Access) -> Hint:
+def hint_of(launch: Launch, access: MemoryOp) -> Hint:
     """For the innermost loop."""
     inner = access.loop_strides[-1]
     offsets = lane_offsets(access)
@@ -93,7 +99,7 @@ def _meet(left: IntArray, right: IntArray, size: int) -> bool:
     return bool(np.any(before | after))
 
 
-def _ahead(access: Access, inner: LoopStride) -> bool:
+def _ahead(access: MemoryOp, inner: LoopStride) -> bool:
     """Whether no opaque value in the address changes from iteration to iteration."""
     counter = inner.loop.counter.name
     opaque = [atom for atom in access.offset.atoms_within() if atom.is_opaque]
@@ -102,7 +108,7 @@ def _ahead(access: Access, inner: LoopStride) -> bool:
     return not any(counter in deps for deps in names)
 
 
-def _is_box(launch: Launch, access: Access) -> bool:
+def _is_box(launch: Launch, access: MemoryOp) -> bool:
     """All rows of a box of memory, as a tensor-memory copy wants them."""
     if not access.shape or (access.base_divisibility or 1) % TMA_BYTES:
         return False
@@ -119,7 +125,7 @@ def _is_box(launch: Launch, access: Access) -> bool:
     return True
 
 
-def _neighbours(access: Access, extent: int | None) -> bool | None:
+def _neighbours(access: MemoryOp, extent: int | None) -> bool | None:
     """Whether program p + 1 starts where program p ends."""
     strides = list(access.pid_strides.values())
     if extent is None or len(strides) != 1 or strides[0] is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tilewright.analysis.affine import evaluate
-from tilewright.analysis.pid_address.checks.findings import Check, Finding, Point, Verdict
+from tilewright.analysis.pid_address.checks.findings import Check, CheckResult, Finding, Point
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.report import Assumption
 
@@ -40,14 +40,14 @@ def reconsidered(
         told[number] = reason
         message = f"{finding.message}; but that is without overflow, and {reason.message}"
         yield replace(
-            finding, verdict=Verdict.UNKNOWN, message=message, condition=None, witness=None
+            finding, verdict=CheckResult.UNKNOWN, message=message, condition=None, witness=None
         )
     yield from (each for number, each in told.items() if number not in asked)
 
 
 def _broken(launch: Launch, finding: Finding, overflow: Overflow) -> tuple[int, Finding] | None:
     """The first premise of a finding that does not hold in the launch that was described."""
-    if finding.check not in _RESTING or finding.verdict is Verdict.UNKNOWN:
+    if finding.check not in _RESTING or finding.verdict is CheckResult.UNKNOWN:
         return None
     accesses = [a for a in launch.report.accesses if a.index in finding.accesses]
     for number in sorted({number for access in accesses for number in access.assumptions}):
@@ -59,7 +59,7 @@ def _broken(launch: Launch, finding: Finding, overflow: Overflow) -> tuple[int, 
 
 def _stands(assumption: Assumption, finding: Finding) -> bool:
     """Whether a witness is at points where the integer does fit."""
-    if finding.verdict is not Verdict.REFUTED or finding.witness is None:
+    if finding.verdict is not CheckResult.REFUTED or finding.witness is None:
         return False
     return all(_fits(assumption, point) for point in finding.witness.points)
 

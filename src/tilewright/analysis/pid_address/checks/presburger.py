@@ -16,7 +16,12 @@ from tilewright.analysis.affine.formula import compare
 from tilewright.analysis.affine.isl import NotPresburger, to_set
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.findings import Method
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, found, open_reason
+from tilewright.analysis.pid_address.checks.questions import (
+    QueryResult,
+    Question,
+    found,
+    open_reason,
+)
 from tilewright.analysis.pid_address.checks.regions import conjuncts
 from tilewright.analysis.pid_address.checks.settings import Effort
 
@@ -29,12 +34,12 @@ _NOWHERE = 1 << 70
 _T = TypeVar("_T")
 
 
-def decide(question: Question, effort: Effort) -> Answer:
+def decide(question: Question, effort: Effort) -> QueryResult:
     """Whether the formula has an integer solution, and its first one."""
     return _bounded(lambda: _decide(question, effort), effort)
 
 
-def _decide(question: Question, effort: Effort) -> Answer:
+def _decide(question: Question, effort: Effort) -> QueryResult:
     space = question.space
     symbols = question.symbols()
     dims = [space.of_atom(atom) for atom in symbols]
@@ -43,9 +48,9 @@ def _decide(question: Question, effort: Effort) -> Answer:
     except NotPresburger as error:
         return _relaxed(question, dims, str(error))
     if described.set.is_empty():
-        return Answer(False, Method.PRESBURGER)
+        return QueryResult(False, Method.PRESBURGER)
     if not described.exact or not question.closed:
-        return Answer(None, Method.PRESBURGER, reason=open_reason(question))
+        return QueryResult(None, Method.PRESBURGER, reason=open_reason(question))
     # Arguments of real launches are not negative: such a witness is easier to believe.
     free = [dim for atom, dim in zip(symbols, dims, strict=True) if _is_free(atom)]
     natural = conjunction(space, (compare(">=", dim, 0) for dim in free))
@@ -73,7 +78,7 @@ def _first_point(points: islpy.Set, effort: Effort) -> islpy.Point:
         return points.sample_point()
 
 
-def _relaxed(question: Question, dims: list[Poly], reason: str) -> Answer:
+def _relaxed(question: Question, dims: list[Poly], reason: str) -> QueryResult:
     """What can be described of a conjunction: if that has no solution, the whole has none."""
     whole: islpy.Set | None = None
     for part in conjuncts(question.formula):
@@ -83,8 +88,8 @@ def _relaxed(question: Question, dims: list[Poly], reason: str) -> Answer:
             continue
         whole = described if whole is None else whole.intersect(described)
     if whole is not None and whole.is_empty():
-        return Answer(False, Method.PRESBURGER)
-    return Answer(None, Method.PRESBURGER, reason=f"not linear: {reason}")
+        return QueryResult(False, Method.PRESBURGER)
+    return QueryResult(None, Method.PRESBURGER, reason=f"not linear: {reason}")
 
 
 def _is_free(atom: Atom) -> bool:
@@ -121,11 +126,11 @@ def _readable(text: str) -> str | None:
     return inner if inner and len(inner) <= LONGEST_CONDITION else None
 
 
-def _bounded(work: Callable[[], Answer], effort: Effort) -> Answer:
+def _bounded(work: Callable[[], QueryResult], effort: Effort) -> QueryResult:
     try:
         return _limited(work, effort)
     except islpy.Error:
-        return Answer(None, Method.PRESBURGER, reason="isl gave up at the limit of operations")
+        return QueryResult(None, Method.PRESBURGER, reason="isl gave up at the limit of operations")
 
 
 def _limited(work: Callable[[], _T], effort: Effort) -> _T:

@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """``possible`` is None if the procedure cannot tell; then there is a reason."""
 
     possible: bool | None
@@ -54,7 +54,7 @@ class Answer:
     reason: str = ""
 
 
-Procedure = Callable[[Question, Effort], Answer]
+Procedure = Callable[[Question, Effort], QueryResult]
 
 DATA = "it depends on values that are read from memory"
 CARRIED_OVER = "it depends on a value that a loop changes in a way without closed form"
@@ -79,16 +79,16 @@ def opaque_reason(space: Space, roots: Iterable[Poly | Formula]) -> str:
     return CARRIED_OVER if CARRIED in causes else NOT_MODELLED
 
 
-def found(question: Question, method: Method, values: dict[str, int]) -> Answer:
+def found(question: Question, method: Method, values: dict[str, int]) -> QueryResult:
     """A solution, if evaluation says so too."""
     if not holds(question.formula, values):
-        return Answer(None, method, reason=f"the solution of {method} was not confirmed")
-    return Answer(True, method, values)
+        return QueryResult(None, method, reason=f"the solution of {method} was not confirmed")
+    return QueryResult(True, method, values)
 
 
-def ask(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> Answer:
+def ask(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> QueryResult:
     """The first answer; otherwise the reason of the last procedure that gave one."""
-    last = Answer(None, Method.NONE, reason="no procedure applies")
+    last = QueryResult(None, Method.NONE, reason="no procedure applies")
     for procedure in procedures:
         answer = procedure(question, effort)
         if answer.possible is not None:

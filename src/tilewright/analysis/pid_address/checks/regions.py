@@ -1,8 +1,9 @@
 """Where an access executes, as one formula over its symbols, for one program or a second one.
 
 The domain's bounds, the facts, the guard, the mask and "every enclosing loop gets this far" make
-``Region.where``. ``Region.primed`` is the same access in another program: program ids, counters and
-lanes get new symbols, arguments and grid are shared, and opaque values follow their operands.
+``AddressRegion.where``. ``AddressRegion.primed`` is the same access in another program: program
+ids, counters and lanes get new symbols, arguments and grid are shared, and opaque values follow
+their operands.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tilewright.analysis.affine import (
 from tilewright.analysis.affine.formula import FormulaKind, compare
 from tilewright.analysis.pid_address.atoms import Atoms, Role, kind_of
 from tilewright.analysis.pid_address.checks.findings import Point
-from tilewright.analysis.pid_address.report import Access, Domain, Loop
+from tilewright.analysis.pid_address.report import Domain, Loop, MemoryOp
 
 VARYING = ("pid", "it", "lane")
 PRIME = "'"
@@ -52,10 +53,10 @@ class Executions:
 
 
 @dataclass(frozen=True)
-class Region:
+class AddressRegion:
     """The executions of an access."""
 
-    access: Access
+    access: MemoryOp
     offset: Poly
     where: Formula
     pids: tuple[Poly, ...]
@@ -90,9 +91,9 @@ class Region:
         old = dict.fromkeys((*self.symbols, *_atoms(self.pids)))
         return Substitution(self.space.root, {atom: _other(self.space, atom) for atom in old})
 
-    def primed(self, put: Substitution) -> Region:
+    def primed(self, put: Substitution) -> AddressRegion:
         """The same access in a second program."""
-        return Region(
+        return AddressRegion(
             self.access,
             put.poly(self.offset),
             put.formula(self.where),
@@ -117,7 +118,7 @@ class Region:
         )
 
 
-def region_of(access: Access, grid: tuple[int | None, ...]) -> Region:
+def region_of(access: MemoryOp, grid: tuple[int | None, ...]) -> AddressRegion:
     space = access.offset.space
     pids = tuple(Atoms(space, grid).pids)
     parts = [*_domain_parts(space, access.domain), *access.facts, access.guard]
@@ -132,10 +133,10 @@ def region_of(access: Access, grid: tuple[int | None, ...]) -> Region:
     order = _order(access)
     varying = sorted((a for a in symbols if kind_of(a) in VARYING), key=order.__getitem__)
     complete = _is_complete(access, space.root.assume(where))
-    return Region(access, access.offset, where, pids, tuple(varying), complete)
+    return AddressRegion(access, access.offset, where, pids, tuple(varying), complete)
 
 
-def _is_complete(access: Access, context: Context) -> bool:
+def _is_complete(access: MemoryOp, context: Context) -> bool:
     """Whether every point where an access may execute is one where it does.
 
     A while loop gets to an iteration only through all those before. Its condition guards the body,
@@ -160,7 +161,7 @@ def _ancestors(op: Operation) -> Iterator[Operation]:
         parent = parent.parent_op()
 
 
-def _is_within(access: Access, region: IRRegion) -> bool:
+def _is_within(access: MemoryOp, region: IRRegion) -> bool:
     return region.is_ancestor(access.operation)
 
 
@@ -176,7 +177,7 @@ def _holds_until(context: Context, guard: Formula, counter: Atom) -> bool:
     return True
 
 
-def domain_of(region: Region, grid: tuple[int | None, ...]) -> Formula:
+def domain_of(region: AddressRegion, grid: tuple[int | None, ...]) -> Formula:
     """The region without its mask: what holds for all lanes of an execution."""
     access, space = region.access, region.space
     parts = [*_domain_parts(space, access.domain), *access.facts, access.guard]
@@ -248,7 +249,7 @@ def _loop_parts(space: Space, loops: Iterable[Loop]) -> Iterator[Formula]:
             yield space.root.compare("<", space.of_atom(loop.counter), loop.trips)
 
 
-def _order(access: Access) -> dict[Atom, tuple[int, int]]:
+def _order(access: MemoryOp) -> dict[Atom, tuple[int, int]]:
     space = access.offset.space
     places: dict[Atom, tuple[int, int]] = {}
     for atom in space.atoms:
@@ -271,7 +272,7 @@ def _other(space: Space, atom: Atom) -> Poly:
     return space.symbol(atom.name + PRIME, atom.range, role=atom.role)
 
 
-def different_programs(left: Region, right: Region) -> Formula:
+def different_programs(left: AddressRegion, right: AddressRegion) -> Formula:
     """Program ids that differ on some axis."""
     return disjunction(
         left.space, (compare("!=", p, q) for p, q in zip(left.pids, right.pids, strict=True))

@@ -13,11 +13,16 @@ from importlib import import_module
 from time import monotonic
 from typing import Any
 
-from tilewright.analysis.affine import Atom, Formula, Kind, Poly, Space
+from tilewright.analysis.affine import Atom, Formula, Poly, Space, SymbolKind
 from tilewright.analysis.affine.formula import FormulaKind
 from tilewright.analysis.pid_address.atoms import kind_of
 from tilewright.analysis.pid_address.checks.findings import Method
-from tilewright.analysis.pid_address.checks.questions import Answer, Question, found, open_reason
+from tilewright.analysis.pid_address.checks.questions import (
+    QueryResult,
+    Question,
+    found,
+    open_reason,
+)
 from tilewright.analysis.pid_address.checks.settings import Effort
 
 # Any: z3 has no types of its own, and may not be installed.
@@ -27,30 +32,30 @@ Term = Any
 _LEAST_SECONDS = 0.001
 
 
-def decide(question: Question, effort: Effort) -> Answer:
+def decide(question: Question, effort: Effort) -> QueryResult:
     """Whether z3 finds the formula unsatisfiable, or a solution, in time."""
     try:
         z3: Solver = import_module("z3")
     except ImportError:
-        return Answer(None, Method.SMT)
+        return QueryResult(None, Method.SMT)
     encoder = _Encoder(z3, question.space)
     try:
         goal = encoder.formula(question.formula)
     except _NotExpressible as error:
-        return Answer(None, Method.SMT, reason=f"no integer arithmetic: {error}")
+        return QueryResult(None, Method.SMT, reason=f"no integer arithmetic: {error}")
     solver = z3.Solver()
     solver.add(goal, *encoder.constraints)
     outcome = _check(z3, solver, effort)
     if outcome == z3.unsat:
-        return Answer(False, Method.SMT)
+        return QueryResult(False, Method.SMT)
     if outcome != z3.sat:
-        return Answer(None, Method.SMT, reason="z3 gave up at the limit of steps")
+        return QueryResult(None, Method.SMT, reason="z3 gave up at the limit of steps")
     if not question.closed:
-        return Answer(None, Method.SMT, reason=open_reason(question))
+        return QueryResult(None, Method.SMT, reason=open_reason(question))
     # A launch that divides by zero shows nothing; of others the formula allows for all.
     solver.add(*(divisor != 0 for divisor in encoder.divisors))
     if encoder.divisors and _check(z3, solver, effort) != z3.sat:
-        return Answer(None, Method.SMT, reason="no counterexample without a division by zero")
+        return QueryResult(None, Method.SMT, reason="no counterexample without a division by zero")
     model = solver.model()
     # Arguments of real launches are not negative: such a witness is easier to believe.
     free = [atom for atom in question.symbols() if kind_of(atom) == "arg"]
@@ -172,9 +177,9 @@ class _Encoder:
         return reduce(lambda x, y: self.z3.If(x >= y, x, y), values)
 
 
-_DEFINITIONS: dict[Kind, Callable[[_Encoder, list[Term]], Term]] = {
-    Kind.FDIV: lambda encoder, args: encoder.floor_div(*args),
-    Kind.TDIV: lambda encoder, args: encoder.trunc_div(*args),
-    Kind.MIN: lambda encoder, args: encoder.least(args),
-    Kind.MAX: lambda encoder, args: encoder.greatest(args),
+_DEFINITIONS: dict[SymbolKind, Callable[[_Encoder, list[Term]], Term]] = {
+    SymbolKind.FDIV: lambda encoder, args: encoder.floor_div(*args),
+    SymbolKind.TDIV: lambda encoder, args: encoder.trunc_div(*args),
+    SymbolKind.MIN: lambda encoder, args: encoder.least(args),
+    SymbolKind.MAX: lambda encoder, args: encoder.greatest(args),
 }

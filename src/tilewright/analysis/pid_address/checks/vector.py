@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from tilewright.analysis.affine import Atom, Formula, Poly
 from tilewright.analysis.pid_address.atoms import kind_of
-from tilewright.analysis.pid_address.checks.findings import Check, Finding, Method, Verdict
+from tilewright.analysis.pid_address.checks.findings import Check, CheckResult, Finding, Method
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.lanes import MAX_VECTOR_BYTES
-from tilewright.analysis.pid_address.report import Access, VectorLimits
+from tilewright.analysis.pid_address.report import MemoryOp, VectorLimits
 
 
 def check(launch: Launch) -> list[Finding]:
@@ -24,39 +24,39 @@ def check(launch: Launch) -> list[Finding]:
     ]
 
 
-def _finding(access: Access, limits: VectorLimits) -> Finding:
+def _finding(access: MemoryOp, limits: VectorLimits) -> Finding:
     widest = MAX_VECTOR_BYTES // access.elem_bytes
     text = f"{access.name} can use {access.vector_bits} bits per instruction"
     if limits.elements >= widest:
-        return _made(access, Verdict.PROVED, text)
+        return _made(access, CheckResult.PROVED, text)
     verdict, reason = _binding(access, limits, widest)
     return _made(access, verdict, f"{text}: {reason}")
 
 
-def _made(access: Access, verdict: Verdict, message: str) -> Finding:
+def _made(access: MemoryOp, verdict: CheckResult, message: str) -> Finding:
     return Finding(Check.VECTOR, verdict, (access.index,), None, Method.LANE_FACTS, message)
 
 
-def _binding(access: Access, limits: VectorLimits, widest: int) -> tuple[Verdict, str]:
+def _binding(access: MemoryOp, limits: VectorLimits, widest: int) -> tuple[CheckResult, str]:
     """The constraint that allows least; a fact that is only missing leaves hope."""
     least = limits.elements
     if limits.contiguity <= least:
         known = all(s is not None and s.constant is not None for s in access.lane_strides)
         run = f"runs of contiguous lanes have {limits.contiguity} elements"
-        return (Verdict.REFUTED if known else Verdict.UNKNOWN), run
+        return (CheckResult.REFUTED if known else CheckResult.UNKNOWN), run
     if limits.mask <= least:
-        return Verdict.UNKNOWN, _mask_reason(access, limits, widest)
+        return CheckResult.UNKNOWN, _mask_reason(access, limits, widest)
     if limits.base <= least:
         known = access.base_divisibility or access.elem_bytes
-        return Verdict.UNKNOWN, f"{access.base} is only known to be divisible by {known}"
+        return CheckResult.UNKNOWN, f"{access.base} is only known to be divisible by {known}"
     worst = min(limits.terms, key=lambda item: item[1], default=None)
     if worst is None:
-        return Verdict.UNKNOWN, "nothing is known about the address"
+        return CheckResult.UNKNOWN, "nothing is known about the address"
     wanted = min(widest, limits.contiguity) * access.elem_bytes
-    return Verdict.UNKNOWN, f"the term {worst[0]} is not known to be divisible by {wanted}"
+    return CheckResult.UNKNOWN, f"the term {worst[0]} is not known to be divisible by {wanted}"
 
 
-def _mask_reason(access: Access, limits: VectorLimits, widest: int) -> str:
+def _mask_reason(access: MemoryOp, limits: VectorLimits, widest: int) -> str:
     wanted = min(widest, limits.contiguity)
     names = list(dict.fromkeys(_spoilers(access, wanted)))
     if not names:
@@ -68,12 +68,12 @@ def _mask_reason(access: Access, limits: VectorLimits, widest: int) -> str:
     )
 
 
-def _lifted(access: Access, limits: VectorLimits, wanted: int) -> int:
+def _lifted(access: MemoryOp, limits: VectorLimits, wanted: int) -> int:
     """The width once the mask is no limit."""
     return min(wanted, limits.base, limits.contiguity, *(limit for _, limit in limits.terms))
 
 
-def _spoilers(access: Access, wanted: int) -> Iterator[str]:
+def _spoilers(access: MemoryOp, wanted: int) -> Iterator[str]:
     """Arguments in bounds of the fast lane without the divisibility that is wanted."""
     lane = access.lanes[access.order[0]] if access.order else None
     if access.mask is None or lane is None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
-from tilewright.analysis.affine import Atom, Formula, Interval, Kind, Poly, Substitution
+from tilewright.analysis.affine import Atom, Formula, Interval, Poly, Substitution, SymbolKind
 from tilewright.analysis.pid_address.control.closed_forms import (
     ClosedForm,
     Delayed,
@@ -50,7 +50,7 @@ _ANY = Interval()
 
 
 @dataclass
-class Cell:
+class RecurrenceCell:
     """One integer that is carried, or what else there is to know of a carried value."""
 
     placeholder: Poly | Formula | int
@@ -84,7 +84,7 @@ class Carried:
     target: SSAValue
     first: Value
     base: Base | None
-    cells: list[Cell] = field(default_factory=list[Cell])
+    cells: list[RecurrenceCell] = field(default_factory=list[RecurrenceCell])
 
 
 def carried(scope: Scope, target: SSAValue, first: Value, *, same_base: bool) -> Carried:
@@ -99,13 +99,13 @@ def carried(scope: Scope, target: SSAValue, first: Value, *, same_base: bool) ->
         inner = shape if isinstance(first, Pointer | Integer) else ()
         lanes = [scope.atoms.lane(dim, extent) for dim, extent in enumerate(inner) if extent > 1]
         for part in parts(first):
-            value.cells.append(Cell(scope.atoms.placeholder(lanes, limits), part))
+            value.cells.append(RecurrenceCell(scope.atoms.placeholder(lanes, limits), part))
     elif isinstance(first, Boolean):
         lanes = [scope.atoms.lane(dim, extent) for dim, extent in enumerate(shape) if extent > 1]
-        value.cells.append(Cell(scope.atoms.placeholder_predicate(lanes), first))
+        value.cells.append(RecurrenceCell(scope.atoms.placeholder_predicate(lanes), first))
     else:
         data = Data(deps_of(first), basis_of(first))
-        value.cells.append(Cell(scope.atoms.placeholder_mask(), data))
+        value.cells.append(RecurrenceCell(scope.atoms.placeholder_mask(), data))
     return value
 
 
@@ -184,7 +184,7 @@ class Solver:
 
     # Closed forms.
 
-    def _try(self, cell: Cell) -> bool:
+    def _try(self, cell: RecurrenceCell) -> bool:
         first, following = cell.first, cell.next
         if isinstance(first, Integer) and isinstance(following, Integer):
             cell.form = self._integer_form(cell, first, following)
@@ -195,7 +195,9 @@ class Solver:
         cell.solution = cell.form.at(self._scope, self._counter, self._count())
         return True
 
-    def _integer_form(self, cell: Cell, first: Integer, following: Integer) -> ClosedForm | None:
+    def _integer_form(
+        self, cell: RecurrenceCell, first: Integer, following: Integer
+    ) -> ClosedForm | None:
         placeholder = cell.placeholder
         assert isinstance(placeholder, Poly)
         basis = first.basis | following.basis
@@ -219,7 +221,9 @@ class Solver:
             return None
         return Sum(first, constant, slope, basis)
 
-    def _boolean_form(self, cell: Cell, first: Boolean, following: Boolean) -> ClosedForm | None:
+    def _boolean_form(
+        self, cell: RecurrenceCell, first: Boolean, following: Boolean
+    ) -> ClosedForm | None:
         basis = first.basis | following.basis
         if following.formula in (cell.placeholder, first.formula):
             return Same(first, basis)
@@ -241,7 +245,7 @@ class Solver:
         }
         replacements: dict[Atom, Poly] = {}
         for atom in expr.atoms_within():
-            if atom.kind is Kind.CALL and atom.name in solved:
+            if atom.kind is SymbolKind.CALL and atom.name in solved:
                 solution = solved[atom.name]
                 assert solution is not None
                 replacements[atom] = self._at_lanes(atom, solution.expr)
@@ -319,22 +323,22 @@ class Solver:
             mask |= self.closed(self._deps[cell.bit])
         return replace(base, deps=mask | self._varying | self._scope.atoms.carried)
 
-    def _boolean(self, value: Carried, cell: Cell) -> Value:
+    def _boolean(self, value: Carried, cell: RecurrenceCell) -> Value:
         if isinstance(cell.solution, Boolean):
             return cell.solution
         mask = self._unsolved_mask(cell)
         return Boolean(self._scope.opaque_formula(value.target, mask), _basis(cell))
 
-    def _data(self, value: Carried, cell: Cell) -> Value:
+    def _data(self, value: Carried, cell: RecurrenceCell) -> Value:
         mask = self.closed(self._deps[cell.bit]) | self._varying
         if isinstance(value.first, Data):
             return Data(mask, _basis(cell))
         return self._scope.unknown(value.target, mask | self._scope.atoms.carried, _basis(cell))
 
-    def _unsolved_mask(self, cell: Cell) -> int:
+    def _unsolved_mask(self, cell: RecurrenceCell) -> int:
         return self.closed(self._deps[cell.bit]) | self._varying | self._scope.atoms.carried
 
-    def _opaque(self, value: Carried, cell: Cell, index: int) -> Integer:
+    def _opaque(self, value: Carried, cell: RecurrenceCell, index: int) -> Integer:
         """A value without a closed form; of its steps, what they have in common."""
         scope, first = self._scope, cell.first
         assert isinstance(first, Integer) and isinstance(cell.placeholder, Poly)
@@ -395,5 +399,5 @@ def _mask(value: Integer | Boolean | Data) -> int:
     return deps_of(value)
 
 
-def _basis(cell: Cell) -> int:
+def _basis(cell: RecurrenceCell) -> int:
     return basis_of(cell.first) | (0 if cell.next is None else basis_of(cell.next))

@@ -17,7 +17,7 @@ from tilewright.analysis.pid_address.transfer.arith import Rule
 from tilewright.analysis.pid_address.transfer.integers import moved, scaled
 from tilewright.analysis.pid_address.transfer.memory import (
     AccessOp,
-    Rows,
+    PointerRows,
     access_block,
     access_rows,
     loaded,
@@ -62,13 +62,13 @@ def _tma_reduce(scope: Scope, op: Operation) -> None:
 
 def _tma_gather(scope: Scope, op: Operation) -> None:
     assert isinstance(op, AsyncTMAGatherOp)
-    rows = Rows(op.x_offsets, op.y_offset, shape_of(op.result.type))
+    rows = PointerRows(op.x_offsets, op.y_offset, shape_of(op.result.type))
     access_rows(scope, op, AccessOp(AccessKind.LOAD, op.desc, op.pred), rows)
 
 
 def _tma_scatter(scope: Scope, op: Operation) -> None:
     assert isinstance(op, AsyncTMAScatterOp)
-    rows = Rows(op.x_offsets, op.y_offset, shape_of(op.src.type))
+    rows = PointerRows(op.x_offsets, op.y_offset, shape_of(op.src.type))
     access_rows(scope, op, AccessOp(AccessKind.STORE, op.desc), rows)
 
 

@@ -380,7 +380,7 @@ def _through_descriptor(scope: Scope, op: Operation) -> None:
     access = AccessOp(_DESCRIPTOR_KINDS[type(op)], op.operands[0])
     if isinstance(op, DescriptorGatherOp | DescriptorScatterOp):
         values = op.results[0] if op.results else op.operands[-1]
-        rows = Rows(op.x_offsets, op.y_offset, shape_of(values.type))
+        rows = PointerRows(op.x_offsets, op.y_offset, shape_of(values.type))
         access_rows(scope, op, access, rows)
     else:
         assert isinstance(op, DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp)
@@ -406,7 +406,7 @@ def access_block(
 
 
 @dataclass(frozen=True)
-class Rows:
+class PointerRows:
     """Rows by number, from a column on."""
 
     numbers: SSAValue
@@ -414,7 +414,7 @@ class Rows:
     shape: tuple[int, ...]
 
 
-def access_rows(scope: Scope, op: Operation, access: AccessOp, rows: Rows) -> None:
+def access_rows(scope: Scope, op: Operation, access: AccessOp, rows: PointerRows) -> None:
     """Gather and scatter: a descriptor of one row, at many rows."""
     descriptor = _descriptor(scope, access.address)
     mask, basis = record_box(

@@ -24,7 +24,7 @@ from tilewright.dialects.arith import (
     XoriOp,
 )
 from tilewright.dialects.type_utils import bit_width
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
 _FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
@@ -42,7 +42,13 @@ _TRUTH: Mapping[str, type[Operation]] = {**_INTEGER, "sum": OriOp, "max": OriOp,
 
 
 def both(
-    code: Code, kind: str, left: SSAValue, right: SSAValue, *, keeps_nan: bool, is_unsigned: bool
+    code: IndexBuilder,
+    kind: str,
+    left: SSAValue,
+    right: SSAValue,
+    *,
+    keeps_nan: bool,
+    is_unsigned: bool,
 ) -> SSAValue:
     """`left` and `right` as one, by a kind of `nv.allreduce`."""
     if isinstance(left.type, AnyFloat):
@@ -54,7 +60,9 @@ def both(
     return code.add(table[kind](left, right)).results[0]  # pyright: ignore[reportCallIssue]
 
 
-def identity(code: Code, kind: str, type: Attribute, *, is_unsigned: bool = False) -> SSAValue:
+def identity(
+    code: IndexBuilder, kind: str, type: Attribute, *, is_unsigned: bool = False
+) -> SSAValue:
     """What changes nothing."""
     if isinstance(type, AnyFloat):
         infinity = float("inf")

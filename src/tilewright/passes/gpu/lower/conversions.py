@@ -14,8 +14,8 @@ from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, YieldOp
 from tilewright.dialects.tile import ParallelOp, names
 from tilewright.dialects.tile.access import base_of
-from tilewright.passes.gpu.lower.places import Places, is_registers
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.lower.buffer_storage import Places, is_registers
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _LANES = 2
 
@@ -33,7 +33,7 @@ def lower_conversion(loop: ParallelOp, table: Table, places: Places) -> bool:
     count = source.table.num_registers
     if not same or not held or count % _LANES or not table.is_full:
         return False
-    code = Code(loop)
+    code = IndexBuilder(loop)
     zero, end, step = code.index(0), code.index(count), code.index(_LANES)
     turns = ForOp(zero, end, step)
     turns.attributes[names.UNROLL] = UnitAttr()

@@ -20,14 +20,14 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.rewrite import inherit_location
-from tilewright.passes.gpu.lower.engine_pieces import Pieces
+from tilewright.passes.gpu.lower.buffer_storage import Places
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.parallel import counted, opened
-from tilewright.passes.gpu.lower.places import Places
+from tilewright.passes.gpu.lower.tma_boxes import Pieces
 from tilewright.passes.gpu.narrow_accesses import remark_narrow, uneven_stride
-from tilewright.passes.gpu.parts import Part, part_of
 from tilewright.passes.gpu.strides import row_strides
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import TileRegion, part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _MOVE_BITS = 128
 _LEAST_BITS = 32
@@ -44,7 +44,7 @@ def lower_async_copy(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) 
         _cp_async(op, places, engine)
 
 
-def leader(code: Code, places: Places, op: Operation) -> SSAValue:
+def leader(code: IndexBuilder, places: Places, op: Operation) -> SSAValue:
     """Whether the running thread speaks for its role."""
     tid = code.index(places.thread_at(code, op))
     return code.add(CmpiOp("eq", tid, code.index(0))).results[0]
@@ -53,7 +53,7 @@ def leader(code: Code, places: Places, op: Operation) -> SSAValue:
 def _tma_load(op: AsyncCopyOp, places: Places) -> None:
     assert op.barrier is not None and op.barrier_index is not None
     source, target = part_of(op.src), part_of(op.dst)
-    code = opened(Code(op), leader(Code(op), places, op))
+    code = opened(IndexBuilder(op), leader(IndexBuilder(op), places, op))
     part = places.shared_part(code, target.buffer)
     box = [_known(extent) for extent in source.extents]
     pieces = Pieces.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
@@ -71,10 +71,10 @@ def _tma_load(op: AsyncCopyOp, places: Places) -> None:
                 eviction_policy=op.eviction_policy.data if op.eviction_policy else None,
             )
         )
-    Code(op).rewriter.erase(op)
+    IndexBuilder(op).rewriter.erase(op)
 
 
-def _receivers(code: Code, op: AsyncCopyOp) -> SSAValue | None:
+def _receivers(code: IndexBuilder, op: AsyncCopyOp) -> SSAValue | None:
     """The blocks of the cluster that get the tile, if they are several."""
     mask = number_of(op.cluster_mask)
     return None if mask is None else code.add(ConstantOp.of(mask, i16)).results[0]
@@ -85,7 +85,7 @@ def _known(extent: Mixed) -> int:
     return extent
 
 
-def moved(code: Code, offsets: Sequence[Mixed], start: Sequence[int]) -> list[SSAValue]:
+def moved(code: IndexBuilder, offsets: Sequence[Mixed], start: Sequence[int]) -> list[SSAValue]:
     """Where a piece begins in the tensor."""
     pairs = zip(offsets, start, strict=True)
     return [code.index(combined(code, "+", offset, by)) for offset, by in pairs]
@@ -123,7 +123,7 @@ def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None
     copied so, others in smaller units, or element by element.
     """
     source, target = part_of(op.src), part_of(op.dst)
-    code = Code(op)
+    code = IndexBuilder(op)
     widest = _contiguous_lanes(op, target, places)
     known = _known_lanes(op, source, widest, places)
     if known < widest and _may_be_wide(op, source, widest, places):
@@ -138,22 +138,22 @@ def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None
     code.rewriter.erase(op)
 
 
-def _contiguous_lanes(op: AsyncCopyOp, target: Part, places: Places) -> int:
+def _contiguous_lanes(op: AsyncCopyOp, target: TileRegion, places: Places) -> int:
     """How many neighbours lie next to each other in shared memory, and fill an access at most."""
     lanes = _MOVE_BITS // bit_width(element_type_of(op.src.type))
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
-    run = places.shared_part(Code(op), target.buffer).map.run
+    run = places.shared_part(IndexBuilder(op), target.buffer).map.run
     while lanes > 1 and (extents[-1] % lanes or run % lanes):
         lanes //= 2
     return lanes
 
 
-def _axes(part: Part) -> list[int]:
+def _axes(part: TileRegion) -> list[int]:
     """The dimensions that are walked along; the last one for a single element."""
     return part.axes or [len(part.extents) - 1]
 
 
-def _known_lanes(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> int:
+def _known_lanes(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> int:
     """The widest unit that is aligned in every row, whatever the run brings."""
     while lanes > 1 and _problem(op, source, lanes, places) is not None:
         lanes //= 2
@@ -161,7 +161,7 @@ def _known_lanes(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> i
     return lanes if lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS else 1
 
 
-def _problem(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> str | None:
+def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> str | None:
     """Why units of so many elements are not aligned in every row; None if they are."""
     if lanes == 1:
         return None
@@ -180,12 +180,12 @@ def _problem(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> str |
     return None
 
 
-def _begins_at_multiple(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+def _begins_at_multiple(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> bool:
     ranges = places.ranges()
     return ranges.context(op).is_multiple(ranges.poly(source.offsets[-1]), lanes)
 
 
-def _may_be_wide(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> bool:
+def _may_be_wide(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> bool:
     """Whether only the width of the tensor, which the run knows, is missing."""
     type = source.buffer.type
     assert isinstance(type, MemRefType)
@@ -196,21 +196,21 @@ def _may_be_wide(op: AsyncCopyOp, source: Part, lanes: int, places: Places) -> b
     )
 
 
-def _is_multiple(code: Code, source: Part, lanes: int) -> SSAValue:
+def _is_multiple(code: IndexBuilder, source: TileRegion, lanes: int) -> SSAValue:
     last = code.index(len(source.offsets) - 1)
     width = code.add(DimOp(source.buffer, last)).results[0]
     rest = code.index(combined(code, "mod", width, lanes))
     return code.add(CmpiOp("eq", rest, code.index(0))).results[0]
 
 
-def _either(code: Code, condition: SSAValue) -> tuple[Code, Code]:
+def _either(code: IndexBuilder, condition: SSAValue) -> tuple[IndexBuilder, IndexBuilder]:
     """Code for both cases of a condition."""
     then, otherwise = Block([YieldOp()]), Block([YieldOp()])
     code.add(IfOp(condition, [], Region(then), Region(otherwise)))
     return code.inside(then), code.inside(otherwise)
 
 
-def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
+def _units(code: IndexBuilder, op: AsyncCopyOp, places: Places, lanes: int) -> None:
     """The units of the running thread."""
     source, target = part_of(op.src), part_of(op.dst)
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
@@ -247,7 +247,7 @@ def _units(code: Code, op: AsyncCopyOp, places: Places, lanes: int) -> None:
 
 
 def _position(
-    code: Code, units: Sequence[int], number: tuple[Mixed, SSAValue, int]
+    code: IndexBuilder, units: Sequence[int], number: tuple[Mixed, SSAValue, int]
 ) -> tuple[list[Mixed], tuple[Mixed, int]]:
     """Which unit the number ``thread + turn * by`` is: its inner positions, and the outermost as a
     number of that kind. Positions that a whole turn does not change do not depend on the turn.
@@ -262,7 +262,7 @@ def _position(
     return inner[::-1], (rest, by)
 
 
-def _scaled(code: Code, position: Sequence[Mixed], lanes: int) -> list[SSAValue]:
+def _scaled(code: IndexBuilder, position: Sequence[Mixed], lanes: int) -> list[SSAValue]:
     """The first element of a unit."""
     *outer, last = position
     return [code.index(each) for each in (*outer, combined(code, "*", last, lanes))]

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.arith import AddiOp, DivuiOp, MuliOp, RemuiOp, SubiOp, XoriOp
 from tilewright.dialects.tile.expressions import Binary, Constant, Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _OPS: Mapping[str, type[Operation]] = {
     "+": AddiOp,
@@ -21,7 +21,7 @@ _OPS: Mapping[str, type[Operation]] = {
 }
 
 
-def written(code: Code, expression: LayoutExpr, coordinates: Sequence[Mixed]) -> Mixed:
+def written(code: IndexBuilder, expression: LayoutExpr, coordinates: Sequence[Mixed]) -> Mixed:
     """The value of an expression at `coordinates`: a number where all it needs is known."""
     if isinstance(expression, Constant):
         return expression.value
@@ -33,7 +33,7 @@ def written(code: Code, expression: LayoutExpr, coordinates: Sequence[Mixed]) ->
     return combined(code, expression.operator, left, right)
 
 
-def combined(code: Code, operator: str, left: Mixed, right: Mixed) -> Mixed:
+def combined(code: IndexBuilder, operator: str, left: Mixed, right: Mixed) -> Mixed:
     """Two numbers or values with an operator of layouts between them."""
     if isinstance(left, int) and isinstance(right, int):
         found = Binary(operator, Constant(left), Constant(right)).evaluate(())
@@ -55,7 +55,7 @@ def combined(code: Code, operator: str, left: Mixed, right: Mixed) -> Mixed:
     return code.add(op).results[0]
 
 
-def split(code: Code, number: Mixed, shape: Sequence[int]) -> list[Mixed]:
+def split(code: IndexBuilder, number: Mixed, shape: Sequence[int]) -> list[Mixed]:
     """The coordinates of an element, from its number."""
     found: list[Mixed] = []
     for size in reversed(shape[1:]):
@@ -64,5 +64,5 @@ def split(code: Code, number: Mixed, shape: Sequence[int]) -> list[Mixed]:
     return [number, *reversed(found)] if shape else []
 
 
-def value(code: Code, number: Mixed) -> SSAValue:
+def value(code: IndexBuilder, number: Mixed) -> SSAValue:
     return code.index(number)

@@ -29,13 +29,13 @@ from tilewright.passes.gpu.lower.lines import (
 )
 from tilewright.passes.gpu.lower.parallel import opened
 from tilewright.passes.gpu.lower.reductions import combine, is_without_sign, prepared
-from tilewright.passes.gpu.parts import copy_elements
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import copy_elements
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def reduce_through_memory(op: ReduceOp) -> None:
     """Replace a reduction by what each thread does in shared memory."""
-    code = Code(op)
+    code = IndexBuilder(op)
     source = _room(code, op.src, "parts")
     copy_elements(code, op.src, source)
     deal = Deal.of(shape_of(op.src.type), op.axis, threads_of(op).count)
@@ -45,13 +45,13 @@ def reduce_through_memory(op: ReduceOp) -> None:
     code.rewriter.erase(op)
 
 
-def _room(code: Code, value: SSAValue, name: str) -> SSAValue:
+def _room(code: IndexBuilder, value: SSAValue, name: str) -> SSAValue:
     space = SpaceAttr(Space.SHARED)
     type = MemRefType(element_type_of(value.type), shape_of(value.type), NoneAttr(), space)
     return code.add(AllocOp(type, name=name)).results[0]
 
 
-def _taken(code: Code, op: ReduceOp, totals: SSAValue) -> None:
+def _taken(code: IndexBuilder, op: ReduceOp, totals: SSAValue) -> None:
     """The holders of results fetch them."""
     loop = ParallelOp(list(shape_of(op.dst.type)))
     code.add(loop)
@@ -74,10 +74,10 @@ class _Lines:
         self.totals = totals
         self.element = element_type_of(totals.type)
 
-    def write(self, code: Code) -> None:
+    def write(self, code: IndexBuilder) -> None:
         for_each_line(code, self.deal, self.element, self._line)
 
-    def _line(self, code: Code, here: Here, room: SSAValue | None) -> None:
+    def _line(self, code: IndexBuilder, here: Here, room: SSAValue | None) -> None:
         kind = self.op.kind.data
         nothing = identity(code, kind, self.element, is_unsigned=is_without_sign(self.op))
         total = total_of_section(code, here, nothing, self._loaded, self._both)
@@ -91,16 +91,21 @@ class _Lines:
         inside = code if one is None else opened(code, one)
         inside.add(StoreOp(total, self.totals, self._result(inside, here)))
 
-    def _result(self, code: Code, here: Here) -> list[SSAValue]:
+    def _result(self, code: IndexBuilder, here: Here) -> list[SSAValue]:
         """Where the total of a line goes; the reduced dimension may be kept, with one element."""
         rank = len(shape_of(self.totals.type))
         found = here.line if rank == len(here.line) else here.indices(0)
         return [code.index(each) for each in found[:rank]]
 
     def _loaded(
-        self, code: Code, here: Here, place: Mixed, exists: SSAValue | None, nothing: SSAValue
+        self,
+        code: IndexBuilder,
+        here: Here,
+        place: Mixed,
+        exists: SSAValue | None,
+        nothing: SSAValue,
     ) -> SSAValue:
-        def load(inside: Code) -> SSAValue:
+        def load(inside: IndexBuilder) -> SSAValue:
             at = [inside.index(each) for each in here.indices(place)]
             found = inside.add(LoadOp(self.source, at)).results[0]
             found = converted(inside, found, self.element, is_unsigned=is_without_sign(self.op))
@@ -108,5 +113,5 @@ class _Lines:
 
         return chosen(code, exists, load, nothing)
 
-    def _both(self, code: Code, left: SSAValue, right: SSAValue) -> SSAValue:
+    def _both(self, code: IndexBuilder, left: SSAValue, right: SSAValue) -> SSAValue:
         return combine(code, self.op.kind.data, left, right, self.op)

@@ -14,19 +14,19 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined
 from tilewright.passes.gpu.lower.lines import Here, distance, folded
 from tilewright.passes.gpu.lower.parallel import opened
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
-Both: TypeAlias = Callable[[Code, SSAValue, SSAValue], SSAValue]
-Loaded: TypeAlias = Callable[[Code, Here, Mixed, SSAValue | None, SSAValue], SSAValue]
+Both: TypeAlias = Callable[[IndexBuilder, SSAValue, SSAValue], SSAValue]
+Loaded: TypeAlias = Callable[[IndexBuilder, Here, Mixed, SSAValue | None, SSAValue], SSAValue]
 """The element at a place along the line, or nothing where there is none."""
 
 
 def total_of_section(
-    code: Code, here: Here, nothing: SSAValue, loaded: Loaded, both: Both
+    code: IndexBuilder, here: Here, nothing: SSAValue, loaded: Loaded, both: Both
 ) -> SSAValue:
     """All elements of the thread's section as one, in all lanes that share it."""
 
-    def more(body: Code, step: Mixed, before: SSAValue) -> SSAValue:
+    def more(body: IndexBuilder, step: Mixed, before: SSAValue) -> SSAValue:
         place, exists = here.position(body, step)
         value = loaded(body, here, place, exists, nothing)
         return value if here.deal.steps == 1 else both(body, before, value)
@@ -41,7 +41,7 @@ def total_of_section(
     return total
 
 
-def tell(code: Code, here: Here, room: SSAValue, total: SSAValue) -> None:
+def tell(code: IndexBuilder, here: Here, room: SSAValue, total: SSAValue) -> None:
     """Put the total of a section where the other groups of its line find it."""
     first = code.add(CmpiOp("eq", code.index(here.along), code.index(0))).results[0]
     inside = opened(code, first)
@@ -49,7 +49,7 @@ def tell(code: Code, here: Here, room: SSAValue, total: SSAValue) -> None:
 
 
 def what_came_before(
-    code: Code, here: Here, room: SSAValue, start: SSAValue, both: Both
+    code: IndexBuilder, here: Here, room: SSAValue, start: SSAValue, both: Both
 ) -> SSAValue:
     """What the sections before the thread's own give in all."""
     found = start
@@ -62,7 +62,7 @@ def what_came_before(
     return found
 
 
-def section_total(code: Code, here: Here, room: SSAValue, number: int) -> SSAValue:
+def section_total(code: IndexBuilder, here: Here, room: SSAValue, number: int) -> SSAValue:
     """What a section of the thread's line has told."""
     first = combined(code, "-", here.group, here.section)
     group = combined(code, "+", first, number)
@@ -74,5 +74,5 @@ def section_total(code: Code, here: Here, room: SSAValue, number: int) -> SSAVal
     return code.add(LoadOp(room, [code.index(place)])).results[0]
 
 
-def _place(code: Code, here: Here, group: Mixed) -> Mixed:
+def _place(code: IndexBuilder, here: Here, group: Mixed) -> Mixed:
     return combined(code, "+", combined(code, "*", group, here.deal.side), here.side)

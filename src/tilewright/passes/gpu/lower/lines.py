@@ -28,7 +28,7 @@ from tilewright.dialects.tile import AllocOp, Space, SpaceAttr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.passes.gpu.lower.expressions import combined, split
 from tilewright.passes.gpu.lower.parallel import counted
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _SHORT = 4
 """Steps of a line that are not worth another round through memory."""
@@ -133,7 +133,7 @@ class Here:
     exists: SSAValue | None
     """Whether there is such a line, where that is not known."""
 
-    def position(self, code: Code, step: Mixed) -> tuple[Mixed, SSAValue | None]:
+    def position(self, code: IndexBuilder, step: Mixed) -> tuple[Mixed, SSAValue | None]:
         """Where the thread is along the line, and whether the tile has that."""
         deal = self.deal
         start = combined(code, "*", self.section, deal.span)
@@ -148,11 +148,11 @@ class Here:
         return (*self.line[: self.deal.axis], place, *self.line[self.deal.axis :])
 
 
-def below(code: Code, value: Mixed, limit: int) -> SSAValue:
+def below(code: IndexBuilder, value: Mixed, limit: int) -> SSAValue:
     return code.add(CmpiOp("ult", code.index(value), code.index(limit))).results[0]
 
 
-def both_of(code: Code, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+def both_of(code: IndexBuilder, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
     """Two conditions as one; None holds always."""
     if one is None or other is None:
         return other if one is None else one
@@ -160,7 +160,10 @@ def both_of(code: Code, one: SSAValue | None, other: SSAValue | None) -> SSAValu
 
 
 def for_each_line(
-    code: Code, deal: Deal, element: Attribute, write: Callable[[Code, Here, SSAValue | None], None]
+    code: IndexBuilder,
+    deal: Deal,
+    element: Attribute,
+    write: Callable[[IndexBuilder, Here, SSAValue | None], None],
 ) -> None:
     """Have `write` say what a thread does for its line, in all its turns.
 
@@ -195,7 +198,10 @@ def for_each_line(
 
 
 def folded(
-    code: Code, count: int, start: SSAValue, write: Callable[[Code, Mixed, SSAValue], SSAValue]
+    code: IndexBuilder,
+    count: int,
+    start: SSAValue,
+    write: Callable[[IndexBuilder, Mixed, SSAValue], SSAValue],
 ) -> SSAValue:
     """What is left after `count` turns, each of which makes a value of the one before."""
     if count == 1:
@@ -212,7 +218,10 @@ def folded(
 
 
 def chosen(
-    code: Code, condition: SSAValue | None, make: Callable[[Code], SSAValue], other: SSAValue
+    code: IndexBuilder,
+    condition: SSAValue | None,
+    make: Callable[[IndexBuilder], SSAValue],
+    other: SSAValue,
 ) -> SSAValue:
     """What `make` gives where the condition holds, and `other` elsewhere."""
     if condition is None:
@@ -225,11 +234,11 @@ def chosen(
     return choice.results[0]
 
 
-def distance(code: Code, lanes: int) -> SSAValue:
+def distance(code: IndexBuilder, lanes: int) -> SSAValue:
     return code.add(ConstantOp.of(lanes, i32)).results[0]
 
 
-def _exchange(code: Code, deal: Deal, element: Attribute) -> SSAValue:
+def _exchange(code: IndexBuilder, deal: Deal, element: Attribute) -> SSAValue:
     """Shared memory for one number of each line of each group."""
     size = deal.whole_groups * deal.side
     type = MemRefType(element, (size,), NoneAttr(), SpaceAttr(Space.SHARED))

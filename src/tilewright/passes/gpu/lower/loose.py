@@ -8,8 +8,8 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import AtomicOp, space_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.regions import PtrOfOp
-from tilewright.passes.gpu.lower.places import Places
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.lower.buffer_storage import Places
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, places: Places) -> None:
@@ -21,7 +21,7 @@ def lower_loose(op: LoadOp | StoreOp | AtomicOp | PtrOfOp, places: Places) -> No
     space = space_of(buffer.type)
     if space is None or not space.is_shared or places.is_lowered(buffer):
         return
-    code = Code(op)
+    code = IndexBuilder(op)
     part = places.shared_part(code, buffer)
     indices: list[Mixed] = list(op.indices)
     place = code.index(part.place(code, indices))

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
 from tilewright.analysis.layout_inference.fit import digits, expression
-from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
 from tilewright.analysis.layout_inference.scopes import WARP
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -20,19 +20,19 @@ from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.layouts.hardware.matrix_moves import load_a, load_b
+from tilewright.passes.gpu.lower.buffer_storage import Places, SharedMap, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.gpu.lower.parallel import counted, opened
-from tilewright.passes.gpu.lower.places import Places, SharedMap, SharedPart
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 _ROWS, _COLUMNS = 16, 8
 _SUMS = _ROWS * _COLUMNS // WARP
 """Sums of a tile that a thread holds."""
 
 
-def lower_mma(op: GemmOp, product: Product, places: Places) -> None:
+def lower_mma(op: GemmOp, product: GemmPlan, places: Places) -> None:
     """Replace a product by what each warp does of it."""
-    code = Code(op)
+    code = IndexBuilder(op)
     writer = _Writer(op, product, places, code)
     writer.clear()
     body, step = counted(code, writer.steps, names.UNROLL)
@@ -72,7 +72,7 @@ class _Operand:
 class _Writer:
     """One product."""
 
-    def __init__(self, op: GemmOp, product: Product, places: Places, code: Code) -> None:
+    def __init__(self, op: GemmOp, product: GemmPlan, places: Places, code: IndexBuilder) -> None:
         self.op = op
         self.places = places
         m, n, k = op.mnk
@@ -124,7 +124,7 @@ class _Writer:
         body, register = counted(code, count, names.UNROLL)
         body.add(StoreOp(zero, self.c, [register]))
 
-    def write(self, code: Code, step: SSAValue) -> None:
+    def write(self, code: IndexBuilder, step: SSAValue) -> None:
         """One step along K: all of the smaller operand, then the other as it is used.
 
         Sums take most of the registers of a thread: what is loaded and not needed yet would
@@ -160,7 +160,7 @@ class _Writer:
 
     # -- operands ----------------------------------------------------------------------------
 
-    def _registers(self, code: Code, operand: _Operand, tiles: int) -> SSAValue:
+    def _registers(self, code: IndexBuilder, operand: _Operand, tiles: int) -> SSAValue:
         """Those of a fragment, or new ones for so many tiles."""
         if operand.is_held:
             return self.places.registers[base_of(operand.value)].buffer
@@ -170,7 +170,7 @@ class _Writer:
         return code.add(AllocOp(type, name=f"{operand.name}_frag")).results[0]
 
     def _tile(
-        self, code: Code, operand: _Operand, tile: Mixed, loaded: Mixed, step: SSAValue
+        self, code: IndexBuilder, operand: _Operand, tile: Mixed, loaded: Mixed, step: SSAValue
     ) -> SSAValue:
         """Where a tile begins in registers: of a fragment, tile by tile with all steps of each."""
         if operand.is_held:
@@ -183,7 +183,7 @@ class _Writer:
 
     def _load(
         self,
-        code: Code,
+        code: IndexBuilder,
         operand: _Operand,
         at: tuple[SSAValue, SSAValue],
         buffer: SSAValue,
@@ -206,7 +206,7 @@ class _Writer:
 
     def _load_matrices(
         self,
-        code: Code,
+        code: IndexBuilder,
         operand: _Operand,
         part: SharedPart,
         origin: tuple[Mixed, Mixed],
@@ -240,7 +240,7 @@ class _Writer:
 
     def _load_each(
         self,
-        code: Code,
+        code: IndexBuilder,
         operand: _Operand,
         part: SharedPart,
         origin: tuple[Mixed, Mixed],
@@ -269,7 +269,7 @@ class _Writer:
 
 
 def _apart(
-    code: Code, map: SharedMap, axis: int, unit: int, number: SSAValue, count: int
+    code: IndexBuilder, map: SharedMap, axis: int, unit: int, number: SSAValue, count: int
 ) -> tuple[Mixed, Mixed]:
     """`number` units along a dimension: a position, and how far from there in memory.
 

@@ -28,10 +28,10 @@ from tilewright.dialects.tile import AtomicOp, ParallelOp, Space, names, space_o
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.gpu.lower.buffer_storage import Places
 from tilewright.passes.gpu.lower.conversions import lower_conversion
 from tilewright.passes.gpu.lower.expressions import combined, split, written
-from tilewright.passes.gpu.lower.places import Places
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_parallel(loop: ParallelOp, places: Places) -> None:
@@ -41,7 +41,7 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     table = Table.from_map(loop.layout.data)
     threads = threads_of(loop)
     share = Share.of(table, is_wide=touches_memory(loop))
-    code = Code(loop)
+    code = IndexBuilder(loop)
     if lower_conversion(loop, table, places):
         return
     tid = places.thread(code, threads)
@@ -51,7 +51,7 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     code.rewriter.erase(loop)
 
 
-def _guarded(code: Code, table: Table, tid: Mixed, threads: int) -> Code:
+def _guarded(code: IndexBuilder, table: Table, tid: Mixed, threads: int) -> IndexBuilder:
     """Code that only threads with iterations run."""
     if table.num_threads == threads:
         return code
@@ -59,7 +59,7 @@ def _guarded(code: Code, table: Table, tid: Mixed, threads: int) -> Code:
     return opened(code, inside)
 
 
-def opened(code: Code, condition: SSAValue) -> Code:
+def opened(code: IndexBuilder, condition: SSAValue) -> IndexBuilder:
     """Code inside an `if`."""
     block = Block([YieldOp()])
     code.add(IfOp(condition, [], Region(block)))
@@ -67,8 +67,8 @@ def opened(code: Code, condition: SSAValue) -> Code:
 
 
 def counted(
-    code: Code, count: int, *marks: str, at_once: int | None = None
-) -> tuple[Code, SSAValue]:
+    code: IndexBuilder, count: int, *marks: str, at_once: int | None = None
+) -> tuple[IndexBuilder, SSAValue]:
     """A loop from 0 to `count`: code inside it, and its variable.
 
     One that is to be unrolled is so by `at_once` turns, if there are more.
@@ -100,7 +100,7 @@ class _Writer:
         self.turn: Mixed = 0
         self.lane: Mixed = 0
 
-    def write(self, code: Code) -> None:
+    def write(self, code: IndexBuilder) -> None:
         share = self.share
         if share.turns > 1:
             code, self.turn = counted(code, share.turns, names.UNROLL, nv_names.SHARE)
@@ -124,20 +124,20 @@ class _Writer:
             self.values[variable] = code.index(coordinate)
         self._block(code, self.loop.body.block)
 
-    def _split(self, code: Code, coordinates: list[Mixed]) -> list[Mixed]:
+    def _split(self, code: IndexBuilder, coordinates: list[Mixed]) -> list[Mixed]:
         """The variables of the loop, where its leading dimensions are counted through."""
         lead = len(self.iterations.shape) - len(self.share.shape) + 1
         number, *rest = coordinates
         return [*split(code, number, self.iterations.shape[:lead]), *rest]
 
-    def _within(self, code: Code, coordinates: list[Mixed]) -> Code:
+    def _within(self, code: IndexBuilder, coordinates: list[Mixed]) -> IndexBuilder:
         """Code for iterations that the loop has."""
         for axis in self.share.cut_short:
             here, size = code.index(coordinates[axis]), code.index(self.share.shape[axis])
             code = opened(code, code.add(CmpiOp("ult", here, size)).results[0])
         return code
 
-    def _first_replica(self, code: Code) -> Code:
+    def _first_replica(self, code: IndexBuilder) -> IndexBuilder:
         """Only one of several threads with the same iteration writes to memory."""
         if self.share.table.replicas == 1 or not is_done_once(self.loop):
             return code
@@ -147,13 +147,13 @@ class _Writer:
 
     # -- the body ----------------------------------------------------------------------------
 
-    def _block(self, code: Code, block: Block) -> None:
+    def _block(self, code: IndexBuilder, block: Block) -> None:
         for op in block.ops:
             if op.name in ("tile.yield", "scf.yield") and block is self.loop.body.block:
                 continue
             self._op(code, op)
 
-    def _op(self, code: Code, op: Operation) -> None:
+    def _op(self, code: IndexBuilder, op: Operation) -> None:
         if isinstance(op, LoadOp):
             buffer, indices = self._access(code, op)
             new: Operation = code.add(LoadOp(buffer, indices))
@@ -172,7 +172,7 @@ class _Writer:
             result.name_hint = old.name_hint
             self.values[old] = result
 
-    def _atomic(self, code: Code, op: AtomicOp) -> Operation:
+    def _atomic(self, code: IndexBuilder, op: AtomicOp) -> Operation:
         indices: list[Mixed] = [self.values.get(each, each) for each in op.indices]
         buffer = op.dst
         space = space_of(buffer.type)
@@ -190,13 +190,13 @@ class _Writer:
         )
         return code.add(new)
 
-    def _end(self, code: Code, op: Operation) -> None:
+    def _end(self, code: IndexBuilder, op: Operation) -> None:
         """The end of a nested block takes the place of the one it was made with."""
         assert code.block is not None and code.block.last_op is not None
         code.block.erase_op(code.block.last_op)
         code.block.add_op(op)
 
-    def _nested(self, code: Code, op: Operation) -> Operation:
+    def _nested(self, code: IndexBuilder, op: Operation) -> Operation:
         """A loop or a branch inside: the same, with its blocks written anew."""
         regions: list[Region] = []
         pending: list[tuple[Block, Block]] = []
@@ -221,7 +221,7 @@ class _Writer:
                 self._op(inner, each)
         return new
 
-    def _access(self, code: Code, op: LoadOp | StoreOp) -> tuple[SSAValue, list[SSAValue]]:
+    def _access(self, code: IndexBuilder, op: LoadOp | StoreOp) -> tuple[SSAValue, list[SSAValue]]:
         buffer = op.memref
         indices: list[Mixed] = [self.values.get(each, each) for each in op.indices]
         space = space_of(buffer.type)
@@ -233,7 +233,7 @@ class _Writer:
             return part.buffer, [code.index(part.place(code, indices))]
         return buffer, [code.index(each) for each in indices]
 
-    def _register(self, code: Code, op: LoadOp | StoreOp) -> Mixed:
+    def _register(self, code: IndexBuilder, op: LoadOp | StoreOp) -> Mixed:
         """The register of an element, as an expression of the turn and the lane."""
         access = self.iterations.access(op)
         table = self.places.registers[base_of(op.memref)].table

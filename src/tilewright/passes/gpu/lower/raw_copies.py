@@ -9,13 +9,13 @@ from tilewright.dialects.nv import AsyncMoveOp
 from tilewright.dialects.nv.machine import CpAsyncOp
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_raw_copy(op: CpAsyncOp) -> None:
     """Move the elements at two addresses; where the predicate fails, zeros arrive."""
     target, source = _place(op.dst), _place(op.src)
-    code = Code(op)
+    code = IndexBuilder(op)
     lanes = op.bytes.value.data * 8 // bit_width(element_type_of(target.base.type))
     valid: SSAValue | None = None
     if op.predicate is not None:

@@ -25,11 +25,11 @@ from tilewright.dialects.tile.expressions import Coordinate
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.passes.gpu.conversions import converted, is_unsigned
+from tilewright.passes.gpu.lower.buffer_storage import Places
 from tilewright.passes.gpu.lower.combinations import both, identity
 from tilewright.passes.gpu.lower.expressions import written
 from tilewright.passes.gpu.lower.parallel import counted
-from tilewright.passes.gpu.lower.places import Places
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 ACROSS: Mapping[str, str] = {
     "sum": "sum",
@@ -45,7 +45,7 @@ ACROSS: Mapping[str, str] = {
 
 def lower_reduce(op: ReduceOp, places: Places) -> None:
     """Replace a reduction of a fragment by its steps."""
-    code = Code(op)
+    code = IndexBuilder(op)
     source, target = places.registers[base_of(op.src)], places.registers[base_of(op.dst)]
     kind = op.kind.data
     found = plan(source.table, target.table, op.axis)
@@ -79,7 +79,7 @@ def lower_reduce(op: ReduceOp, places: Places) -> None:
 
 def lower_finalize(op: ReducerFinalizeOp, places: Places) -> None:
     """The partial results of all threads that have an element become its value, in all of them."""
-    code = Code(op)
+    code = IndexBuilder(op)
     reducer = op.reducer.owner
     assert isinstance(reducer, ReducerAllocOp)
     registers = places.registers[op.reducer]
@@ -106,16 +106,20 @@ def _sharers(table: Table) -> list[tuple[int, int]]:
     return [(digit.radix, digit.weight) for digit in found if digit.radix > 1]
 
 
-Chooser = Callable[[Code, SSAValue, SSAValue, SSAValue], SSAValue]
+Chooser = Callable[[IndexBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
 
 
-def _existence(found: Reduction, places: Places, code: Code, op: ReduceOp) -> Chooser | None:
+def _existence(
+    found: Reduction, places: Places, code: IndexBuilder, op: ReduceOp
+) -> Chooser | None:
     """Chooses between what a register holds and nothing, where some threads' hold nothing."""
     if not found.limits:
         return None
     tid = places.thread_at(code, op)
 
-    def choose(code: Code, register: SSAValue, loaded: SSAValue, nothing: SSAValue) -> SSAValue:
+    def choose(
+        code: IndexBuilder, register: SSAValue, loaded: SSAValue, nothing: SSAValue
+    ) -> SSAValue:
         for text, size in found.limits:
             here = code.index(written(code, text, (tid, register)))
             inside = code.add(CmpiOp("ult", here, code.index(size))).results[0]
@@ -125,7 +129,7 @@ def _existence(found: Reduction, places: Places, code: Code, op: ReduceOp) -> Ch
     return choose
 
 
-def _register(code: Code, column: np.ndarray, result: SSAValue) -> SSAValue:
+def _register(code: IndexBuilder, column: np.ndarray, result: SSAValue) -> SSAValue:
     found = digits(column)
     if found is None:
         raise NotALayout("no formula gives the parts of a result")
@@ -141,7 +145,7 @@ def is_without_sign(op: ReduceOp) -> bool:
     return is_unsigned(op.src)
 
 
-def prepared(code: Code, value: SSAValue, op: ReduceOp) -> SSAValue:
+def prepared(code: IndexBuilder, value: SSAValue, op: ReduceOp) -> SSAValue:
     """What is added up, or compared: of some kinds the size without its sign."""
     if not op.kind.data.startswith("abs") or is_without_sign(op) or value.type == i1:
         return value
@@ -149,7 +153,9 @@ def prepared(code: Code, value: SSAValue, op: ReduceOp) -> SSAValue:
     return code.add(make(value)).results[0]
 
 
-def combine(code: Code, kind: str, left: SSAValue, right: SSAValue, op: ReduceOp) -> SSAValue:
+def combine(
+    code: IndexBuilder, kind: str, left: SSAValue, right: SSAValue, op: ReduceOp
+) -> SSAValue:
     """Two partial results as one."""
     keeps_nan = op.nan_propagate is not None
     across, is_unsigned = ACROSS[kind], is_without_sign(op)

@@ -35,13 +35,13 @@ from tilewright.passes.gpu.lower.lines import (
     for_each_line,
 )
 from tilewright.passes.gpu.lower.parallel import opened
-from tilewright.passes.gpu.parts import Part, copy_elements, part_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_scan(op: ScanOp) -> None:
     """Replace a scan by what each thread does."""
-    code = Code(op)
+    code = IndexBuilder(op)
     source, target = _in_shared(code, op.src), _room(code, op.dst)
     part = part_of(source)
     shape = tuple(extent for extent in part.extents if isinstance(extent, int))
@@ -56,7 +56,7 @@ def lower_scan(op: ScanOp) -> None:
 class _Scan:
     """Writes a scan from one part of memory to another."""
 
-    def __init__(self, op: ScanOp, deal: Deal, source: Part, target: Part) -> None:
+    def __init__(self, op: ScanOp, deal: Deal, source: TileRegion, target: TileRegion) -> None:
         self.op = op
         self.deal = deal
         self.source = source
@@ -64,10 +64,10 @@ class _Scan:
         self.element = element_type_of(target.buffer.type)
         self.is_unsigned = is_unsigned(op.dst)
 
-    def write(self, code: Code) -> None:
+    def write(self, code: IndexBuilder) -> None:
         for_each_line(code, self.deal, self.element, self._line)
 
-    def _line(self, code: Code, here: Here, room: SSAValue | None) -> None:
+    def _line(self, code: IndexBuilder, here: Here, room: SSAValue | None) -> None:
         nothing = identity(code, self.op.kind.data, self.element, is_unsigned=self.is_unsigned)
         start = nothing
         if room is not None:
@@ -76,7 +76,7 @@ class _Scan:
             start = what_came_before(code, here, room, nothing, self._both)
         is_first = self.deal.steps == 1 and room is None
 
-        def more(body: Code, step: Mixed, before: SSAValue) -> SSAValue:
+        def more(body: IndexBuilder, step: Mixed, before: SSAValue) -> SSAValue:
             place, exists = here.position(body, step)
             value = self._within_lanes(body, here, self._loaded(body, here, place, exists, nothing))
             value = value if is_first else self._both(body, before, value)
@@ -87,7 +87,7 @@ class _Scan:
 
         folded(code, self.deal.steps, start, more)
 
-    def _within_lanes(self, code: Code, here: Here, value: SSAValue) -> SSAValue:
+    def _within_lanes(self, code: IndexBuilder, here: Here, value: SSAValue) -> SSAValue:
         """The running result of the lanes that are next to each other along the line."""
         reach = 1
         while reach < self.deal.along:
@@ -99,7 +99,7 @@ class _Scan:
             reach *= 2
         return value
 
-    def _last(self, code: Code, here: Here, value: SSAValue) -> SSAValue:
+    def _last(self, code: IndexBuilder, here: Here, value: SSAValue) -> SSAValue:
         """What the lane furthest along the line has."""
         deal = self.deal
         if deal.along == 1 or deal.steps == 1:
@@ -109,16 +109,23 @@ class _Scan:
         return code.add(ShuffleOp("idx", value, number, deal.group)).results[0]
 
     def _loaded(
-        self, code: Code, here: Here, place: Mixed, exists: SSAValue | None, nothing: SSAValue
+        self,
+        code: IndexBuilder,
+        here: Here,
+        place: Mixed,
+        exists: SSAValue | None,
+        nothing: SSAValue,
     ) -> SSAValue:
-        def load(inside: Code) -> SSAValue:
+        def load(inside: IndexBuilder) -> SSAValue:
             at = self._indices(inside, here, place, self.source)
             found = inside.add(LoadOp(self.source.buffer, at)).results[0]
             return converted(inside, found, self.element, is_unsigned=is_unsigned(self.op.src))
 
         return chosen(code, exists, load, nothing)
 
-    def _indices(self, code: Code, here: Here, place: Mixed, part: Part) -> list[SSAValue]:
+    def _indices(
+        self, code: IndexBuilder, here: Here, place: Mixed, part: TileRegion
+    ) -> list[SSAValue]:
         """The element at a place along the line, of the source or of the target."""
         if self.op.reverse is not None:
             place = combined(code, "-", self.deal.length - 1, place)
@@ -129,12 +136,12 @@ class _Scan:
             axes = part.axes
         return part.element(code, [code.index(each) for each in found], axes)
 
-    def _both(self, code: Code, left: SSAValue, right: SSAValue) -> SSAValue:
+    def _both(self, code: IndexBuilder, left: SSAValue, right: SSAValue) -> SSAValue:
         kind = self.op.kind.data
         return both(code, kind, left, right, keeps_nan=False, is_unsigned=self.is_unsigned)
 
 
-def _in_shared(code: Code, value: SSAValue) -> SSAValue:
+def _in_shared(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """The same elements in memory that all threads see."""
     room = _room(code, value)
     if room is not value:
@@ -142,7 +149,7 @@ def _in_shared(code: Code, value: SSAValue) -> SSAValue:
     return room
 
 
-def _room(code: Code, value: SSAValue) -> SSAValue:
+def _room(code: IndexBuilder, value: SSAValue) -> SSAValue:
     """Shared memory for the elements of a fragment; other memory is taken as it is."""
     if space_of(value.type) is not Space.FRAGMENT:
         return value

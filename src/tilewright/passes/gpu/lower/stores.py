@@ -10,18 +10,18 @@ from __future__ import annotations
 from tilewright.dialects.nv import TmaStoreCommitOp, TmaStoreOp, TmaStoreWaitOp
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.passes.gpu.lower.buffer_storage import Places
 from tilewright.passes.gpu.lower.copies import leader, moved, tensor_map
-from tilewright.passes.gpu.lower.engine_pieces import Pieces
 from tilewright.passes.gpu.lower.parallel import opened
-from tilewright.passes.gpu.lower.places import Places
-from tilewright.passes.gpu.parts import part_of
-from tilewright.passes.tile.code import Code
+from tilewright.passes.gpu.lower.tma_boxes import Pieces
+from tilewright.passes.gpu.tile_regions import part_of
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_tma_store(op: CopyOp, places: Places) -> None:
     """Replace a copy by the engine's copies of its pieces."""
     source, target = part_of(op.src), part_of(op.dst)
-    code = opened(Code(op), leader(Code(op), places, op))
+    code = opened(IndexBuilder(op), leader(IndexBuilder(op), places, op))
     part = places.shared_part(code, source.buffer)
     box = [extent for extent in target.extents if isinstance(extent, int)]
     pieces = Pieces.of(box, bit_width(element_type_of(op.src.type)), part.map.swizzle)
@@ -32,4 +32,4 @@ def lower_tma_store(op: CopyOp, places: Places) -> None:
         code.add(TmaStoreOp((part.buffer, place), map, coordinates))
     code.add(TmaStoreCommitOp())
     code.add(TmaStoreWaitOp(0, read=True))
-    Code(op).rewriter.erase(op)
+    IndexBuilder(op).rewriter.erase(op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.layout_inference.products import Product
+from tilewright.analysis.layout_inference.gemm_instructions import GemmPlan
 from tilewright.analysis.layout_inference.scopes import GROUP
 from tilewright.dialects.arith import ConstantOp, XoriOp
 from tilewright.dialects.nv import (
@@ -23,14 +23,14 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.descriptors import OperandTile
+from tilewright.passes.gpu.lower.buffer_storage import Places, SharedPart
 from tilewright.passes.gpu.lower.expressions import combined
-from tilewright.passes.gpu.lower.places import Places, SharedPart
-from tilewright.passes.tile.code import Code
+from tilewright.passes.tile.index_builder import IndexBuilder
 
 
-def lower_wgmma(op: GemmOp, product: Product, places: Places) -> None:
+def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
     """Replace a product by the instructions of one warp group."""
-    code = Code(op)
+    code = IndexBuilder(op)
     m, n, k = op.mnk
     down, across = product.groups
     rows, columns = m // down, n // across
@@ -89,7 +89,7 @@ def settle_after(wait: WgmmaWaitOp) -> None:
             done[op.acc] = done.get(op.acc, False) or op.parent is not wait.parent
     following = wait.next_op
     assert following is not None  # a block ends with a terminator
-    code = Code(following)
+    code = IndexBuilder(following)
     for acc, is_late in done.items():
         code.add(WgmmaSettleOp(acc, late=is_late))
 
@@ -109,7 +109,7 @@ def _issued_before(wait: WgmmaWaitOp) -> list[Operation]:
     return [*reversed(ops[:place]), *reversed(later)]
 
 
-def _keeps(code: Code, op: GemmOp) -> SSAValue | None:
+def _keeps(code: IndexBuilder, op: GemmOp) -> SSAValue | None:
     """Whether the first step adds to what was there; None if it does."""
     if op.clear is not None:
         return code.add(ConstantOp.of(0, i1)).results[0]
@@ -120,7 +120,7 @@ def _keeps(code: Code, op: GemmOp) -> SSAValue | None:
 
 
 def _issue(
-    code: Code,
+    code: IndexBuilder,
     op: GemmOp,
     shape: tuple[int, int, int],
     a: SSAValue | None,
@@ -169,7 +169,7 @@ class _Operand:
         self.tile = tile
         self.start = start
 
-    def moved(self, code: Code, number: Mixed, extent: int) -> _Operand:
+    def moved(self, code: IndexBuilder, number: Mixed, extent: int) -> _Operand:
         """The part of group `number`, `extent` rows (or columns) further for each."""
         if number == 0:
             return self
@@ -177,7 +177,7 @@ class _Operand:
         start = combined(code, "+", self.start, combined(code, "*", number, step))
         return _Operand(self.part, self.tile, start)
 
-    def descriptor(self, code: Code, mn: int, k: int) -> SSAValue:
+    def descriptor(self, code: IndexBuilder, mn: int, k: int) -> SSAValue:
         found = self.tile.operand(0, mn, k)
         offset = found.start * 8 // self.tile.element_bits
         index = code.index(combined(code, "+", self.start, offset))
@@ -191,7 +191,9 @@ class _Operand:
         return code.add(made).results[0]
 
 
-def _operand(code: Code, places: Places, value: SSAValue, *, is_k_major: bool) -> _Operand | None:
+def _operand(
+    code: IndexBuilder, places: Places, value: SSAValue, *, is_k_major: bool
+) -> _Operand | None:
     if space_of(value.type) is Space.FRAGMENT:
         return None
     part = places.shared_part(code, value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from tilewright.analysis.copy_choice import BulkCopy, Starts, bulk_copy
+from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_copy
 from tilewright.analysis.pipelining import Dependences
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.memref import LoadOp

@@ -48,8 +48,8 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.effects import always_removable
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.tile.code import Code
-from tilewright.passes.tile.copying import copy_op
+from tilewright.passes.tile.clone_ops import copy_op
+from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 from tilewright.passes.tile.warps.candidates import Candidate, Group, Issue
 
@@ -113,10 +113,10 @@ def _barriers(name: str, slots: int, arriving: int) -> AllocOp:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Iteration:
     """One turn of a loop as a role sees it."""
 
-    code: Code
+    code: IndexBuilder
     slot: SSAValue
     parity: SSAValue
 
@@ -124,7 +124,7 @@ class Turn:
 class Counter:
     """Counts the turns of a loop, in a cell if the loop is entered again."""
 
-    def __init__(self, channel: Channel, start: Code) -> None:
+    def __init__(self, channel: Channel, start: IndexBuilder) -> None:
         self._channel = channel
         self._cell: SSAValue | None = None
         if channel.candidate.is_entered_again:
@@ -134,20 +134,20 @@ class Counter:
             start.add(StoreOp(zero, cell.result, [start.index(0)]))
             self._cell = cell.result
 
-    def turn(self, code: Code, index: SSAValue, lower: Mixed) -> Turn:
+    def turn(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Iteration:
         count = self._count(code, index, lower)
         slots = self._channel.slots
         slot = code.index(code.modulo(count, slots))
         parity = code.index(code.modulo(code.divided(count, slots), 2))
-        return Turn(code, slot, parity)
+        return Iteration(code, slot, parity)
 
-    def _count(self, code: Code, index: SSAValue, lower: Mixed) -> Mixed:
+    def _count(self, code: IndexBuilder, index: SSAValue, lower: Mixed) -> Mixed:
         if self._cell is None:
             return code.minus(index, lower)
         loaded = code.add(LoadOp(self._cell, [code.index(0)])).results[0]
         return code.add(IndexCastOp(loaded, IndexType())).results[0]
 
-    def advance(self, code: Code) -> None:
+    def advance(self, code: IndexBuilder) -> None:
         """At the end of a turn."""
         if self._cell is None:
             return
@@ -157,7 +157,7 @@ class Counter:
         code.add(StoreOp(code.add(AddiOp(loaded, one)), self._cell, [zero]))
 
 
-def _serial(loop: PipelineOp, code: Code) -> ForOp:
+def _serial(loop: PipelineOp, code: IndexBuilder) -> ForOp:
     made = ForOp(code.index(loop.lower), code.index(loop.upper), code.index(1))
     made.location = loop.location
     made.body.block.args[0].name_hint = loop.induction_variable.name_hint
@@ -170,7 +170,7 @@ def _serial(loop: PipelineOp, code: Code) -> ForOp:
 def consume(channel: Channel, counter: Counter) -> None:
     """Turn the loop, where it is, into that of the consumers."""
     loop = channel.loop
-    code = Code(loop)
+    code = IndexBuilder(loop)
     made = _serial(loop, code)
     code.add(made)
     inside = code.inside(made.body.block)
@@ -213,20 +213,22 @@ class Producer:
         """What will be the consumers' own, and is not there for the producer."""
 
     def build(self, ops: Sequence[Operation], origin: Operation) -> None:
-        code = Code(origin, self._block)
+        code = IndexBuilder(origin, self._block)
         self._consumed = frozenset(ops)
         for loop, channel in self._channels.items():
             self._counters[loop] = Counter(channel, code)
         self._walk(ops, code, {})
 
-    def _walk(self, ops: Sequence[Operation], code: Code, values: dict[SSAValue, SSAValue]) -> None:
+    def _walk(
+        self, ops: Sequence[Operation], code: IndexBuilder, values: dict[SSAValue, SSAValue]
+    ) -> None:
         for op in ops:
             if op in self._channels:
                 self._produce(self._channels[op], code, values)
             elif any(inner in self._channels for inner in walk(op)):
                 self._shell(op, code, values)
 
-    def _shell(self, op: Operation, code: Code, values: dict[SSAValue, SSAValue]) -> None:
+    def _shell(self, op: Operation, code: IndexBuilder, values: dict[SSAValue, SSAValue]) -> None:
         """A loop or branch around pipelined loops, with only those in it."""
         self._compute(op.operands, code, values)
         bodies = [Region(Block(arg_types=[a.type for a in r.blocks[0].args])) if r.blocks
@@ -248,7 +250,9 @@ class Producer:
             inner = {**values, **dict(zip(region.block.args, body.block.args, strict=True))}
             self._walk(list(region.block.ops), code.inside(body.block), inner)
 
-    def _produce(self, channel: Channel, code: Code, values: dict[SSAValue, SSAValue]) -> None:
+    def _produce(
+        self, channel: Channel, code: IndexBuilder, values: dict[SSAValue, SSAValue]
+    ) -> None:
         loop = channel.loop
         bounds = [value for value in (loop.lower, loop.upper) if isinstance(value, SSAValue)]
         self._compute(bounds, code, values)
@@ -277,7 +281,7 @@ class Producer:
         group: Group,
         barriers: Barriers,
         channel: Channel,
-        turn: Turn,
+        turn: Iteration,
         values: dict[SSAValue, SSAValue],
     ) -> None:
         code = turn.code
@@ -295,7 +299,7 @@ class Producer:
         issue: Issue,
         barriers: Barriers,
         channel: Channel,
-        turn: Turn,
+        turn: Iteration,
         values: dict[SSAValue, SSAValue],
     ) -> None:
         code, inner = turn.code, values
@@ -313,7 +317,7 @@ class Producer:
         code.add(_bulk(op, inner.get(op.src, op.src), slot, barriers.full, turn.slot))
 
     def _compute(
-        self, wanted: Sequence[SSAValue], code: Code, values: dict[SSAValue, SSAValue]
+        self, wanted: Sequence[SSAValue], code: IndexBuilder, values: dict[SSAValue, SSAValue]
     ) -> None:
         """Repeat what `wanted` is computed from, as far as it is not there yet."""
         for value in wanted:

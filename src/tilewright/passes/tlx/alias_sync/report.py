@@ -16,7 +16,7 @@ from tilewright.analysis.alias_sync.machine import (
     Schedule,
     TooLong,
 )
-from tilewright.analysis.alias_sync.numbers import Assumptions, Root
+from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Root
 from tilewright.analysis.ordering import TITLES, Access, Finding, FindingKind
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.passes.tlx.alias_sync.kernel import Kernel, NotAnalysed, task_of
@@ -43,7 +43,7 @@ _TASK = re.compile(r"@(\d+)")
 
 
 @dataclass(frozen=True)
-class Witness:
+class Counterexample:
     """A finding, and how often loops ran for it to show."""
 
     finding: Finding
@@ -54,10 +54,10 @@ class Witness:
 
 
 @dataclass
-class Verdict:
+class SyncResult:
     """What was found out about a kernel."""
 
-    witnesses: list[Witness] = field(default_factory=list[Witness])
+    witnesses: list[Counterexample] = field(default_factory=list[Counterexample])
     unread: list[Access] = field(default_factory=list[Access])
     """Copies that nobody reads however long loops are, if nothing else is wrong."""
     unknown: dict[Operation, str] = field(default_factory=dict[Operation, str])
@@ -70,9 +70,9 @@ def check_kernel(
     trip_counts: Sequence[int],
     given: Mapping[Root, int],
     schedules: Sequence[Schedule] = SCHEDULES,
-) -> Verdict:
+) -> SyncResult:
     """Follow a kernel with short loops first, until two accesses or a deadlock are shown."""
-    verdict = Verdict()
+    verdict = SyncResult()
     reached: set[Operation] = set()
     followed: list[dict[Root, int]] = []
     """Choices that leave nothing to the trip count: no need to follow them twice."""
@@ -81,7 +81,7 @@ def check_kernel(
         if chosen.known in followed:
             continue
         asked_for_trips = False
-        found: list[list[Witness]] = []
+        found: list[list[Counterexample]] = []
         for schedule in schedules:
             numbers = Assumptions(dict(chosen.known))
             run = Run(kernel, Machine(kernel.possible), numbers, trips, RULES)
@@ -94,7 +94,9 @@ def check_kernel(
             asked_for_trips |= run.asked_for_trips
         if not asked_for_trips:
             followed.append(chosen.known)
-        shown = min((each for each in found if each), key=_plainness, default=list[Witness]())
+        shown = min(
+            (each for each in found if each), key=_plainness, default=list[Counterexample]()
+        )
         if shown:
             verdict.witnesses = shown
             if not all(each.is_minor for each in shown):
@@ -109,7 +111,7 @@ def check_kernel(
     return verdict
 
 
-def _plainness(witnesses: list[Witness]) -> tuple[bool, bool, bool]:
+def _plainness(witnesses: list[Counterexample]) -> tuple[bool, bool, bool]:
     """Of several schedules the one that tells most: a write against a read, and why."""
     finding = witnesses[0].finding
     first, second = finding.first, finding.second
@@ -117,7 +119,7 @@ def _plainness(witnesses: list[Witness]) -> tuple[bool, bool, bool]:
     return witnesses[0].is_minor, not is_pair, finding.kind == "race"
 
 
-def _follow(run: Run, schedule: Schedule, verdict: Verdict) -> list[Witness]:
+def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterexample]:
     checker = run.machine.checker
     stuck: Finding | None = None
     misuse: Finding | None = None
@@ -131,13 +133,15 @@ def _follow(run: Run, schedule: Schedule, verdict: Verdict) -> list[Witness]:
         verdict.unknown.setdefault(run.kernel.function, reason)
     except Misuse as wrong:
         misuse = wrong.finding
-    found = [Witness(each, run.trips) for each in checker.findings(misuse is not None)]
+    found = [Counterexample(each, run.trips) for each in checker.findings(misuse is not None)]
     if not found:
-        found = [Witness(each, run.trips, is_minor=True) for each in run.machine.direct.values()]
+        found = [
+            Counterexample(each, run.trips, is_minor=True) for each in run.machine.direct.values()
+        ]
     if not found and misuse is not None:
-        found = [Witness(misuse, run.trips)]
+        found = [Counterexample(misuse, run.trips)]
     if not found and stuck is not None:
-        found.append(Witness(stuck, run.trips, is_deadlock=True))
+        found.append(Counterexample(stuck, run.trips, is_deadlock=True))
     return found
 
 
@@ -177,7 +181,7 @@ def described(access: Access) -> str:
     return f"{access.deed} of {quoted(access.region.name)} in {spoken(access.task)}"
 
 
-def diagnostic(kernel: Kernel, witness: Witness) -> Diagnostic:
+def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
     """A finding as a warning, with all that is known about it."""
     finding = witness.finding
     early, late = _by_intent(finding)

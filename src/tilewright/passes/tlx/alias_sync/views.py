@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.ordering import Region
+from tilewright.analysis.ordering import ByteRegion
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.attributes import TensorMemoryEncoding, unwrapped
 from tilewright.ir.text.locations import find_name
@@ -80,8 +80,8 @@ class View:
         """Of the barrier that begins here."""
         return (*self.storage.key, self.start)
 
-    def region(self) -> Region:
-        return Region(self.storage.key, self.name, self.owner, self.cells, self.storage.place)
+    def region(self) -> ByteRegion:
+        return ByteRegion(self.storage.key, self.name, self.owner, self.cells, self.storage.place)
 
     def cells(self, table: Any) -> Any:
         """The entries of a table with one per byte of the allocation."""

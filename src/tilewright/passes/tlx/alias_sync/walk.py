@@ -15,10 +15,10 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilewright.analysis.alias_sync.argument_search import Bounds, search, trips_of
 from tilewright.analysis.alias_sync.machine import Machine, Steps, Task
 from tilewright.analysis.alias_sync.machine import Operation as Issued
-from tilewright.analysis.alias_sync.numbers import Assumptions, Number, Root
-from tilewright.analysis.alias_sync.search import Bounds, search, trips_of
+from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Number, Root
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
@@ -31,13 +31,13 @@ from tilewright.passes.tlx.alias_sync.views import OutOfBounds, View
 
 
 @dataclass(frozen=True)
-class Product:
+class MmaIssue:
     """A tensor that a matrix unit will have written."""
 
     issued: Issued
 
 
-Value: TypeAlias = Number | View | Product | None
+Value: TypeAlias = Number | View | MmaIssue | None
 Rule: TypeAlias = "Callable[[Walk, Operation], Steps | None]"
 _WARP = 32
 _MOST_TRIPS = (1000, 5, 3)
@@ -132,7 +132,7 @@ class Walk:
 
     def number(self, value: SSAValue) -> Number | None:
         found = self.env.get(value)
-        return None if isinstance(found, View | Product) else found
+        return None if isinstance(found, View | MmaIssue) else found
 
     def decided(self, op: Operation, value: SSAValue, what: str) -> int:
         """A number that decides what happens."""
@@ -188,7 +188,7 @@ class Walk:
         """An op uses its operands: none may be the result of a product under way."""
         for operand in op.operands:
             found = self.env.get(operand)
-            if isinstance(found, Product):
+            if isinstance(found, MmaIssue):
                 self.run.machine.used(self.task, found.issued, self.place(op))
 
     def _compute(self, op: Operation) -> None:

@@ -27,11 +27,11 @@ from tilewright.ir.traversal import walk
 from tilewright.memory import (
     Buffer,
     Group,
-    Kind,
     Leaf,
     Memory,
     Path,
     Phase,
+    ReuseKind,
     StorageRegion,
     Tree,
     UnitError,
@@ -51,7 +51,7 @@ _OTHER_MEMORY = "storage = {kind} contradicts the type of the spec, which is use
 
 
 @dataclass(frozen=True)
-class Problem:
+class SpecError:
     """Something wrong with one op, in the step that has to care."""
 
     op: Operation
@@ -106,7 +106,7 @@ class Collected:
     """All specs of a module, in module order, and what could not be understood."""
 
     specs: tuple[Spec, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SpecError, ...] = ()
     buffers: Mapping[SSAValue, Buffer] = field(default_factory=dict[SSAValue, Buffer])
 
     def groups_of(self, spec: Spec) -> tuple[Group, ...]:
@@ -177,7 +177,7 @@ class _Collector:
 
     def __init__(self, module: ModuleOp) -> None:
         self.ops = list(walk(module))
-        self.problems: list[Problem] = []
+        self.problems: list[SpecError] = []
         self.buffers: dict[SSAValue, Buffer] = {}
         self.below: dict[SSAValue, frozenset[SSAValue]] = {}
 
@@ -207,21 +207,21 @@ class _Collector:
     ) -> None:
         spec = op.storage_alias.owner
         if not isinstance(spec, StorageAliasSpecOp):
-            self.problems.append(Problem(op, NO_SPEC, 3))
+            self.problems.append(SpecError(op, NO_SPEC, 3))
             return
         if not memdesc(op.result.type).mutable:
-            self.problems.append(Problem(op, IMMUTABLE, 1))
+            self.problems.append(SpecError(op, IMMUTABLE, 1))
             return
         try:
             buffer = array_of(name, op.result, source_of(op))
         except ValueError as error:
             rule = error.rule if isinstance(error, UnitError) else None
-            self.problems.append(Problem(op, str(error), 1, rule))
+            self.problems.append(SpecError(op, str(error), 1, rule))
             return
         if buffer.memory is not Memory(spec.storage_kind):
             # The op and its type name different memories, and the allocation believed the type.
             text = _OTHER_MEMORY.format(kind=spec.storage_kind, memory=buffer.memory.words)
-            problem = Problem(spec, text, 0)
+            problem = SpecError(spec, text, 0)
             if problem not in self.problems:
                 self.problems.append(problem)
             return
@@ -260,11 +260,11 @@ class _Collector:
 
     def _phase(self, overlap: SetBufferOverlapOp) -> Phase | None:
         if any(not isinstance(v.owner, StorageAliasLocalAllocOp) for v in _leaves(overlap)):
-            self.problems.append(Problem(overlap, NOT_A_LEAF, 2))
+            self.problems.append(SpecError(overlap, NOT_A_LEAF, 2))
         tree = tree_of(overlap.overlap_def, self.buffers)
         name = overlap.attributes.get(PHASE)
         if name is not None and not isinstance(name, StringAttr):
-            self.problems.append(Problem(overlap, NAMELESS, 2))
+            self.problems.append(SpecError(overlap, NAMELESS, 2))
         phase = name.data if isinstance(name, StringAttr) else ""
         return None if tree is None else Phase(tree, phase)
 
@@ -296,7 +296,7 @@ def tree_of(value: SSAValue, buffers: Mapping[SSAValue, Buffer]) -> Tree | None:
     known = tuple(child for child in children if child is not None)
     if len(known) != len(children):
         return None
-    return Group(Kind(op.kind), known, op.size, source_of(op))
+    return Group(ReuseKind(op.kind), known, op.size, source_of(op))
 
 
 def collect(module: ModuleOp) -> Collected:

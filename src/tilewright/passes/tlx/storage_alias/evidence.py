@@ -28,7 +28,7 @@ from tilewright.dialects.ttg.memory import LocalAllocOp
 from tilewright.dialects.ttg.views import MemDescIndexOp
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
 from tilewright.ir.traversal import walk
-from tilewright.memory import Buffer, IndexMap, Kind, Level, Memory
+from tilewright.memory import Buffer, IndexMap, Level, Memory, ReuseKind
 from tilewright.memory.checker import Backing, Case, Claim, Pair, Promise, Span, Window, check
 from tilewright.memory.targets import (
     TMEM_ALLOCATION_GRANULE,
@@ -37,7 +37,7 @@ from tilewright.memory.targets import (
 )
 from tilewright.passes.tlx.storage_alias.buffers import memory_of, rows_of, span_bits
 from tilewright.passes.tlx.storage_alias.carriers import Route, array_of, follow
-from tilewright.passes.tlx.storage_alias.indices import Verdict, judge
+from tilewright.passes.tlx.storage_alias.indices import IndexResult, judge
 from tilewright.passes.tlx.storage_alias.materialise import residue_of
 from tilewright.passes.tlx.storage_alias.record import (
     Record,
@@ -49,11 +49,11 @@ from tilewright.passes.tlx.storage_alias.record import (
 ViewOp = LocalAliasOp | PlacedAliasOp
 
 _BYTE = 8
-_PROMISES = {Kind.DISTINCT: Promise.DISTINCT, Kind.SHARED: Promise.SHARED}
+_PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHARED}
 
 
 @dataclass(frozen=True)
-class Fault:
+class LoweringFinding:
     """Something in a lowered module that is not as promised; `other` is the second op involved."""
 
     op: Operation
@@ -65,7 +65,7 @@ class Fault:
 class Verification:
     """What a look at a lowered module came to."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[LoweringFinding, ...]
     regions: int
     views: int
     unknown: tuple[Operation, ...] = ()
@@ -120,7 +120,7 @@ class _Look:
     """Goes over the views of a module and compares each with its record."""
 
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[LoweringFinding] = []
         self.unknown: list[Operation] = []
         self.bare: list[ViewOp] = []
         self.regions: dict[SSAValue, list[_View]] = {}
@@ -137,7 +137,7 @@ class _Look:
             view = _View(op, record, array_of(record.buffer, op.result))
             where = view.addresses if isinstance(op, PlacedAliasOp) else view.index_map
         except ValueError as error:
-            self.faults.append(Fault(op, str(error)))
+            self.faults.append(LoweringFinding(op, str(error)))
             return
         extent, wanted = view.buffer.count, record.count
         if isinstance(where, IndexMap):
@@ -145,7 +145,7 @@ class _Look:
         if extent != wanted:
             # Not looked at any further: a count that is made up may be too large to go through.
             text = f"'{record.buffer}' has {extent} slots, its placement asks for {wanted}"
-            self.faults.append(Fault(op, text))
+            self.faults.append(LoweringFinding(op, text))
             return
         self.regions.setdefault(op.src, []).append(view)
         if not isinstance(where, IndexMap) or not where.is_identity:
@@ -156,12 +156,12 @@ class _Look:
     def follow(self) -> None:
         """Look at every value that carries a moved array, and at every index of one."""
         journey = follow(self.starts)
-        self.faults += [Fault(op, found.message) for op, found in journey.problems]
+        self.faults += [LoweringFinding(op, found.message) for op, found in journey.problems]
         for value, route in journey.routes.items():
             extent, view = memdesc(value.type).shape[0], self.moved[route]
             if isinstance(route.placement, IndexMap) and extent != route.count:
                 text = f"'{view.record.buffer}' has {route.count} slots, and {extent} here"
-                self.faults.append(Fault(_op_of(value), text, view.op))
+                self.faults.append(LoweringFinding(_op_of(value), text, view.op))
         for op, route in journey.indices.items():
             if isinstance(route.placement, IndexMap):
                 self._judge(op, route.placement, self.moved[route])
@@ -172,15 +172,15 @@ class _Look:
             if op.src in self.regions:
                 other = self.regions[op.src][0].op
                 text = "this view has no record, unlike others of its allocation"
-                self.faults.append(Fault(op, text, other))
+                self.faults.append(LoweringFinding(op, text, other))
 
     def _judge(self, op: MemDescIndexOp, map: IndexMap, view: _View) -> None:
         verdict = judge(op, map, view.record.count)
-        if verdict is Verdict.UNKNOWN:
+        if verdict is IndexResult.UNKNOWN:
             self.unknown.append(op)
-        elif verdict is Verdict.WRONG:
+        elif verdict is IndexResult.WRONG:
             text = f"index of '{view.record.buffer}' is not {map}, as its placement asks for"
-            self.faults.append(Fault(op, text, view.op))
+            self.faults.append(LoweringFinding(op, text, view.op))
 
 
 def _op_of(value: SSAValue) -> Operation:
@@ -195,19 +195,21 @@ def _op_of(value: SSAValue) -> Operation:
 # -- one region ----------------------------------------------------------------------------------
 
 
-def _check_region(backing: SSAValue, views: list[_View], target: Target | None) -> Iterator[Fault]:
+def _check_region(
+    backing: SSAValue, views: list[_View], target: Target | None
+) -> Iterator[LoweringFinding]:
     storage = _storage(backing, views, target)
     if storage is None:
-        yield Fault(views[0].op, "a placed view must be of an allocation")
+        yield LoweringFinding(views[0].op, "a placed view must be of an allocation")
         return
     names = {view.record.buffer: view for view in views}
     if len(names) != len(views):
-        yield Fault(views[0].op, "two views of one allocation have the same buffer name")
+        yield LoweringFinding(views[0].op, "two views of one allocation have the same buffer name")
         return
     try:
         pairs = tuple(_pairs(views))
     except RecordError as error:
-        yield Fault(views[0].op, str(error))
+        yield LoweringFinding(views[0].op, str(error))
         return
     yield from _uneven_windows(views)
     yield from _missing_rows(backing, views)
@@ -215,7 +217,7 @@ def _check_region(backing: SSAValue, views: list[_View], target: Target | None) 
     for violation in check(case):
         first, second = names.get(violation.first), names.get(violation.second or "")
         op = _op_of(backing) if first is None else first.op
-        yield Fault(op, str(violation), None if second is None else second.op)
+        yield LoweringFinding(op, str(violation), None if second is None else second.op)
 
 
 def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Backing | None:
@@ -258,7 +260,7 @@ def _pairs(views: list[_View]) -> Iterator[Pair]:
             yield Pair(one.buffer, two.buffer, Promise.FREE)
 
 
-def _missing_rows(backing: SSAValue, views: list[_View]) -> Iterator[Fault]:
+def _missing_rows(backing: SSAValue, views: list[_View]) -> Iterator[LoweringFinding]:
     """Rows of tensor memory, for views by address; of others, rewriting aliases sees to them."""
     type = memdesc(backing.type)
     if memory_of(type) is not Memory.TMEM:
@@ -268,10 +270,10 @@ def _missing_rows(backing: SSAValue, views: list[_View]) -> Iterator[Fault]:
         needed = rows_of(memdesc(view.op.result.type))
         if isinstance(view.op, PlacedAliasOp) and needed > rows:
             text = f"'{view.record.buffer}' needs {needed} rows, its allocation has {rows}"
-            yield Fault(view.op, text, _op_of(backing))
+            yield LoweringFinding(view.op, text, _op_of(backing))
 
 
-def _uneven_windows(views: list[_View]) -> Iterator[Fault]:
+def _uneven_windows(views: list[_View]) -> Iterator[LoweringFinding]:
     """All buffers of a tree repeat with it; a buffer of several trees keeps to its first."""
     windows: dict[str, _View] = {}
     for view in views:
@@ -283,4 +285,4 @@ def _uneven_windows(views: list[_View]) -> Iterator[Fault]:
                 f"'{view.record.buffer}' repeats every {view.record.window}, "
                 f"'{first.record.buffer}' of the same tree every {first.record.window}"
             )
-            yield Fault(view.op, text, first.op)
+            yield LoweringFinding(view.op, text, first.op)

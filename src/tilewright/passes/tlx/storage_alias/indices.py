@@ -83,7 +83,7 @@ def rewrite_index(op: MemDescIndexOp, map: IndexMap) -> Sequence[Operation]:
     return ops
 
 
-class Verdict(Enum):
+class IndexResult(Enum):
     """What can be said about the arithmetic in front of an index."""
 
     RIGHT = "right"
@@ -91,13 +91,13 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-def judge(op: MemDescIndexOp, map: IndexMap, count: int) -> Verdict:
+def judge(op: MemDescIndexOp, map: IndexMap, count: int) -> IndexResult:
     """Whether the index of `op` is what `map` makes of one of `count` indices."""
     # Written for an index of its own, so that no value of the module is used by it.
     index = Block(arg_types=(i32,)).args[0]
     template, wanted = slot_ops(index, map)
     if not template or _computes(op.index, wanted, {}):
-        return Verdict.RIGHT
+        return IndexResult.RIGHT
     slot = constant_of(op.index)
     return _judge_written(op, template, wanted) if slot is None else _judge_slot(slot, map, count)
 
@@ -117,28 +117,30 @@ def _computes(value: SSAValue, wanted: SSAValue, pairs: dict[SSAValue, SSAValue]
     return is_equal and all(_computes(one, two, pairs) for one, two in operands)
 
 
-def _judge_slot(slot: int, map: IndexMap, count: int) -> Verdict:
+def _judge_slot(slot: int, map: IndexMap, count: int) -> IndexResult:
     """A slot that was computed already: slots ascend with their indices."""
     for index in range(count):
         if map(index) >= slot:
-            return Verdict.RIGHT if map(index) == slot else Verdict.WRONG
+            return IndexResult.RIGHT if map(index) == slot else IndexResult.WRONG
     # Behind the last buffer: the author's index is out of bounds, the arithmetic may be right.
-    return Verdict.UNKNOWN
+    return IndexResult.UNKNOWN
 
 
-def _judge_written(op: MemDescIndexOp, template: Sequence[Operation], wanted: SSAValue) -> Verdict:
+def _judge_written(
+    op: MemDescIndexOp, template: Sequence[Operation], wanted: SSAValue
+) -> IndexResult:
     """The form it was written in, but with other numbers, is wrong; every other form unknown."""
     written = _in_front(op, len(template))
     pairs: dict[SSAValue, SSAValue] = {}
     if len(written) != len(template):
-        return Verdict.UNKNOWN
+        return IndexResult.UNKNOWN
     for own, other in zip(template, written, strict=True):
         if own.name != other.name or not _same_wiring(own, other, pairs):
-            return Verdict.UNKNOWN
+            return IndexResult.UNKNOWN
         pairs[own.results[0]] = other.results[0]
     if pairs[wanted] is not op.index or _may_be_folded(written):
-        return Verdict.UNKNOWN
-    return Verdict.WRONG
+        return IndexResult.UNKNOWN
+    return IndexResult.WRONG
 
 
 def _may_be_folded(written: Sequence[Operation]) -> bool:

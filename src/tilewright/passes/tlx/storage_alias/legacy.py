@@ -34,7 +34,7 @@ from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.memory import Finding, finding
 from tilewright.passes.tlx.storage_alias.buffers import memory_of
-from tilewright.passes.tlx.storage_alias.collect import Problem
+from tilewright.passes.tlx.storage_alias.collect import SpecError
 from tilewright.passes.tlx.storage_alias.record import PLACEMENT
 
 INDEXED = "reuse= needs a whole allocation, this is one buffer of it"
@@ -50,7 +50,7 @@ class Retired:
     """
 
     findings: tuple[tuple[Operation, Finding], ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SpecError, ...] = ()
     specs: frozenset[Operation] = frozenset()
 
 
@@ -58,7 +58,7 @@ def retire_reuse(module: ModuleOp, rewriter: Rewriter) -> Retired:
     """Rewrite every legacy alias of `module`; nothing is changed where one cannot be."""
     aliases = list(_legacy_aliases(module))
     problems = tuple(
-        Problem(alias, INDEXED, 0)
+        SpecError(alias, INDEXED, 0)
         for alias in aliases
         if isinstance(root_of(alias).owner, MemDescIndexOp)
     )

@@ -48,7 +48,7 @@ from tilewright.memory import (
     finding,
 )
 from tilewright.passes.tlx.storage_alias.carriers import Journey, Route, follow
-from tilewright.passes.tlx.storage_alias.collect import Problem, Spec
+from tilewright.passes.tlx.storage_alias.collect import Spec, SpecError
 from tilewright.passes.tlx.storage_alias.indices import rewrite_index
 from tilewright.passes.tlx.storage_alias.planning import Planned
 from tilewright.passes.tlx.storage_alias.record import record_of, write_record
@@ -108,21 +108,21 @@ def _where(lowering: Lowering, placement: Placement) -> IndexMap | tuple[object,
     return (placement.offset, placement.radices, placement.strides)
 
 
-def shape_problems(planned: Iterable[Planned]) -> Iterator[Problem]:
+def shape_problems(planned: Iterable[Planned]) -> Iterator[SpecError]:
     """Specs whose size step 1 did not leave behind, or left in another form."""
     for each in planned:
         op = each.spec.op
         if op.buffer_shape is None:
-            yield Problem(op, finding("E5").message, 3, "E5")
+            yield SpecError(op, finding("E5").message, 3, "E5")
             continue
         shape, wanted = integers(op.buffer_shape), 1 if op.storage_kind == "smem" else 2
         if len(shape) != wanted:
             kind = op.storage_kind.upper()
-            yield Problem(op, _WRONG_RANK.format(kind=kind, wanted=wanted, rank=len(shape)), 3)
+            yield SpecError(op, _WRONG_RANK.format(kind=kind, wanted=wanted, rank=len(shape)), 3)
         elif each.plan is not None and shape != each.plan.backing.shape:
             needed = " x ".join(map(str, each.plan.backing.shape))
             found = " x ".join(map(str, shape))
-            yield Problem(op, f"buffer_shape is {found}, but the buffers need {needed}", 3)
+            yield SpecError(op, f"buffer_shape is {found}, but the buffers need {needed}", 3)
 
 
 def materialise(

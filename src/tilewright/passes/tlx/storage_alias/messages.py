@@ -17,7 +17,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, lo
 from tilewright.memory import RULES, Finding, Options, fitting_changes, plan_region
 from tilewright.memory import Severity as FindingSeverity
 from tilewright.memory.tree import leaves as _leaves
-from tilewright.passes.tlx.storage_alias.collect import Problem, Spec
+from tilewright.passes.tlx.storage_alias.collect import Spec, SpecError
 from tilewright.passes.tlx.storage_alias.planning import Planned, Settings
 
 _FIRST_CODE = {"E": 5020, "W": 5050, "R": 5060, "V": 5070}
@@ -92,7 +92,7 @@ class Messenger:
         for note in (*notes, *map(Note, _ADVICE.get(rule, ()))):
             diagnostic.note(note.op, note.text)
 
-    def problem(self, problem: Problem) -> None:
+    def problem(self, problem: SpecError) -> None:
         """Report what could not even be planned."""
         code = GENERAL_CODE if problem.rule is None else code_of(problem.rule)
         diagnostic = self._engine.error(problem.op, problem.message, code)

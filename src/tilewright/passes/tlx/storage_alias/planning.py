@@ -31,8 +31,8 @@ from tilewright.memory import (
 )
 from tilewright.passes.tlx.storage_alias.collect import (
     Collected,
-    Problem,
     Spec,
+    SpecError,
     has_repetitions,
 )
 from tilewright.passes.tlx.storage_alias.liveness import live_ranges
@@ -99,7 +99,7 @@ def target_of(module: ModuleOp) -> Target | None:
         return None
 
 
-def inference_problems(collected: Collected, settings: Settings) -> Iterator[Problem]:
+def inference_problems(collected: Collected, settings: Settings) -> Iterator[SpecError]:
     """Groups that cannot be taken at their word: of each spec the first one."""
     if not settings.infer_overlap:
         return
@@ -107,7 +107,7 @@ def inference_problems(collected: Collected, settings: Settings) -> Iterator[Pro
         for group in spec.groups:
             rule = _broken_rule(group, collected)
             if rule is not None:
-                yield Problem(group, finding(rule).message, 0, rule)
+                yield SpecError(group, finding(rule).message, 0, rule)
                 break
 
 

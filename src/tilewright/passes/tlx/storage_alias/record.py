@@ -35,17 +35,17 @@ from xdsl.ir import Attribute, Operation
 from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.dialects.ttg.base import integers
 from tilewright.ir.traversal import walk
-from tilewright.memory import Group, Kind, Path, Placement, StoragePlan, Tree
+from tilewright.memory import Group, Path, Placement, ReuseKind, StoragePlan, Tree
 from tilewright.memory.tree import leaves, node_at
 
 PLACEMENT = "tlx.placement"
 
 
 @dataclass(frozen=True)
-class Turn:
+class TreeStep:
     """One group on the way to a leaf, and the child that was taken."""
 
-    kind: Kind
+    kind: ReuseKind
     group_size: int
     child: int
 
@@ -59,7 +59,7 @@ class Way:
     """The way to a leaf in one tree; `phase` tells trees apart where there are several."""
 
     phase: str
-    turns: tuple[Turn, ...]
+    turns: tuple[TreeStep, ...]
 
     def __str__(self) -> str:
         text = ".".join(map(str, self.turns))
@@ -125,12 +125,12 @@ def _labels(plan: StoragePlan) -> list[str]:
     ]
 
 
-def _turns(tree: Tree, path: Path) -> tuple[Turn, ...]:
-    found: list[Turn] = []
+def _turns(tree: Tree, path: Path) -> tuple[TreeStep, ...]:
+    found: list[TreeStep] = []
     for depth, child in enumerate(path):
         group = node_at(tree, path[:depth])
         assert isinstance(group, Group)
-        found.append(Turn(group.kind, group.group_size, child))
+        found.append(TreeStep(group.kind, group.group_size, child))
     return tuple(found)
 
 
@@ -223,12 +223,12 @@ def _way(attribute: Attribute) -> Way:
     if not isinstance(attribute, StringAttr):
         raise RecordError(f"'paths' of '{PLACEMENT}' is not an array of strings")
     phase, separator, text = attribute.data.rpartition(": ")
-    turns: list[Turn] = []
+    turns: list[TreeStep] = []
     for part in text.split("."):
         match = _TURN.fullmatch(part)
         if match is None:
             raise RecordError(f"'{attribute.data}' is not a path through groups")
-        turns.append(Turn(Kind(match[1]), int(match[2] or 1), int(match[3])))
+        turns.append(TreeStep(ReuseKind(match[1]), int(match[2] or 1), int(match[3])))
     return Way(phase if separator else "", tuple(turns))
 
 
@@ -236,7 +236,7 @@ def _way(attribute: Attribute) -> Way:
 class Promised:
     """What two ways say about their buffers: see ``memory.relations``."""
 
-    kind: Kind
+    kind: ReuseKind
     first_per: int
     second_per: int
 
@@ -259,7 +259,7 @@ def promised(first: Way, second: Way) -> Promised | None:
     return Promised(one.kind, per[0], per[1])
 
 
-def _product(turns: Iterable[Turn]) -> int:
+def _product(turns: Iterable[TreeStep]) -> int:
     total = 1
     for turn in turns:
         total *= turn.group_size

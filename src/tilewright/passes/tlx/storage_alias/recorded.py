@@ -45,14 +45,14 @@ from tilewright.passes.tlx.storage_alias.plain import AllocationOp
 from tilewright.passes.tlx.storage_alias.record import (
     Record,
     RecordError,
-    Turn,
+    TreeStep,
     read_record,
 )
 
 _BYTE = 8
 
 
-_Member = tuple[tuple[Turn, ...], Buffer]
+_Member = tuple[tuple[TreeStep, ...], Buffer]
 """A buffer and what is left of its way."""
 
 

@@ -12,9 +12,9 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.tile.atomics import AtomicOp
 from tilewright.ir.codes.shared import NO_SUCH_INSTRUCTION
+from tilewright.targets.cuda.cxx_syntax import CType, unsigned
 from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
 from tilewright.targets.cuda.emit.memory import address
-from tilewright.targets.cuda.spelling import CType, unsigned
 
 _INSTRUCTIONS: Mapping[str, str] = {
     "add": "atomicAdd",

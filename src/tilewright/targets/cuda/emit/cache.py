@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from xdsl.ir import Operation
 
 from tilewright.dialects.nv.cache import HintedLoadOp, HintedStoreOp, L2PolicyOp
+from tilewright.targets.cuda.cxx_syntax import literal
 from tilewright.targets.cuda.emit.emitter import Emitter, Rule, Text
 from tilewright.targets.cuda.emit.memory import address
-from tilewright.targets.cuda.spelling import literal
 
 
 def _policy(emitter: Emitter, op: Operation) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
+from tilewright.targets.cuda.cxx_syntax import FLOAT, CType, unsigned
 from tilewright.targets.cuda.emit.emitter import BIT_AND, EQUAL, UNARY, Emitter, Rule, Text
-from tilewright.targets.cuda.spelling import FLOAT, CType, unsigned
 
 
 def _cast(emitter: Emitter, op: Operation) -> None:

@@ -20,8 +20,8 @@ from tilewright.dialects.nv.tma import TensorMapType
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import Diagnostic, Severity, resolve
 from tilewright.ir.interfaces import constant_value
+from tilewright.targets.cuda.cxx_syntax import INT, LONG, CType, Names, c_type, literal
 from tilewright.targets.cuda.errors import NO_CUDA, CannotEmit
-from tilewright.targets.cuda.spelling import INT, LONG, CType, Names, c_type, literal
 
 Rule: TypeAlias = Callable[["Emitter", Operation], None]
 

@@ -15,9 +15,9 @@ from tilewright.targets.cuda.emit import (
     cache,
     control,
     conversions,
-    machine,
+    extern,
     memory,
-    outside,
+    nv_ops,
     scalars,
 )
 from tilewright.targets.cuda.emit.emitter import Emitter, is_buffer, is_tensor_map
@@ -30,8 +30,8 @@ RULES = {
     **memory.RULES,
     **atomics.RULES,
     **cache.RULES,
-    **machine.RULES,
-    **outside.RULES,
+    **nv_ops.RULES,
+    **extern.RULES,
 }
 
 

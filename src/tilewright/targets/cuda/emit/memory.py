@@ -17,6 +17,7 @@ from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.effects import is_removable
+from tilewright.targets.cuda.cxx_syntax import CType
 from tilewright.targets.cuda.emit.conversions import converted
 from tilewright.targets.cuda.emit.emitter import (
     ATOM,
@@ -27,7 +28,6 @@ from tilewright.targets.cuda.emit.emitter import (
     Text,
     only_use,
 )
-from tilewright.targets.cuda.spelling import CType
 
 _WORDS: Mapping[int, str] = {
     1: "unsigned char",

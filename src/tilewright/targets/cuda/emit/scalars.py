@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.targets.cuda.cxx_syntax import INT, unsigned
 from tilewright.targets.cuda.emit.conversions import bracketed
 from tilewright.targets.cuda.emit.emitter import (
     AND,
@@ -31,7 +32,6 @@ from tilewright.targets.cuda.emit.emitter import (
     Rule,
     Text,
 )
-from tilewright.targets.cuda.spelling import INT, unsigned
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilewright.targets.cuda.header.arithmetic import CONVERSIONS, NUMBERS, TYPES
 from tilewright.targets.cuda.header.atomics import ATOMICS
 from tilewright.targets.cuda.header.barriers import BARRIERS
 from tilewright.targets.cuda.header.copies import COPIES, TILES
@@ -11,7 +12,6 @@ from tilewright.targets.cuda.header.exchange import EXCHANGE
 from tilewright.targets.cuda.header.function import Function
 from tilewright.targets.cuda.header.hints import ACCESSES, POLICIES
 from tilewright.targets.cuda.header.matrices import PRODUCTS
-from tilewright.targets.cuda.header.numbers import CONVERSIONS, NUMBERS, TYPES
 
 FUNCTIONS: Mapping[str, Function] = {
     **TYPES,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.elementwise import to_rank
-from tilewright.targets.numpy.values import Block, Piece, Pointer, axis_bit
+from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, axis_bit
 
 
 @dataclass(frozen=True)
-class Access:
+class BlockAccess:
     """Which lanes of which addresses an op touches."""
 
     terms: tuple[Piece, ...]
@@ -28,11 +28,11 @@ class Access:
 
 def block_access(
     emitter: Emitter,
-    block: Block,
+    block: EmittedBlock,
     offsets: Sequence[Piece],
     checked: Sequence[int],
     itemsize: int,
-) -> Access:
+) -> BlockAccess:
     """The block at `offsets`; beyond the bounds along `checked` axes nothing is touched."""
     rank = len(block.extents)
     starts = [in_64_bits(emitter, offset) for offset in offsets]
@@ -45,7 +45,7 @@ def block_access(
     mask = [
         within(emitter, starts[axis], ranges[axis], block.shape[axis], rank) for axis in checked
     ]
-    return Access(merged(emitter, tuple(terms)), tuple(mask), block.base)
+    return BlockAccess(merged(emitter, tuple(terms)), tuple(mask), block.base)
 
 
 def lanes(emitter: Emitter, extent: int, axis: int, rank: int) -> Piece:

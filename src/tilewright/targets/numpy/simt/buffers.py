@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.targets.numpy.simt.shadow import Shadow, Touch
+from tilewright.targets.numpy.simt.shadow import Shadow, ShadowAccess
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.support.select import where
 
@@ -305,7 +305,7 @@ class GlobalBuffer(Memory):
         return shadow
 
 
-def holds(data: Any, index: Any, values: Any, touch: Touch) -> Any:
+def holds(data: Any, index: Any, values: Any, touch: ShadowAccess) -> Any:
     """Whether memory already holds what is written, by granule."""
     same = bits_of(data[runs_from(index, values.shape[1])]) == bits_of(values)
     return np.repeat(same.ravel(), len(touch.granules) // same.size)

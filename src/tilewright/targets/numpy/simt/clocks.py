@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.thread_sync.warp_clocks import Signal, WarpClocks
+from tilewright.analysis.thread_sync.warp_clocks import ClockSnapshot, WarpClocks
 
 WARP = 32
 _SLOTS = 64
@@ -54,8 +54,8 @@ class Clocks(WarpClocks):
         self.ticks = np.zeros(self.agents, np.int32)
         self._loads = 0
 
-    def nothing(self) -> Signal:
-        return Signal(np.zeros(self.agents, np.int32), np.zeros(self.agents, np.int32))
+    def nothing(self) -> ClockSnapshot:
+        return ClockSnapshot(np.zeros(self.agents, np.int32), np.zeros(self.agents, np.int32))
 
     # -- agents ------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.targets.numpy.simt.clocks import WARP
-from tilewright.targets.numpy.simt.program import Act, Blocking, Code, Compiler, Rule, Steps
+from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, SimtCode, Steps
 from tilewright.targets.numpy.simt.scalars import constant_of, function_of
 from tilewright.targets.numpy.simt.state import Frame
 from tilewright.targets.numpy.support.select import where
@@ -57,7 +57,7 @@ def _constant(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def either(code: Code, process: Any, act: Act) -> Act | Blocking:
+def either(code: SimtCode, process: Any, act: Act) -> Act | Blocking:
     """An op whose body may wait, or cannot."""
     return Blocking(process) if code.may_wait else act
 
@@ -68,17 +68,17 @@ def either(code: Code, process: Any, act: Act) -> Act | Blocking:
 def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
     condition = compiler.slot(op.operands[0])
     then = compiler.code(op.regions[0].block)
-    other = compiler.code(op.regions[1].block) if op.regions[1].blocks else Code([], [])
+    other = compiler.code(op.regions[1].block) if op.regions[1].blocks else SimtCode([], [])
     results = compiler.all_slots(op.results)
 
-    def ways(frame: Frame) -> list[tuple[Code, Any]]:
+    def ways(frame: Frame) -> list[tuple[SimtCode, Any]]:
         """The branches that somebody takes, and who."""
         chosen = frame.env[condition]
         if chosen.ndim == 0:
             return [(then if chosen else other, frame.mask)]
         mine = chosen if frame.mask is None else chosen & frame.mask
         rest = ~chosen if frame.mask is None else ~chosen & frame.mask
-        found: list[tuple[Code, Any]] = []
+        found: list[tuple[SimtCode, Any]] = []
         for code, mask in ((then, mine), (other, rest)):
             if mask.any():
                 found.append((code, None if mask.all() else mask))

@@ -25,7 +25,7 @@ from tilewright.targets.numpy.simt.buffers import (
     SharedBuffer,
     TensorMap,
 )
-from tilewright.targets.numpy.simt.clocks import WARP, Signal
+from tilewright.targets.numpy.simt.clocks import WARP, ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
 from tilewright.targets.numpy.simt.state import Frame
@@ -175,7 +175,7 @@ class _Tile:
 
 
 def _arrival(
-    frame: Frame, barrier: PhaseBarrier, issuer: Signal, agent: int, time: int, size: int
+    frame: Frame, barrier: PhaseBarrier, issuer: ClockSnapshot, agent: int, time: int, size: int
 ) -> Any:
     """What happens at the barrier when a copy is done."""
     signal = issuer.copy()

@@ -24,9 +24,9 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.memory.units import element_bytes
 from tilewright.targets.numpy.api import Grid
-from tilewright.targets.numpy.simt import control, copies, lanes, memory, products, sync
+from tilewright.targets.numpy.simt import control, copies, lanes, memory, mma, sync
 from tilewright.targets.numpy.simt.clocks import WARP
-from tilewright.targets.numpy.simt.program import Code, Compiler, Rule
+from tilewright.targets.numpy.simt.program import Compiler, Rule, SimtCode
 from tilewright.targets.numpy.simt.state import GROUP
 
 _BARRIER_BYTES = 8
@@ -61,7 +61,7 @@ DEVICE = Rules(
         **memory.RULES,
         **sync.RULES,
         **copies.RULES,
-        **products.RULES,
+        **mma.RULES,
         **lanes.RULES,
     }
 )
@@ -72,7 +72,7 @@ class Kernel:
     """A device function, compiled."""
 
     op: Operation
-    code: Code
+    code: SimtCode
     compiler: Compiler
     arguments: list[int]
     threads: int

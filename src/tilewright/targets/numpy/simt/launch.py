@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.thread_sync.teams import divided, name_of_team
+from tilewright.analysis.thread_sync.convergence import divided, name_of_team
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.nv.across import LaunchOp
@@ -30,7 +30,7 @@ from tilewright.targets.numpy.simt.kernels import (
     compile_kernel,
     compiled,
 )
-from tilewright.targets.numpy.simt.problems import Problem
+from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
@@ -92,7 +92,7 @@ class _Run:
         self.blocks = 0
         self.machine: Machine | None = None
         self.frame: Frame | None = None
-        self.error: Problem | Deadlock | None = None
+        self.error: SimtRuntimeFault | Deadlock | None = None
         """What it ended with."""
 
     def host(self, arguments: Sequence[Any]) -> None:
@@ -112,7 +112,7 @@ class _Run:
         try:
             with np.errstate(all="ignore"):
                 code.run(frame)
-        except (Problem, Deadlock) as error:
+        except (SimtRuntimeFault, Deadlock) as error:
             self.error = error
 
     def _launch_rule(self, compiler: Compiler, op: Operation) -> Act:
@@ -225,7 +225,7 @@ class _Run:
             left = [*groups.open, *groups.older(0)]
             if left:
                 place = left[0].place
-                raise Problem(
+                raise SimtRuntimeFault(
                     "in flight",
                     "the block ends while a bulk store may still read its shared memory; "
                     "nv.tma_store.wait has to come first",
@@ -279,7 +279,7 @@ def _flat(array: Any) -> Any:
 # -- faults ------------------------------------------------------------------------------------
 
 
-def _fault(error: Problem | Deadlock, run: _Run) -> SimtFault:
+def _fault(error: SimtRuntimeFault | Deadlock, run: _Run) -> SimtFault:
     kind: FaultKind
     if isinstance(error, Deadlock):
         kind, diagnostic = "deadlock", _deadlock(error)
@@ -300,7 +300,7 @@ def _block_of(run: _Run) -> Grid | None:
     return run.block
 
 
-def _problem(error: Problem, run: _Run) -> Diagnostic:
+def _problem(error: SimtRuntimeFault, run: _Run) -> Diagnostic:
     op = error.op
     if op is None and run.frame is not None:
         op = run.frame.op

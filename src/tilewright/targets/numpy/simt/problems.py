@@ -18,7 +18,7 @@ class Note:
     op: Operation | None = None
 
 
-class Problem(Exception):
+class SimtRuntimeFault(Exception):
     """Raised by ops; the launch adds the block and the author's line."""
 
     def __init__(

@@ -38,7 +38,7 @@ _ENDS = frozenset(("scf.yield", "tile.yield", "func.return", "scf.condition"))
 
 
 @dataclass
-class Code:
+class SimtCode:
     """The ops of a block, in order."""
 
     steps: list[tuple[Operation, Act | None, Process | None]]
@@ -87,7 +87,7 @@ class Compiler:
     def all_slots(self, values: Any) -> list[int]:
         return [self.slot(each) for each in values]
 
-    def code(self, block: Block) -> Code:
+    def code(self, block: Block) -> SimtCode:
         steps: list[tuple[Operation, Act | None, Process | None]] = []
         for op in block.ops:
             if op.name in _ENDS:
@@ -99,7 +99,7 @@ class Compiler:
                 steps.append((op, made, None))
         end = block.last_op
         operands = [] if end is None or end.name not in _ENDS else list(end.operands)
-        return Code(steps, self.all_slots(operands))
+        return SimtCode(steps, self.all_slots(operands))
 
     def rule(self, op: Operation) -> Act | Blocking | None:
         found = self.rules.get(op.name)

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.targets.numpy.simt.clocks import WARP, Clocks, Signal
-from tilewright.targets.numpy.simt.problems import Note, Problem
+from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
 Ask: TypeAlias = Callable[[], Any]
 """A bool for each granule, for those who need it."""
@@ -29,7 +29,7 @@ _SEVERAL = WARP
 
 
 @dataclass(frozen=True)
-class Touch:
+class ShadowAccess:
     """One access of several granules: which, and by whom. All arrays have the same length."""
 
     granules: Any
@@ -67,12 +67,12 @@ class Shadow:
         self.ops: list[Operation] = []
         self._numbers: dict[Operation, int] = {}
 
-    def touch(self, start: Any, size: int, threads: Any) -> Touch:
+    def touch(self, start: Any, size: int, threads: Any) -> ShadowAccess:
         """The access of `size` bytes from `start` on by each thread."""
         steps = max(1, size // self.granule)
         granules = (start // self.granule)[:, None] + np.arange(steps)
         spread = np.repeat(threads, steps)
-        return Touch(granules.ravel(), spread // WARP, spread % WARP)
+        return ShadowAccess(granules.ravel(), spread // WARP, spread % WARP)
 
     def spread(self, addresses: Any, size: int) -> Any:
         """The granules of elements of `size` bytes."""
@@ -82,7 +82,7 @@ class Shadow:
 
     # -- threads -----------------------------------------------------------------------------
 
-    def read_by_threads(self, op: Operation, touch: Touch) -> None:
+    def read_by_threads(self, op: Operation, touch: ShadowAccess) -> None:
         at, warps, lanes = touch.granules, touch.warps, touch.lanes
         self._check_written(op, at)
         self._after_write(op, touch, "reads")
@@ -96,7 +96,9 @@ class Shadow:
             self.read_lane[at[mixed], warps[mixed]] = _SEVERAL
         self.read_op[at, warps] = self._number(op)
 
-    def write_by_threads(self, op: Operation, touch: Touch, is_there: Ask | None = None) -> None:
+    def write_by_threads(
+        self, op: Operation, touch: ShadowAccess, is_there: Ask | None = None
+    ) -> None:
         """A write; `is_there` says of each granule whether it already holds what is written.
 
         Threads may write the same value to one place with the same op, in step or not.
@@ -105,7 +107,7 @@ class Shadow:
         self._after_reads(op, touch)
         self.settle_write(op, touch)
 
-    def settle_write(self, op: Operation, touch: Touch) -> None:
+    def settle_write(self, op: Operation, touch: ShadowAccess) -> None:
         """The write is in memory as one of these threads."""
         at, warps = touch.granules, touch.warps
         self.writer[at] = warps
@@ -113,7 +115,7 @@ class Shadow:
         self.write_lane[at] = touch.lanes
         self.write_op[at] = self._number(op)
 
-    def update_by_threads(self, op: Operation, touch: Touch) -> None:
+    def update_by_threads(self, op: Operation, touch: ShadowAccess) -> None:
         """Atomic updates: in any order among themselves, each with all other accesses."""
         at = touch.granules
         again = np.array(
@@ -122,12 +124,12 @@ class Shadow:
                 for each in at
             ]
         )
-        rest = Touch(at[~again], touch.warps[~again], touch.lanes[~again])
+        rest = ShadowAccess(at[~again], touch.warps[~again], touch.lanes[~again])
         self._after_write(op, rest, "updates")
         self._after_reads(op, touch)
         self.settle_write(op, touch)
 
-    def start_copy(self, op: Operation, touch: Touch) -> Any:
+    def start_copy(self, op: Operation, touch: ShadowAccess) -> Any:
         """A write by `cp.async` of these threads; the times at which their warps did it."""
         self._after_write(op, touch, "writes")
         self._after_reads(op, touch)
@@ -140,13 +142,13 @@ class Shadow:
         self.write_lane[at], self.write_op[at] = touch.lanes, self._number(op)
         return times
 
-    def finish_copy(self, op: Operation, touch: Touch, times: Any) -> None:
+    def finish_copy(self, op: Operation, touch: ShadowAccess, times: Any) -> None:
         """The issuing threads have waited for their copies: they count as theirs from now on."""
         at = touch.granules
         still = (self.writer[at] == self.clocks.copy_agents(touch.warps)) & (
             self.written[at] == times
         )
-        self.settle_write(op, Touch(at[still], touch.warps[still], touch.lanes[still]))
+        self.settle_write(op, ShadowAccess(at[still], touch.warps[still], touch.lanes[still]))
 
     # -- engines -----------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ class Shadow:
         granules: Any,
         agent: int,
         time: int,
-        issuer: Signal,
+        issuer: ClockSnapshot,
         thread: int | None,
     ) -> None:
         """An engine reads from now until its issuer has waited for it.
@@ -176,7 +178,7 @@ class Shadow:
         self.read_op[granules, agent] = self._number(op)
 
     def write_by_engine(
-        self, op: Operation, granules: Any, agent: int, time: int, issuer: Signal
+        self, op: Operation, granules: Any, agent: int, time: int, issuer: ClockSnapshot
     ) -> None:
         self._known_to(op, granules, issuer, "writes", None)
         late = self.read[granules] > issuer.known[: self.readers]
@@ -186,7 +188,7 @@ class Shadow:
         self._check_fenced_for_write(op, granules, issuer)
         self.mark_by_engine(op, granules, agent, time)
 
-    def _check_fenced_for_write(self, op: Operation, granules: Any, issuer: Signal) -> None:
+    def _check_fenced_for_write(self, op: Operation, granules: Any, issuer: ClockSnapshot) -> None:
         """Threads that accessed what TMA is about to write have passed a proxy fence since."""
         warps = self.clocks.warps
         unread = self.read[granules, :warps] > issuer.fenced[:warps]
@@ -210,7 +212,7 @@ class Shadow:
     # -- order -------------------------------------------------------------------------------
 
     def _after_write(
-        self, op: Operation, touch: Touch, verb: str, is_there: Ask | None = None
+        self, op: Operation, touch: ShadowAccess, verb: str, is_there: Ask | None = None
     ) -> None:
         at, warps = touch.granules, touch.warps
         writer, written = self.writer[at], self.written[at]
@@ -224,7 +226,7 @@ class Shadow:
             thread = int(warps[where]) * WARP + int(touch.lanes[where])
             self._raise_race(op, int(at[where]), verb, thread=thread)
 
-    def _after_reads(self, op: Operation, touch: Touch) -> None:
+    def _after_reads(self, op: Operation, touch: ShadowAccess) -> None:
         at, warps = touch.granules, touch.warps
         read = self.read[at]
         late = read > self.clocks.known[warps, : self.readers]
@@ -237,7 +239,7 @@ class Shadow:
             self._raise_race(op, int(at[where]), "writes", thread=thread, reader=reader)
 
     def _known_to(
-        self, op: Operation, granules: Any, issuer: Signal, verb: str, thread: int | None
+        self, op: Operation, granules: Any, issuer: ClockSnapshot, verb: str, thread: int | None
     ) -> None:
         writer, written = self.writer[granules], self.written[granules]
         late = (writer >= 0) & (issuer.known[writer] < written)
@@ -261,7 +263,7 @@ class Shadow:
         missing = self.writer[granules] == _NOBODY
         if missing.any() and not self.is_filled:
             where = int(granules[int(np.argmax(missing))])
-            raise Problem(
+            raise SimtRuntimeFault(
                 "uninitialised",
                 f"reads {self.describe(where * self.granule)}, which nobody wrote",
                 op,
@@ -282,7 +284,7 @@ class Shadow:
         else:
             agent, other, did = reader, self.ops[int(self.read_op[granule, reader])], "read"
         who = "an engine" if thread is None else f"thread {thread}"
-        raise Problem(
+        raise SimtRuntimeFault(
             "race",
             f"{who} {verb} {place}, and nothing orders it after {self._agent(agent)}",
             op,
@@ -296,7 +298,7 @@ class Shadow:
         self, op: Operation, granule: int, verb: str, did: str, other: Operation
     ) -> None:
         place = self.describe(granule * self.granule)
-        raise Problem(
+        raise SimtRuntimeFault(
             "fence",
             f"an asynchronous unit {verb} {place}, {did} by threads without a proxy fence after it",
             op,

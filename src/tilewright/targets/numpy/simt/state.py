@@ -17,8 +17,8 @@ from xdsl.ir import Operation
 
 from tilewright.targets.numpy.machine import Groups, Machine
 from tilewright.targets.numpy.simt.api import FaultKind, SimtOptions
-from tilewright.targets.numpy.simt.clocks import WARP, Clocks, Signal
-from tilewright.targets.numpy.simt.problems import Note, Problem
+from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
+from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 from tilewright.targets.numpy.simt.shadow import Shadow
 
 GROUP = 4 * WARP
@@ -72,7 +72,9 @@ class BlockRun:
     def count_step(self) -> None:
         self.steps += 1
         if self.steps > self.options.max_steps:
-            raise Problem("endless", f"the block did not end in {self.options.max_steps} ops")
+            raise SimtRuntimeFault(
+                "endless", f"the block did not end in {self.options.max_steps} ops"
+            )
 
 
 @dataclass(eq=False)
@@ -153,10 +155,10 @@ class Frame:
             )
         return int(found[0])
 
-    def signal_of(self, position: int) -> Signal:
+    def signal_of(self, position: int) -> ClockSnapshot:
         warp = int(self.tids[position]) // WARP
         clocks = self.block.clocks
-        return Signal(clocks.known[warp].copy(), clocks.fenced[warp].copy())
+        return ClockSnapshot(clocks.known[warp].copy(), clocks.fenced[warp].copy())
 
     # -- values --------------------------------------------------------------------------------
 
@@ -177,5 +179,7 @@ class Frame:
         self.block.ticks += 1
         return self.block.ticks
 
-    def problem(self, kind: FaultKind, message: str, notes: Sequence[Note] = ()) -> Problem:
-        return Problem(kind, message, self.op, notes)
+    def problem(
+        self, kind: FaultKind, message: str, notes: Sequence[Note] = ()
+    ) -> SimtRuntimeFault:
+        return SimtRuntimeFault(kind, message, self.op, notes)

@@ -28,7 +28,7 @@ from tilewright.targets.numpy.machine import (
     Wait,
 )
 from tilewright.targets.numpy.simt.buffers import BarrierBuffer
-from tilewright.targets.numpy.simt.clocks import WARP, Signal
+from tilewright.targets.numpy.simt.clocks import WARP, ClockSnapshot
 from tilewright.targets.numpy.simt.pending import Pending
 from tilewright.targets.numpy.simt.program import (
     Act,
@@ -61,12 +61,12 @@ class PhaseBarrier(MBarrier):
         if self.phase != before:
             self.passed.join(self.pending)
 
-    def tell(self, signal: Signal) -> None:
+    def tell(self, signal: ClockSnapshot) -> None:
         self.pending.join(signal)
 
 
 @dataclass(eq=False)
-class MeetingPoint(NamedBarrier):
+class CheckedNamedBarrier(NamedBarrier):
     """A barrier that counts threads and joins what they know."""
 
     pending: Any = None
@@ -262,7 +262,9 @@ def meet(frame: Frame, number: int, threads: int, *, waits: bool) -> Steps:
     point = block.named.get(number)
     if point is None:
         clocks = block.clocks
-        point = MeetingPoint(f"barrier {number}", pending=clocks.nothing(), passed=clocks.nothing())
+        point = CheckedNamedBarrier(
+            f"barrier {number}", pending=clocks.nothing(), passed=clocks.nothing()
+        )
         block.named[number] = point
     point.pending.join(block.clocks.release(warps))
     before = point.generation
@@ -317,9 +319,9 @@ def _cluster_arrive(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _cluster_point(frame: Frame) -> MeetingPoint:
+def _cluster_point(frame: Frame) -> CheckedNamedBarrier:
     named = frame.block.cluster[0].named
-    return named.setdefault(-1, MeetingPoint("the cluster's barrier"))
+    return named.setdefault(-1, CheckedNamedBarrier("the cluster's barrier"))
 
 
 def _cluster_wait(compiler: Compiler, op: Operation) -> Blocking:

@@ -22,7 +22,7 @@ _BY_MODULE = {
         "arange ceildivsi ceildivui ctlz ctpop cttz divsi divui floordivsi ipowi less_unsigned "
         "maxui minui mulhisi mulhiui remsi remui shrui"
     ),
-    "products": "dot dot_scaled",
+    "dot": "dot dot_scaled",
     "reductions": "arg_reduce fold fold_by scan scan_by total",
     "select": "pick",
     "shapes": "cat gather grow histogram join map_packs only within",

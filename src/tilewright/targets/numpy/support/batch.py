@@ -46,7 +46,7 @@ _END = (
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceSite:
     """Where in the author's file something is, and what there is to say about it."""
 
     location: Attribute | None
@@ -81,7 +81,7 @@ class Batch(Control):
         mem: Memory,
         grid: Grid,
         programs: Any,
-        places: Sequence[Place],
+        places: Sequence[SourceSite],
         options: RunOptions,
     ) -> None:
         super().__init__()

@@ -21,11 +21,11 @@ from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck
 from tilewright.targets.numpy.source import GeneratedSource, short_place
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster, Signal
 from tilewright.targets.numpy.tile.api import CODES, FaultKind
-from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 
 
 class TaskFault(NumpyFault):
@@ -51,7 +51,7 @@ class Teller:
     def __init__(
         self,
         name: str,
-        places: Sequence[Place],
+        places: Sequence[SourceSite],
         generated: GeneratedSource,
         filename: str,
         signals: Mapping[str, Sequence[Signal]],
@@ -69,7 +69,7 @@ class Teller:
         kind: FaultKind = "shape"
         if isinstance(error, Deadlock):
             kind, diagnostic = "deadlock", self._deadlock(error)
-        elif isinstance(error, Problem):
+        elif isinstance(error, RuntimeFault):
             kind, diagnostic = error.kind, self._problem(error, cluster)
         else:
             message = f"the NumPy code of '{self._name}' failed: {type(error).__name__}: {error}"
@@ -111,7 +111,7 @@ class Teller:
     def _note(self, note: Note) -> Diagnostic:
         return Diagnostic(Severity.NOTE, note.text, self._place(note.place))
 
-    def _problem(self, problem: Problem, cluster: Cluster) -> Diagnostic:
+    def _problem(self, problem: RuntimeFault, cluster: Cluster) -> Diagnostic:
         location = self._line(problem.__traceback__)
         if problem.place is not None:
             location = self._place(problem.place)

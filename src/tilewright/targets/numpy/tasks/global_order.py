@@ -27,19 +27,19 @@ from xdsl.ir import Attribute
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
+    Agent,
+    ByteRegion,
     Cause,
     Checker,
     Finding,
     PossibleSignal,
-    Region,
     Remark,
-    Strand,
 )
 from tilewright.analysis.ordering.clocks import Knowledge, covers
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Argument, Array, Descriptor, Grid, Site, Terms
 from tilewright.targets.numpy.api import Buffer as Given
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ordering import ORDERING_CODES, OrderingFault
 from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
@@ -113,7 +113,7 @@ class GlobalOrder(Recorder):
         self,
         inner: Recorder,
         sites: Sequence[Site],
-        places: Sequence[Place],
+        places: Sequence[SourceSite],
         tables: Tables,
         arguments: Sequence[Argument],
     ) -> None:
@@ -153,7 +153,7 @@ class GlobalOrder(Recorder):
         def entries(table: Array) -> _Cells:
             return _Cells(table, cells)
 
-        region = Region(span, self._name(site, span), span.name, entries)
+        region = ByteRegion(span, self._name(site, span), span.name, entries)
         access = self._checker.access(strand, deed, region, "generic", place)
         stored = self._stored[span]
         if deed == "write":
@@ -196,7 +196,7 @@ class GlobalOrder(Recorder):
         given = given.buffer if isinstance(given, Descriptor) else given
         return given.name if isinstance(given, Given) else span.name
 
-    def _check_fence(self, stored: Array, strand: Strand, access: Access) -> None:
+    def _check_fence(self, stored: Array, strand: Agent, access: Access) -> None:
         """Threads read what TMA stores wrote: in order, and behind a fence."""
         for number in np.unique(stored[stored > 0]).tolist():
             prior = self._writes[number]
@@ -250,7 +250,7 @@ class GlobalOrder(Recorder):
         if place is None:
             return None
         count = len(self._places)
-        rows: Sequence[Place | Site] = self._places if place < count else self._sites
+        rows: Sequence[SourceSite | Site] = self._places if place < count else self._sites
         return rows[place if place < count else place - count].location
 
     # -- events ------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ class GlobalOrder(Recorder):
         self._inner.begin(ctas, seed)
         self._ctas, self._seed, self._program = ctas, seed, ctas[0].coordinates(0)
         self._checker = Checker(self._signals)
-        self._strands: dict[Actor, Strand] = {}
-        self._copies: dict[str, list[Strand]] = {}
+        self._strands: dict[Actor, Agent] = {}
+        self._copies: dict[str, list[Agent]] = {}
         self._atomics = Knowledge()
         self._writes: dict[int, Access] = {}
         self._fences: dict[tuple[int, int], Finding] = {}

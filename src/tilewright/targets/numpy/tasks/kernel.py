@@ -58,7 +58,7 @@ from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tasks.capacity import require_capacity
 from tilewright.targets.numpy.tasks.cluster_sync import synchronise_clusters
 from tilewright.targets.numpy.tasks.faults import TaskFault, Teller
-from tilewright.targets.numpy.tasks.memory import CtaMemory, Turn
+from tilewright.targets.numpy.tasks.memory import CtaMemory, TaskCursor
 from tilewright.targets.numpy.tasks.ops import RULES
 from tilewright.targets.numpy.tasks.ops.views import name_of
 from tilewright.targets.numpy.tasks.placement import Placement
@@ -199,7 +199,7 @@ class _Runs:
         kernel, options, report = self._kernel, self._options, self._report
         memory = kernel.open_memory(kernel.sites, self._arguments, self._grid, options, report)
         values = kernel.values(self._arguments, memory)
-        turn = Turn(memory)
+        turn = TaskCursor(memory)
         pending = list(_clusters(self._grid, kernel.cluster))
         recorder = SILENT if options.recorder is None else options.recorder()
         order = self._order(recorder)
@@ -230,7 +230,7 @@ class _Runs:
     def _cluster(
         self,
         programs: Sequence[int],
-        turn: Turn,
+        turn: TaskCursor,
         values: Sequence[Any],
         seed: int,
         recorder: Recorder,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
 
-class Turn:
+class TaskCursor:
     """Whose turn it is."""
 
     def __init__(self, memory: Memory) -> None:
@@ -30,7 +30,7 @@ class Turn:
 class CtaMemory:
     """The memory of a launch, for one program."""
 
-    def __init__(self, turn: Turn, program: int, order: GlobalOrder | None = None) -> None:
+    def __init__(self, turn: TaskCursor, program: int, order: GlobalOrder | None = None) -> None:
         self._turn = turn
         self._order = order
         """Is told of every access, if there is one."""

@@ -22,12 +22,12 @@ from xdsl.ir import Attribute
 from tilewright.analysis.ordering import (
     TITLES,
     Access,
+    Agent,
+    ByteRegion,
     Checker,
     Finding,
     FindingKind,
     PossibleSignal,
-    Region,
-    Strand,
     StuckGate,
 )
 from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
@@ -36,10 +36,10 @@ from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
 from tilewright.targets.numpy.source import short_place
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import TaskFault
 from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
-from tilewright.targets.numpy.tasks.support.arena import Arena, View
+from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
@@ -88,7 +88,7 @@ class OrderingFault(TaskFault):
         program: Grid | None,
         sources: SourceManager | None,
         seed: int,
-        places: Sequence[Place] = (),
+        places: Sequence[SourceSite] = (),
     ) -> None:
         super().__init__(kind, diagnostics[0], program, sources, seed)
         self.findings = tuple(findings)
@@ -108,13 +108,13 @@ class OrderingLog:
     timeline: Timeline | None = None
     """Of the first cluster, or of the one that failed."""
     not_analysed: dict[str, None] = field(default_factory=dict[str, None])
-    _written: dict[tuple[int, str], tuple[Sequence[Place], Access]] = field(
-        default_factory=dict[tuple[int, str], "tuple[Sequence[Place], Access]"]
+    _written: dict[tuple[int, str], tuple[Sequence[SourceSite], Access]] = field(
+        default_factory=dict[tuple[int, str], "tuple[Sequence[SourceSite], Access]"]
     )
     """By the kernel, told by its places, and the buffer."""
     _read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    _copies: dict[tuple[int, int], tuple[Sequence[Place], Access]] = field(
-        default_factory=dict[tuple[int, int], "tuple[Sequence[Place], Access]"]
+    _copies: dict[tuple[int, int], tuple[Sequence[SourceSite], Access]] = field(
+        default_factory=dict[tuple[int, int], "tuple[Sequence[SourceSite], Access]"]
     )
     """The first copy of each line that nobody read."""
 
@@ -123,7 +123,7 @@ class OrderingLog:
         self.schedules += 1
         return OrderingRecorder(self)
 
-    def ended(self, checker: Checker, places: Sequence[Place]) -> None:
+    def ended(self, checker: Checker, places: Sequence[SourceSite]) -> None:
         """A cluster ran to its end."""
         self.clusters += 1
         self.not_analysed.update(checker.not_analysed)
@@ -153,7 +153,7 @@ class OrderingLog:
         return found
 
 
-def _unread_copy(place: Place, access: Access, severity: Severity) -> Diagnostic:
+def _unread_copy(place: SourceSite, access: Access, severity: Severity) -> Diagnostic:
     message = (
         f"{TITLES['unread']}: nobody reads what {access.operation} brings (issued by "
         f"{access.task}, iteration {access.iteration})"
@@ -174,7 +174,7 @@ class OrderingRecorder(Recorder):
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
         self._checker = Checker()
-        self._places: Sequence[Place] = ()
+        self._places: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
         """By the number of a place, the first one with the same location."""
         self._seed = 0
@@ -186,8 +186,8 @@ class OrderingRecorder(Recorder):
         """A buffer of which the next access touches some elements."""
         self._announced: tuple[str, tuple[int, int]] | None = None
         """Who announced bytes to which barrier just now: the arrival that goes with it follows."""
-        self._strands: dict[Actor, Strand] = {}
-        self._copies: dict[str, list[Strand]] = {}
+        self._strands: dict[Actor, Agent] = {}
+        self._copies: dict[str, list[Agent]] = {}
         self._held: dict[_HeldKey, Access] = {}
 
     @override
@@ -476,24 +476,24 @@ class OrderingRecorder(Recorder):
             self._checker.fence(self._strands[task])
         self._mark(self._strands[task], "fence", f"fence {kind}", place)
 
-    def _mark(self, strand: Strand, style: str, label: str, place: int) -> None:
+    def _mark(self, strand: Agent, style: str, label: str, place: int) -> None:
         if self._timeline is not None and not strand.operation:
             text = f"{label} {self._where(place)}"
             self._timeline.mark("task", strand.name, style, text)
 
 
-def _key(arena: Arena) -> tuple[int, bool]:
+def _key(arena: TaskArena) -> tuple[int, bool]:
     return arena.cta, arena.is_tensor_memory
 
 
-def _first_places(places: Sequence[Place]) -> list[int]:
+def _first_places(places: Sequence[SourceSite]) -> list[int]:
     first: dict[str, int] = {}
     return [first.setdefault(str(place.location), i) for i, place in enumerate(places)]
 
 
-def _region(view: View) -> Region:
+def _region(view: View) -> ByteRegion:
     owner = view.leaf or view.root.name
-    return Region(_key(view.arena), view.name, owner, view.cells, view.root.place)
+    return ByteRegion(_key(view.arena), view.name, owner, view.cells, view.root.place)
 
 
 def _held_key(operation: AsyncOperation, view: View) -> _HeldKey:

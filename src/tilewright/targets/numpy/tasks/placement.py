@@ -24,7 +24,7 @@ from tilewright.memory import Memory, UnitError
 from tilewright.memory.targets import TMEM_ALLOCATION_GRANULE, TMEM_COLUMN_BYTES, TMEM_ROWS
 from tilewright.passes.tlx.storage_alias.buffers import memory_of, rows_of, span_bits
 from tilewright.targets.numpy.dtypes import scalar_type
-from tilewright.targets.numpy.tasks.support.arena import Allocation, Kind
+from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind
 
 _BYTE = 8
 
@@ -78,7 +78,7 @@ def dtype_of(type: MemDescType) -> np.dtype[Any]:
     raise UnitError(f"NumPy has no type like '{element}'")
 
 
-def kind_of(type: MemDescType, pitch: int) -> Kind:
+def kind_of(type: MemDescType, pitch: int) -> ArenaKind:
     """What a type says about bytes; rows of tensor memory are `pitch` apart, -1 if not known."""
     dtype = dtype_of(type)
     if memory_of(type) is Memory.TMEM:
@@ -86,7 +86,7 @@ def kind_of(type: MemDescType, pitch: int) -> Kind:
     copies, tile = type.shape[: -type.layout_rank], type.shape[-type.layout_rank :]
     unit = span_bits(type) // _BYTE // prod(copies)
     strides = (*_steps(copies, unit), *_steps(tile, dtype.itemsize))
-    return Kind(type.shape, strides, dtype, layout=_permutation(type, dtype.itemsize))
+    return ArenaKind(type.shape, strides, dtype, layout=_permutation(type, dtype.itemsize))
 
 
 def _permutation(type: MemDescType, itemsize: int) -> str:
@@ -117,7 +117,7 @@ _ROW = -1
 """Stands for the length of a row of tensor memory until that is known."""
 
 
-def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> Kind:
+def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> ArenaKind:
     copies = type.shape[:-2]
     unit = span_bits(type) // _BYTE // prod(copies)
     rows, columns = type.shape[-2:]
@@ -129,12 +129,12 @@ def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> Kind:
     strides = (*_steps(copies, unit), _ROW, step)
     block = None if is_plain else (min(rows_of(type), TMEM_ROWS), unit)
     shown = "" if is_plain else f"{layout} of {rows}x{columns} elements of {dtype.itemsize} bytes"
-    return Kind(type.shape, strides, dtype, in_tensor_memory=True, block=block, layout=shown)
+    return ArenaKind(type.shape, strides, dtype, in_tensor_memory=True, block=block, layout=shown)
 
 
-def settled(kind: Kind, pitch: int) -> Kind:
+def settled(kind: ArenaKind, pitch: int) -> ArenaKind:
     """`kind` with the length of a row filled in."""
     if not kind.in_tensor_memory or not pitch:
         return kind
     strides = tuple(pitch if stride == _ROW else stride for stride in kind.strides)
-    return Kind(kind.shape, strides, kind.dtype, True, kind.block, kind.layout)
+    return ArenaKind(kind.shape, strides, kind.dtype, True, kind.block, kind.layout)

@@ -23,8 +23,8 @@ from tilewright.ir.traversal import walk
 from tilewright.memory import UnitError
 from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.tasks.placement import Placement, kind_of
-from tilewright.targets.numpy.tasks.support.arena import Kind
-from tilewright.targets.numpy.values import Block as Described
+from tilewright.targets.numpy.tasks.support.arena import ArenaKind
+from tilewright.targets.numpy.values import EmittedBlock as Described
 from tilewright.targets.numpy.values import Piece, Value
 
 _HANDS_ON = frozenset(
@@ -43,7 +43,7 @@ class TaskUnit(Unit):
     pitch: int = 0
     """Bytes of a row of tensor memory."""
     in_flight: frozenset[SSAValue] = frozenset()
-    kinds: dict[Kind, int] = field(default_factory=dict[Kind, int])
+    kinds: dict[ArenaKind, int] = field(default_factory=dict[ArenaKind, int])
 
     def kind(self, type: MemDescType) -> int:
         """The number of a buffer type in the table of kinds."""

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.interfaces import Region, reads, writes
+from tilewright.dialects.tile.interfaces import AccessedRegion, reads, writes
 from tilewright.dialects.tile.types import BufferType
 from tilewright.ir.codes.shared import NO_ENTRY, RESULT_DEPENDS_ON_SCHEDULE
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
@@ -42,7 +42,7 @@ from tilewright.targets.numpy.emitter import spell
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.source import GeneratedSource, generate
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tile.api import TileFault, TileOptions, TileReport
 from tilewright.targets.numpy.tile.arguments import check_overlaps, check_results, left_over
@@ -102,7 +102,7 @@ class TileKernel:
 
     name: str
     parameters: Sequence[TileParameter]
-    places: Sequence[Place]
+    places: Sequence[SourceSite]
     generated: GeneratedSource
     function: Callable[..., None]
     filename: str
@@ -391,7 +391,7 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
 
 
 def _accesses(
-    function: Operation, ask: Callable[[Operation], Sequence[Region]]
+    function: Operation, ask: Callable[[Operation], Sequence[AccessedRegion]]
 ) -> dict[SSAValue, list[Operation]]:
     """The ops that write a tensor, or read it, by the tensor."""
     found: dict[SSAValue, list[Operation]] = {}

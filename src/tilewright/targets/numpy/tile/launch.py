@@ -16,13 +16,13 @@ from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, Progress
 from tilewright.targets.numpy.machine import Deadlock
 from tilewright.targets.numpy.source import GeneratedSource
-from tilewright.targets.numpy.support.batch import Place
+from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tile.api import CODES, FaultKind, TileFault
 from tilewright.targets.numpy.tile.support.block import Runtime
 from tilewright.targets.numpy.tile.support.block_races import BlockLog
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.concurrent import ConcurrentRuntime
-from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 
 
 class Launch:
@@ -77,7 +77,9 @@ class Launch:
         if min(extents, default=0) < 0:
             shown = ", ".join(map(str, extents))
             fix = "check the sizes it is computed from, or use T.max(..., 0)"
-            raise Problem("shape", f"the extent of a grid cannot be negative, got ({shown})", [fix])
+            raise RuntimeFault(
+                "shape", f"the extent of a grid cannot be negative, got ({shown})", [fix]
+            )
         runtime.grid = (*extents, 1, 1)[:3]
         runtime.cluster = (*cluster, 1, 1, 1)[:3]
         runtime.threads = threads
@@ -152,7 +154,7 @@ class Compiled(Protocol):
     """What is needed of a kernel to place a fault."""
 
     name: str
-    places: Sequence[Place]
+    places: Sequence[SourceSite]
     generated: GeneratedSource
     filename: str
 
@@ -165,7 +167,7 @@ def fault_of(
     if isinstance(error, Deadlock):
         diagnostic = _deadlock(error, kernel)
         kind: FaultKind = "deadlock"
-    elif isinstance(error, Problem):
+    elif isinstance(error, RuntimeFault):
         diagnostic = _problem(error, kernel)
         kind = error.kind
     else:
@@ -200,7 +202,7 @@ def _note(note: Note, kernel: Compiled) -> Diagnostic:
     return Diagnostic(Severity.NOTE, note.text, location)
 
 
-def _problem(problem: Problem, kernel: Compiled) -> Diagnostic:
+def _problem(problem: RuntimeFault, kernel: Compiled) -> Diagnostic:
     if problem.place is not None:
         location = kernel.places[problem.place].location
     else:

@@ -28,7 +28,7 @@ _DEPTH = 24
 
 
 @dataclass(frozen=True)
-class Access:
+class ElementAccess:
     """An element access in a parallel loop."""
 
     op: Operation
@@ -59,7 +59,7 @@ def facts_of(op: ParallelOp) -> ParallelFacts:
     block = op.body.block
     accesses = [found for each in walk(op) if (found := access_of(each)) is not None]
     inside = {result for each in walk(op) for result in each.results}
-    by_base: dict[SSAValue, list[Access]] = {}
+    by_base: dict[SSAValue, list[ElementAccess]] = {}
     for access in accesses:
         by_base.setdefault(access.base, []).append(access)
     variables = [
@@ -79,12 +79,12 @@ def facts_of(op: ParallelOp) -> ParallelFacts:
     return ParallelFacts(frozenset(watched), tuple(private))
 
 
-def access_of(op: Operation) -> Access | None:
+def access_of(op: Operation) -> ElementAccess | None:
     """The element access of an op, if it is one."""
     if op.name == "memref.load":
-        return Access(op, base_of(op.operands[0]), tuple(op.operands[1:]), False)
+        return ElementAccess(op, base_of(op.operands[0]), tuple(op.operands[1:]), False)
     if op.name == "memref.store":
-        return Access(op, base_of(op.operands[1]), tuple(op.operands[2:]), True)
+        return ElementAccess(op, base_of(op.operands[1]), tuple(op.operands[2:]), True)
     return None
 
 
@@ -166,7 +166,9 @@ def is_reducer(base: SSAValue) -> bool:
     return isinstance(base.owner, Operation) and base.owner.name == "tile.reducer.alloc"
 
 
-def _keeps_apart(group: Sequence[Access], variables: Sequence[BlockArgument], body: Block) -> bool:
+def _keeps_apart(
+    group: Sequence[ElementAccess], variables: Sequence[BlockArgument], body: Block
+) -> bool:
     """Whether all accesses use the same indices, which tell iterations apart."""
     first = group[0]
     if any(not _same_memory(first.op, access.op) for access in group[1:]):

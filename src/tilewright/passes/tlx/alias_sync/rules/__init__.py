@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.passes.tlx.alias_sync.rules import barriers, buffers, copies, products
+from tilewright.passes.tlx.alias_sync.rules import barriers, buffers, copies, mma
 from tilewright.passes.tlx.alias_sync.walk import Rule
 
 RULES: Mapping[str, Rule] = {
     **buffers.RULES,
     **barriers.RULES,
     **copies.RULES,
-    **products.RULES,
+    **mma.RULES,
 }

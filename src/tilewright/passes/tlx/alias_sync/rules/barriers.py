@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
-from tilewright.analysis.alias_sync.machine import Barrier, Gate, GroupKind, Misuse, Steps
+from tilewright.analysis.alias_sync.machine import Barrier, GroupKind, Misuse, NamedBarrier, Steps
 from tilewright.analysis.ordering import TITLES, Cause, Finding, Remark
 from tilewright.dialects.ttng.barriers import (
     ArriveBarrierOp,
@@ -101,16 +101,16 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
 # Barriers of threads, fences.
 
 
-def _gate(walk: Walk, op: Operation) -> tuple[Gate, int]:
+def _gate(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
     number = walk.decided(op, op.operands[0], "the number of a barrier")
     threads = walk.decided(op, op.operands[1], "the number of threads")
     if not 0 <= number < _NAMED:
         raise NotAnalysed(op, f"there is no barrier {number}: numbers go to {_NAMED - 1}")
     gates = walk.run.machine.gates
-    return gates.setdefault((walk.rank, number), Gate(f"barrier {number}")), threads
+    return gates.setdefault((walk.rank, number), NamedBarrier(f"barrier {number}")), threads
 
 
-def _come(walk: Walk, op: Operation, gate: Gate, threads: int) -> int:
+def _come(walk: Walk, op: Operation, gate: NamedBarrier, threads: int) -> int:
     return walk.run.machine.come(walk.task, gate, threads, walk.place(op))
 
 
@@ -126,8 +126,8 @@ def _named_wait(walk: Walk, op: Operation) -> Steps:
     yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
 
 
-def _cluster_gate(walk: Walk) -> tuple[Gate, int]:
-    gate = walk.run.machine.gates.setdefault("cluster", Gate("the cluster's barrier"))
+def _cluster_gate(walk: Walk) -> tuple[NamedBarrier, int]:
+    gate = walk.run.machine.gates.setdefault("cluster", NamedBarrier("the cluster's barrier"))
     return gate, walk.task.threads * walk.run.kernel.cluster_size
 
 

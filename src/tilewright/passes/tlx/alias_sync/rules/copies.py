@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.alias_sync.machine import Part, Steps
+from tilewright.analysis.alias_sync.machine import AliasRange, Steps
 from tilewright.dialects.ttg.copies import (
     AsyncCopyGlobalToLocalOp,
     AsyncRemoteShmemCopyOp,
@@ -63,7 +63,7 @@ def _tma_load(walk: Walk, op: Operation) -> Steps:
         f"the TMA load into {target.name}",
         f"tma of CTA {walk.rank}",
         walk.place(op),
-        [Part(view.region(), proxy_of(view, "async"), writes=True) for view in views],
+        [AliasRange(view.region(), proxy_of(view, "async"), writes=True) for view in views],
         delivers=[
             (barrier_of(walk, op, gate), view.size_bytes)
             for view, gate in zip(views, gates, strict=True)
@@ -79,7 +79,7 @@ def _bulk_load(walk: Walk, op: Operation, target: View, size: int, barrier: SSAV
         f"the bulk copy into {target.name}",
         f"tma of CTA {walk.rank}",
         walk.place(op),
-        [Part(target.region(), "async", writes=True)],
+        [AliasRange(target.region(), "async", writes=True)],
         delivers=[(barrier_of(walk, op, walk.view(op, barrier)), size)],
     )
 
@@ -108,7 +108,7 @@ def _copy(walk: Walk, op: Operation) -> Steps:
         f"the copy into {target.name}",
         f"cp.async of CTA {walk.rank}",
         walk.place(op),
-        [Part(target.region(), "generic", writes=True)],
+        [AliasRange(target.region(), "generic", writes=True)],
     )
     task.open.append(issued)
     task.copies.append(issued)
@@ -154,7 +154,7 @@ def _read_out(walk: Walk, op: Operation, source: SSAValue, words: str) -> None:
         f"{words} {view.name}",
         f"tma stores of CTA {walk.rank}",
         walk.place(op),
-        [Part(view.region(), "async")],
+        [AliasRange(view.region(), "async")],
     )
     machine.groups(walk.task, "stores").append([issued])
 
@@ -174,11 +174,11 @@ def _remote_async(walk: Walk, op: Operation) -> Steps:
     barrier = walk.view(op, op.barrier)
     if barrier.storage.cta == walk.rank:
         barrier = at_rank(walk, barrier, rank)
-    parts = [Part(there.region(), "async", writes=True)]
+    parts = [AliasRange(there.region(), "async", writes=True)]
     words = f"the store into {there.name}"
     if isinstance(op, AsyncRemoteShmemCopyOp):
         source = walk.view(op, op.src)
-        parts.insert(0, Part(source.region(), "async"))
+        parts.insert(0, AliasRange(source.region(), "async"))
         words = f"the copy of {source.name}"
     walk.run.machine.issue(
         walk.task,
@@ -207,7 +207,7 @@ def _try_cancel(walk: Walk, op: Operation) -> Steps:
         f"the request for work into {response.name}",
         f"launch control of CTA {walk.rank}",
         walk.place(op),
-        [Part(view.region(), "async", writes=True) for view in views],
+        [AliasRange(view.region(), "async", writes=True) for view in views],
         delivers=[
             (barrier_of(walk, op, at_rank(walk, barrier, rank)), _RESPONSE_BYTES) for rank in ranks
         ],

@@ -13,7 +13,7 @@ from tilewright.dialects.tt.atomics import (
 )
 from tilewright.dialects.type_utils import rank_of, shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.blocks import Access
+from tilewright.targets.numpy.ops.blocks import BlockAccess
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.ops.tt.memory import (
     check_access,
@@ -29,7 +29,7 @@ from tilewright.targets.numpy.values import NO_RESULT, PROGRAM, Piece, Shadow, T
 def write_rmw(
     emitter: Emitter,
     op: Operation,
-    access: Access,
+    access: BlockAccess,
     value: SSAValue,
     kind: str,
     result: SSAValue | None,

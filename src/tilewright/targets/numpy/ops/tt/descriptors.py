@@ -23,7 +23,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.blocks import (
-    Access,
+    BlockAccess,
     block_access,
     in_64_bits,
     lanes,
@@ -34,7 +34,7 @@ from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.tt.atomics import write_rmw
 from tilewright.targets.numpy.ops.tt.memory import new_site, write_load, write_store
 from tilewright.targets.numpy.ops.tt.shape import expanded, moved, reshaped
-from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor
+from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor
 
 _SIGNED = {"min": "min", "max": "max"}
 _UNSIGNED = {"min": "umin", "max": "umax"}
@@ -47,7 +47,7 @@ def _make(emitter: Emitter, op: Operation) -> None:
     emitter.define(op.result, new_descriptor(emitter, op))
 
 
-def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> Block:
+def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
     """What a program's descriptor describes, checked when it is made."""
     base = emitter.values[op.base]
     descriptor = op.result.type
@@ -62,7 +62,7 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> Block:
     place, size = emitter.unit.place(op.location), type.dtype.itemsize
     text = f"{{0}}.describe({place}, {{1}}, {rows}, {size})"
     emitter.effect(text, emitter.runtime, address, *strides[:-1])
-    return Block(
+    return EmittedBlock(
         base,
         tuple(emitter.piece(extent) for extent in op.shape),
         strides,
@@ -72,10 +72,10 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> Block:
     )
 
 
-def described(emitter: Emitter, desc: SSAValue) -> Block:
+def described(emitter: Emitter, desc: SSAValue) -> EmittedBlock:
     """The block that a descriptor stands for."""
     found = emitter.values[desc]
-    assert isinstance(found, Block)
+    assert isinstance(found, EmittedBlock)
     return found
 
 
@@ -88,7 +88,7 @@ def access_at(
     *,
     is_store: bool = False,
     is_checked: bool = True,
-) -> Access:
+) -> BlockAccess:
     """Where the block at `indices` lies; if checked, the hardware must be able to access it."""
     block = described(emitter, desc)
     for index in indices:
@@ -114,7 +114,7 @@ def _load(emitter: Emitter, op: Operation) -> None:
     emitter.define(op.result, Tensor(piece))
 
 
-def _in_block_shape(emitter: Emitter, value: SSAValue, block: Block) -> Tensor:
+def _in_block_shape(emitter: Emitter, value: SSAValue, block: EmittedBlock) -> Tensor:
     """A tensor in the shape of a block, which may have more axes."""
     shape = shape_of(value.type)
     found = moved(
@@ -167,7 +167,7 @@ def rmw_kind(word: str, element: Attribute) -> str:
 
 def row_access(
     emitter: Emitter, desc: SSAValue, rows: SSAValue, column: SSAValue, itemsize: int
-) -> Access:
+) -> BlockAccess:
     """Where rows by number lie, from a column on."""
     block = described(emitter, desc)
     for index in (rows, column):
@@ -188,7 +188,7 @@ def row_access(
         within(emitter, nothing, row, block.shape[0], 2),
         within(emitter, start, lane, block.shape[1], 2),
     )
-    return Access(merged(emitter, tuple(terms)), mask, block.base)
+    return BlockAccess(merged(emitter, tuple(terms)), mask, block.base)
 
 
 def _gather(emitter: Emitter, op: Operation) -> None:

@@ -13,12 +13,12 @@ from tilewright.targets.numpy.api import AccessKind, Site
 from tilewright.targets.numpy.dtypes import ScalarType
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
-from tilewright.targets.numpy.ops.blocks import Access, block_access
+from tilewright.targets.numpy.ops.blocks import BlockAccess, block_access
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.values import (
     NO_QUOTIENT,
-    Block,
+    EmittedBlock,
     Piece,
     Pointer,
     Shadow,
@@ -77,14 +77,14 @@ def _is_true(piece: Piece) -> bool:
     return piece.line is not None and piece.line.text == _TRUE
 
 
-def pointer_access(emitter: Emitter, ptr: SSAValue, mask: SSAValue | None) -> Access:
+def pointer_access(emitter: Emitter, ptr: SSAValue, mask: SSAValue | None) -> BlockAccess:
     """Where a tensor of pointers points to."""
     pointer = emitter.values[ptr]
     assert isinstance(pointer, Pointer)
-    return Access(pointer.terms, mask_terms(emitter, mask), pointer)
+    return BlockAccess(pointer.terms, mask_terms(emitter, mask), pointer)
 
 
-def check_access(emitter: Emitter, access: Access, mask: SSAValue | None, what: str) -> None:
+def check_access(emitter: Emitter, access: BlockAccess, mask: SSAValue | None, what: str) -> None:
     """Address and mask must be defined where the access takes place."""
     # Quotients are in most addresses; a wrong one leads out of bounds, which memory reports.
     address, ignored = f"the address of {what}", (NO_QUOTIENT,)
@@ -96,7 +96,7 @@ def check_access(emitter: Emitter, access: Access, mask: SSAValue | None, what: 
 def write_load(
     emitter: Emitter,
     site: int,
-    access: Access,
+    access: BlockAccess,
     other: Piece | None,
     rank: int,
 ) -> Piece:
@@ -112,7 +112,7 @@ def write_load(
     return emitter.here(f"{{0}}({site}, {terms}, {masks}, {last})", *pieces, axes=axes, rank=rank)
 
 
-def write_store(emitter: Emitter, site: int, access: Access, value: Piece) -> None:
+def write_store(emitter: Emitter, site: int, access: BlockAccess, value: Piece) -> None:
     """The statement of a store."""
     store = emitter.local("store", "rt.mem.store")
     terms = tuple_text(1, len(access.terms))
@@ -142,7 +142,7 @@ def load_shadows(
 def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LoadOp)
     value = emitter.values[op.ptr]
-    if isinstance(value, Block):
+    if isinstance(value, EmittedBlock):
         _load_block(emitter, op, value)
         return
     access = pointer_access(emitter, op.ptr, op.mask)
@@ -172,7 +172,7 @@ def define_loaded(emitter: Emitter, result: SSAValue, piece: Piece, shadows: Sha
         emitter.define(result, Tensor(piece, shadows=shadows))
 
 
-def _load_block(emitter: Emitter, op: LoadOp, block: Block) -> None:
+def _load_block(emitter: Emitter, op: LoadOp, block: EmittedBlock) -> None:
     checked = tuple(op.boundary_check.get_values())
     type = emitter.scalar_type(op.result)
     access = block_access(emitter, block, block.offsets, checked, type.dtype.itemsize)
@@ -193,7 +193,7 @@ def _load_block(emitter: Emitter, op: LoadOp, block: Block) -> None:
 def _store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, StoreOp)
     value = emitter.values[op.ptr]
-    if isinstance(value, Block):
+    if isinstance(value, EmittedBlock):
         checked = tuple(op.boundary_check.get_values())
         itemsize = emitter.scalar_type(op.value).dtype.itemsize
         access = block_access(emitter, value, value.offsets, checked, itemsize)

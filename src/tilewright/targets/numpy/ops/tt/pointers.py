@@ -17,7 +17,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import zero
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.elementwise import to_rank
-from tilewright.targets.numpy.values import Block, Piece, Pointer, Tensor, shadows_of
+from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor, shadows_of
 
 
 def pointee_bytes(emitter: Emitter, type: Attribute) -> int:
@@ -81,7 +81,7 @@ def _make_tensor_ptr(emitter: Emitter, op: Operation) -> None:
     block = op.block_type
     emitter.define(
         op.result,
-        Block(
+        EmittedBlock(
             base,
             tuple(emitter.piece(extent) for extent in op.shape),
             tuple(emitter.piece(stride) for stride in op.strides),
@@ -95,7 +95,7 @@ def _make_tensor_ptr(emitter: Emitter, op: Operation) -> None:
 def _advance(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AdvanceOp)
     block = emitter.values[op.ptr]
-    assert isinstance(block, Block)
+    assert isinstance(block, EmittedBlock)
     moves = [emitter.piece(offset) for offset in op.offsets]
     offsets = [
         emitter.pure("{0} + {1}", old, move)
@@ -104,7 +104,9 @@ def _advance(emitter: Emitter, op: Operation) -> None:
     offsets += block.offsets[len(moves) :]
     emitter.define(
         op.result,
-        Block(block.base, block.shape, block.strides, tuple(offsets), block.extents, block.fill),
+        EmittedBlock(
+            block.base, block.shape, block.strides, tuple(offsets), block.extents, block.fill
+        ),
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from tilewright.targets.numpy.emitter import Rule
 from tilewright.targets.numpy.ops import RULES as BASE_RULES
-from tilewright.targets.numpy.tasks.ops import copies, products, roles, sync, views
+from tilewright.targets.numpy.tasks.ops import copies, mma, partitions, sync, views
 
 RULES: Mapping[str, Rule] = {
     **BASE_RULES,
     **copies.RULES,
-    **products.RULES,
-    **roles.RULES,
+    **mma.RULES,
+    **partitions.RULES,
     **sync.RULES,
     **views.RULES,
 }

@@ -35,7 +35,7 @@ from tilewright.dialects.ttng.tma import (
 from tilewright.dialects.ttng.tmem import TMEMLoadOp, TMEMStoreOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.blocks import Access, lanes
+from tilewright.targets.numpy.ops.blocks import BlockAccess, lanes
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.ops.tt.descriptors import (
     access_at,
@@ -121,7 +121,7 @@ def _scatter(emitter: Emitter, op: Operation) -> None:
 # Engines.
 
 
-def _terms(access: Access, start: int) -> tuple[str, str, list[Piece]]:
+def _terms(access: BlockAccess, start: int) -> tuple[str, str, list[Piece]]:
     """Addresses and masks in a template, and their pieces."""
     count = len(access.terms)
     masks = tuple_text(start + count, len(access.mask))
@@ -153,7 +153,7 @@ def _tma_gather(emitter: Emitter, op: Operation) -> None:
 def _issue_load(
     emitter: Emitter,
     op: AsyncTMACopyGlobalToLocalOp | AsyncTMAGatherOp,
-    access: Access,
+    access: BlockAccess,
     multicast: SSAValue | None,
 ) -> None:
     block = described(emitter, op.desc)
@@ -194,12 +194,14 @@ def _copy(emitter: Emitter, op: Operation) -> None:
     token(emitter, op.token)
 
 
-def _copy_bulk(emitter: Emitter, op: AsyncCopyGlobalToLocalOp, access: Access, site: int) -> None:
+def _copy_bulk(
+    emitter: Emitter, op: AsyncCopyGlobalToLocalOp, access: BlockAccess, site: int
+) -> None:
     assert op.barrier is not None
     fixed = [emitter.piece(op.result), emitter.piece(op.barrier)]
     if op.bulk_size is not None:
         fixed.append(emitter.piece(op.bulk_size))
-    terms, _, pieces = _terms(Access(access.terms, (), access.pointer), 1 + len(fixed))
+    terms, _, pieces = _terms(BlockAccess(access.terms, (), access.pointer), 1 + len(fixed))
     size = "None" if op.bulk_size is None else "{3}"
     call(
         emitter,
@@ -218,7 +220,7 @@ def _bulk_load(emitter: Emitter, op: Operation) -> None:
     site = new_site(emitter, op, "load", type, shape, pointer.root)
     lane = emitter.pure(f"{{0}} * {type.dtype.itemsize}", lanes(emitter, shape[0], 0, 1))
     fixed = [emitter.piece(each) for each in (op.dst, op.barrier, op.size, op.pred)]
-    terms, _, pieces = _terms(Access((*pointer.terms, lane), (), pointer), 5)
+    terms, _, pieces = _terms(BlockAccess((*pointer.terms, lane), (), pointer), 5)
     text = f"{{0}}.copy_bulk({site}, {terms}, {{1}}, {{2}}, {{3}}, {{place}}, {{4}})"
     call(emitter, text, *fixed, *pieces)
 
@@ -261,7 +263,7 @@ def _bulk_store(emitter: Emitter, op: Operation) -> None:
     site = new_site(emitter, op, "store", type, shape_of(op.src.type)[:1], pointer.root)
     is_predicated = isinstance(op, AsyncBulkCopyLocalToGlobalOp)
     pred = predicate(emitter, op.pred if is_predicated else None)
-    terms, _, pieces = _terms(Access(pointer.terms, (), pointer), 4)
+    terms, _, pieces = _terms(BlockAccess(pointer.terms, (), pointer), 4)
     text = f"{{0}}.store_bulk({site}, {terms}, {{1}}, {{2}}, {{3}}, {{place}})"
     call(emitter, text, emitter.piece(op.src), emitter.piece(op.size), pred, *pieces)
 

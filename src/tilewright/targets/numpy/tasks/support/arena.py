@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 if TYPE_CHECKING:
     from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArenaKind:
     """What a buffer type says about bytes."""
 
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Allocation:
     """A buffer and its place."""
 
     name: str
-    kind: Kind
+    kind: ArenaKind
     offset: int
     """In bytes of the arena's first row."""
     size: int
@@ -60,7 +60,7 @@ class Allocation:
 
 
 @dataclass(eq=False)
-class Arena:
+class TaskArena:
     """One memory of one CTA."""
 
     name: str
@@ -98,7 +98,7 @@ class Held:
 class View:
     """Some bytes of an arena as a tensor."""
 
-    arena: Arena
+    arena: TaskArena
     name: str
     start: int
     shape: tuple[int, ...]
@@ -113,7 +113,7 @@ class View:
     leaf: str = ""
     """The buffer of a storage alias it belongs to; these share bytes."""
     layout: str = ""
-    peers: tuple[Arena, ...] = ()
+    peers: tuple[TaskArena, ...] = ()
     """The same memory of all CTAs of the cluster, by rank."""
     _parts: dict[int, View] = field(default_factory=lambda: dict[int, View](), init=False)
     """Views that `index` has made: kernels ask for the same few again and again."""
@@ -195,7 +195,7 @@ class View:
             return replace(self, problem=f"{self.name} cannot be reshaped to {shape} in place")
         return replace(self, shape=shape, strides=array.strides)
 
-    def seen_as(self, kind: Kind, name: str) -> View:
+    def seen_as(self, kind: ArenaKind, name: str) -> View:
         """The same bytes as a buffer of another type."""
         return replace(
             self,
@@ -209,7 +209,7 @@ class View:
         )
 
     def placed(
-        self, kind: Kind, name: str, offset: int, levels: tuple[tuple[int | None, int], ...]
+        self, kind: ArenaKind, name: str, offset: int, levels: tuple[tuple[int | None, int], ...]
     ) -> View:
         """Buffers at given addresses of this one."""
         view = self.seen_as(kind, name)
@@ -233,7 +233,7 @@ class View:
     def require(self) -> None:
         """Complain if the view is nowhere."""
         if self.problem is not None:
-            raise Problem("out of bounds", self.problem, self.notes())
+            raise RuntimeFault("out of bounds", self.problem, self.notes())
 
     def notes(self) -> list[Note | str]:
         return [Note(f"{self.root.name} is made here", self.root.place)]

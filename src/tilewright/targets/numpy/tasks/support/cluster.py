@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.targets.numpy.machine import Machine, NamedBarrier, Task
 from tilewright.targets.numpy.tasks.recorder import SILENT, Recorder
-from tilewright.targets.numpy.tasks.support.arena import Allocation, Kind
+from tilewright.targets.numpy.tasks.support.arena import Allocation, ArenaKind
 from tilewright.targets.numpy.tasks.support.layouts import Layouts
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 
@@ -30,7 +30,7 @@ class Signal:
 class Tables:
     """What is known of a kernel before it runs."""
 
-    kinds: Sequence[Kind] = ()
+    kinds: Sequence[ArenaKind] = ()
     allocations: Sequence[Allocation] = ()
     smem_bytes: int = 0
     tmem_columns: int = 0

@@ -18,7 +18,7 @@ from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.sync import CtaSync
-from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 
 RESPONSE_BYTES = 16
 """Of a cluster-launch-control response."""
@@ -65,7 +65,7 @@ class CtaEngines(CtaSync):
         if where.size and (where.min() < 0 or where.max() >= extent):
             wrong = int(where.min() if where.min() < 0 else where.max())
             message = f"index {wrong} is out of bounds: {view.name} has {extent} along axis {axis}"
-            raise Problem("out of bounds", message, view.notes(), place)
+            raise RuntimeFault("out of bounds", message, view.notes(), place)
         return where
 
     # -- from global memory ------------------------------------------------------------------

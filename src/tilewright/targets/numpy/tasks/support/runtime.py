@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.machine import Wait
-from tilewright.targets.numpy.support.products import dot, dot_scaled
+from tilewright.targets.numpy.support.dot import dot, dot_scaled
 from tilewright.targets.numpy.tasks.recorder import Proxy
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.engines import CtaEngines
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
-from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 
 _TENSOR = "tcgen05"
 
@@ -80,7 +80,7 @@ class CtaRuntime(CtaEngines):
             Note("it was issued here", issued),
             "use what async_dot_wait returns instead",
         ]
-        raise Problem("not arrived", message, notes, place)
+        raise RuntimeFault("not arrived", message, notes, place)
 
     # -- tcgen05 -----------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class CtaRuntime(CtaEngines):
         if found is None or len(found) != count:
             message = "there is no tensor descriptor of this kind at this address"
             note = "make it first: tlx.make_tensor_descriptor(desc_ptr=...)"
-            raise Problem("uninitialised", message, [note], place)
+            raise RuntimeFault("uninitialised", message, [note], place)
         return found
 
 

@@ -16,14 +16,14 @@ from typing_extensions import override
 from tilewright.targets.numpy.api import Grid, Memory, RunOptions
 from tilewright.targets.numpy.machine import Groups, NamedBarrier, Task, Wait
 from tilewright.targets.numpy.machine.tasks import Steps
-from tilewright.targets.numpy.support.batch import Batch, Place
+from tilewright.targets.numpy.support.batch import Batch, SourceSite
 from tilewright.targets.numpy.tasks.recorder import GroupKind, Proxy
-from tilewright.targets.numpy.tasks.support.arena import Arena, Held, View, conflict
+from tilewright.targets.numpy.tasks.support.arena import Held, TaskArena, View, conflict
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.votes import ballot
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 WARP = 32
 _OF_THREADS = ("cp.async", "wgmma")
@@ -39,7 +39,7 @@ class CtaState(Batch):
         mem: Memory,
         grid: Grid,
         program: int,
-        places: Sequence[Place],
+        places: Sequence[SourceSite],
         options: RunOptions,
         cluster: Cluster,
     ) -> None:
@@ -48,10 +48,10 @@ class CtaState(Batch):
         self.rank = len(cluster.ctas)
         tables, tracked = cluster.tables, cluster.is_checked
         shares = tracked and bool(tables.kinds)
-        self.smem = Arena("shared memory", self.rank, tables.smem_bytes, 0, tracked, shares)
+        self.smem = TaskArena("shared memory", self.rank, tables.smem_bytes, 0, tracked, shares)
         pitch = tables.tmem_columns * COLUMN_BYTES
         size = TMEM_ROWS * pitch
-        self.tmem = Arena("tensor memory", self.rank, size, max(pitch, 1), tracked, shares)
+        self.tmem = TaskArena("tensor memory", self.rank, size, max(pitch, 1), tracked, shares)
         self.barriers: dict[int, Barrier] = {}
         """By their offset in shared memory."""
         self.gates: dict[int, NamedBarrier] = {}
@@ -200,7 +200,7 @@ class CtaState(Batch):
             if low < offset + 8 and offset < high:
                 message = f"write to {view.name} over the barrier {barrier.name}"
                 notes = [Note(f"{barrier.name} is initialised here", barrier.place)]
-                raise Problem("barrier", message, notes, place)
+                raise RuntimeFault("barrier", message, notes, place)
 
     # -- asynchronous operations -------------------------------------------------------------
 
@@ -281,17 +281,17 @@ class CtaState(Batch):
                 message = f"the CTA ends while {operation.what} still {doing} {held.view.name}"
                 issued = operation.place if isinstance(operation.place, int) else None
                 notes = [Note("it was issued here", issued), "wait for it before the end"]
-                raise Problem("not arrived", message, notes, place)
+                raise RuntimeFault("not arrived", message, notes, place)
 
 
-def _uninitialised(view: View, place: int) -> Problem:
+def _uninitialised(view: View, place: int) -> RuntimeFault:
     holes = ~view.cells(view.arena.filled)
     count = int(holes.sum())
     message = f"read of {view.name}, of which {count_text(count, 'byte')} nobody has written"
-    return Problem("uninitialised", message, view.notes(), place)
+    return RuntimeFault("uninitialised", message, view.notes(), place)
 
 
-def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) -> Problem:
+def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) -> RuntimeFault:
     verb = "write to" if writes else "read of"
     operation = held.operation
     doing = "writes" if held.writes else "reads"
@@ -302,7 +302,7 @@ def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) ->
         f"{count_text(shared, 'byte')} of {view.arena.name} are common to both",
         _how_to_wait(operation),
     ]
-    return Problem("not arrived", message, notes, place)
+    return RuntimeFault("not arrived", message, notes, place)
 
 
 def _how_to_wait(operation: AsyncOperation) -> str:

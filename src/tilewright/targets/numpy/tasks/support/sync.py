@@ -14,7 +14,7 @@ from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.state import CtaState
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 _NAMED = 16
 """Hardware barriers of a CTA (PTX ISA, `barrier`)."""
@@ -44,7 +44,7 @@ class CtaSync(CtaState):
                 place=place,
             )
         except BarrierMisuse as misuse:
-            raise Problem("barrier", str(misuse), (), place) from None
+            raise RuntimeFault("barrier", str(misuse), (), place) from None
         owner.barriers[view.start] = barrier
         self.cluster.recorder.init(self.cluster.task, barrier, place)
 
@@ -59,7 +59,7 @@ class CtaSync(CtaState):
         found = self.cluster.ctas[view.arena.cta].barriers.get(view.start)
         if found is None:
             message = f"{view.name} is {verb} before it was initialised"
-            raise Problem("barrier", message, view.notes(), place)
+            raise RuntimeFault("barrier", message, view.notes(), place)
         return found
 
     def arrive(self, view: View, count: int, pred: Any, place: int, each: bool = False) -> None:
@@ -103,7 +103,7 @@ class CtaSync(CtaState):
             change()
         except BarrierMisuse as misuse:
             notes = [Note(f"{barrier.name} is initialised here", barrier.place), _PHASE_NOTE]
-            raise Problem("barrier", str(misuse), notes, place) from None
+            raise RuntimeFault("barrier", str(misuse), notes, place) from None
         if barrier.phase != before:
             self.cluster.recorder.phase(barrier, before)
 
@@ -118,7 +118,7 @@ class CtaSync(CtaState):
         if barrier.cta != self.rank:
             message = f"a wait for {barrier.name} of another CTA"
             note = "let the other CTA arrive on a barrier of this one"
-            raise Problem("barrier", message, [note], place)
+            raise RuntimeFault("barrier", message, [note], place)
         recorder.waiting(task, barrier, wanted, place)
         yield Wait(
             f"the phase of parity {wanted} of {barrier.name} to end",
@@ -158,7 +158,7 @@ class CtaSync(CtaState):
         wanted = int(number)
         if not 0 <= wanted < _NAMED:
             message = f"there is no barrier {wanted}: numbers go from 0 to {_NAMED - 1}"
-            raise Problem("barrier", message, (), place)
+            raise RuntimeFault("barrier", message, (), place)
         return self.gates.setdefault(wanted, NamedBarrier(f"barrier {wanted}"))
 
     def _come(self, barrier: NamedBarrier, threads: int, place: int) -> int:
@@ -167,7 +167,7 @@ class CtaSync(CtaState):
         try:
             return barrier.arrive(task.threads, threads)
         except BarrierMisuse as misuse:
-            raise Problem("barrier", str(misuse), [_COUNT_NOTE], place) from None
+            raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE], place) from None
 
     def _meet(
         self, barrier: NamedBarrier, threads: int, place: int

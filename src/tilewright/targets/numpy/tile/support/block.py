@@ -16,10 +16,10 @@ import numpy as np
 
 from tilewright.targets.numpy.support.control import Control
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen, Trace
-from tilewright.targets.numpy.tile.support.buffers import Arena, Filled, TileBuffer, in_arena
+from tilewright.targets.numpy.tile.support.buffers import Filled, TileArena, TileBuffer, in_arena
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, by_zero
-from tilewright.targets.numpy.tile.support.regions import Region, as_region
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, by_zero
+from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region
 
 _MAX_PRINTED = 1024
 _PLACEHOLDER = re.compile(r"%[-+ #0-9.]*(?:hh|h|ll|l)?[diufFeEgGxXcsp]")
@@ -34,7 +34,7 @@ class BlockState:
     """A block that runs, and the storage its buffers share."""
 
     block: tuple[int, ...]
-    arenas: dict[str, Arena] = field(default_factory=dict[str, Arena])
+    arenas: dict[str, TileArena] = field(default_factory=dict[str, TileArena])
     turns: dict[int, int] = field(default_factory=dict[int, int])
     """How often `while` loops have turned, by their place."""
     events: Events = field(init=False)
@@ -141,7 +141,7 @@ class Runtime(Control):
         arenas = self.state.arenas
         found = arenas.get(arena)
         if found is None:
-            found = arenas[arena] = Arena(self._arena_bytes, self.check_uninitialised)
+            found = arenas[arena] = TileArena(self._arena_bytes, self.check_uninitialised)
             found.bytes[:] = _POISON
         extents = tuple(int(extent) for extent in shape)
         buffer = in_arena(found, name, extents, np.dtype(scalar), offset_bytes, space, place)
@@ -167,7 +167,7 @@ class Runtime(Control):
         turns = self.state.turns
         count = turns[place] = turns.get(place, 0) + 1
         if count > MAX_TURNS:
-            raise Problem(
+            raise RuntimeFault(
                 "endless",
                 f"a while loop turned {MAX_TURNS} times in one block and did not end",
                 ["blocks run one after another: a block cannot wait for one that comes later"],
@@ -176,7 +176,7 @@ class Runtime(Control):
 
     def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
         if step <= 0:
-            raise Problem(
+            raise RuntimeFault(
                 "endless", f"the step of a loop must be positive, got {step}", place=place
             )
 
@@ -192,7 +192,7 @@ class Runtime(Control):
         if lanes is not None:
             lane = int(np.argmax(lanes.spread(bad).reshape(-1)))
             notes.append(f"in {lanes.text(lane)} of T.Parallel")
-        raise Problem(
+        raise RuntimeFault(
             "assertion", f"assertion failed: {message}" if message else "assertion failed", notes
         )
 
@@ -221,7 +221,7 @@ class Runtime(Control):
             notes.append(f"in {lanes.text(lane)} of T.Parallel")
         notes.append("a GPU relies on it: it may leave out a guard, or use TMA")
         text = "T.assume does not hold"
-        raise Problem("assertion", f"{text}: {message}" if message else text, notes)
+        raise RuntimeFault("assertion", f"{text}: {message}" if message else text, notes)
 
     def print(self, message: str, *values: Any, lanes: Lanes | None = None) -> None:
         """Print values or buffers, a line for each iteration that takes part."""
@@ -264,7 +264,7 @@ class Runtime(Control):
 
 
 def _is_memory(value: Any) -> bool:
-    return isinstance(value, TileBuffer | Region)
+    return isinstance(value, TileBuffer | TileSlice)
 
 
 def _shown(value: Any) -> str:

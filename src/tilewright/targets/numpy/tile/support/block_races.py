@@ -24,7 +24,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text, index_text
+from tilewright.targets.numpy.tile.support.problems import (
+    Note,
+    RuntimeFault,
+    count_text,
+    index_text,
+)
 
 ACQUIRES = ("acquire", "consume", "acq_rel", "seq_cst")
 RELEASES = ("release", "acq_rel", "seq_cst")
@@ -343,7 +348,7 @@ def _problem(
     stamps: Any,
     bad: Any,
     other_verb: str,
-) -> Problem:
+) -> RuntimeFault:
     first = tuple(int(i) for i in np.argwhere(bad)[0])
     element = index_text(name, _element(index, first, shape))
     block, where = log.side(int(stamps[first]))
@@ -375,7 +380,7 @@ def _problem(
             "T.Kernel behind the first, or order the blocks: with T.sync_grid(), or with atomics "
             "that release and acquire"
         )
-    return Problem("race", message, [*notes, fix])
+    return RuntimeFault("race", message, [*notes, fix])
 
 
 def _where(text: str, where: int) -> Note:

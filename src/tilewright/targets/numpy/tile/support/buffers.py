@@ -20,7 +20,7 @@ import numpy as np
 
 from tilewright.targets.numpy.tile.support.block_races import Seen
 from tilewright.targets.numpy.tile.support.pending import PendingSet
-from tilewright.targets.numpy.tile.support.problems import Note, Problem
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault
 
 SPACES = {
     "global": "global memory",
@@ -111,7 +111,7 @@ class Owned:
         self.owners[index] = np.where(np.asarray(defined)[..., None], self.me, 0)
 
 
-class Arena:
+class TileArena:
     """Bytes that several buffers share."""
 
     def __init__(self, size_bytes: int, checked: bool) -> None:
@@ -165,7 +165,7 @@ class TileBuffer:
         self.pending = PendingSet()
         self.slots: dict[int, TileBuffer] = {}
         self.writable = bool(data.flags.writeable)
-        self.home: Arena | None = None
+        self.home: TileArena | None = None
         """The arena it lies in, if it shares its bytes."""
         self.by_zero: dict[int, Any] = {}
         """Elements that got the result of a division by zero, by the place of the division."""
@@ -213,7 +213,7 @@ class TileBuffer:
         try:
             flat = np.reshape(self.data, -1, copy=False)
         except ValueError:
-            raise Problem(
+            raise RuntimeFault(
                 "shape",
                 f"a view of {self.name}, whose elements do not lie one after another",
                 [self.describe(), f"pass a contiguous array for {self.name}"],
@@ -275,7 +275,7 @@ class TileBuffer:
 
 
 def in_arena(
-    arena: Arena,
+    arena: TileArena,
     name: str,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tilewright.analysis.copy_choice import GRANULE_BYTES
-from tilewright.targets.numpy.tile.support.problems import Problem
-from tilewright.targets.numpy.tile.support.regions import Region
+from tilewright.analysis.copy_instructions import GRANULE_BYTES
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
+from tilewright.targets.numpy.tile.support.regions import TileSlice
 
 
-def check_tma_start(part: Region, *, is_store: bool) -> None:
+def check_tma_start(part: TileSlice, *, is_store: bool) -> None:
     """Raise unless a part of a tensor starts at a multiple of 16 bytes, a store inside of it."""
     if is_store and min(part.offsets) < 0:
-        raise Problem(
+        raise RuntimeFault(
             "out of bounds",
             f"TMA store to {part.text()} starts before the tensor: only loads may",
             ["a GPU ends the kernel with 'an illegal instruction was encountered'"],
@@ -20,7 +20,7 @@ def check_tma_start(part: Region, *, is_store: bool) -> None:
     extent = part.buffer.data.shape[-1]
     is_cut = column < extent < column + part.extents[-1]
     if is_store and is_cut and extent * size % GRANULE_BYTES:
-        raise Problem(
+        raise RuntimeFault(
             "out of bounds",
             f"TMA store to {part.text()} passes the end of rows of {extent * size} bytes: it "
             f"writes up to the next multiple of {GRANULE_BYTES}",
@@ -29,7 +29,7 @@ def check_tma_start(part: Region, *, is_store: bool) -> None:
     if column * size % GRANULE_BYTES == 0:
         return
     unit = GRANULE_BYTES // size
-    raise Problem(
+    raise RuntimeFault(
         "misaligned",
         f"TMA copy of {part.text()} starts at column {column}, byte {column * size} of its row: "
         f"not a multiple of {GRANULE_BYTES}",

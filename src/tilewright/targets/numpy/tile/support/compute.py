@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.targets.numpy.support.dot import dot
 from tilewright.targets.numpy.support.extrema import maximumf, maxnumf, minimumf, minnumf
 from tilewright.targets.numpy.support.integers import maxui, minui
-from tilewright.targets.numpy.support.products import dot
 from tilewright.targets.numpy.support.reductions import fold, total
 from tilewright.targets.numpy.tile.support.convert import converted
 from tilewright.targets.numpy.tile.support.movement import Place
-from tilewright.targets.numpy.tile.support.problems import Problem
-from tilewright.targets.numpy.tile.support.regions import Region, as_region, matrix, squeezed
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
+from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, matrix, squeezed
 
 _SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -43,9 +43,9 @@ def gemm(
 
 
 def multiply(
-    a: Region,
-    b: Region,
-    c: Region,
+    a: TileSlice,
+    b: TileSlice,
+    c: TileSlice,
     transpose_a: bool,
     transpose_b: bool,
     clear: bool,
@@ -65,13 +65,13 @@ def multiply(
     c.write(dot(left, right, before).reshape(c.extents), engine=engine)
 
 
-def accumulator(c: Region, engine: str) -> Any:
+def accumulator(c: TileSlice, engine: str) -> Any:
     try:
         return c.read(engine=engine)[0]
-    except Problem as problem:
+    except RuntimeFault as problem:
         if problem.kind == "uninitialised":
             name = c.buffer.name
-            problem.notes[-1:] = Problem(
+            problem.notes[-1:] = RuntimeFault(
                 problem.kind,
                 "",
                 [f"a product is added to {name}: T.clear({name}) first, or pass clear_accum=True"],
@@ -79,7 +79,7 @@ def accumulator(c: Region, engine: str) -> Any:
         raise
 
 
-def operand(region: Region, is_transposed: bool, engine: str) -> Any:
+def operand(region: TileSlice, is_transposed: bool, engine: str) -> Any:
     """A matrix in row-major order, in a type that products take."""
     values = matrix(region.read(engine=engine)[0])
     values = np.array(values.T if is_transposed else values, order="C")
@@ -89,12 +89,14 @@ def operand(region: Region, is_transposed: bool, engine: str) -> Any:
     return values
 
 
-def _mismatch(a: Region, b: Region, c: Region, left: Any, right: Any) -> Problem:
+def _mismatch(a: TileSlice, b: TileSlice, c: TileSlice, left: Any, right: Any) -> RuntimeFault:
     message = (
         f"product of {a.text()} and {b.text()}: {left.shape} times {right.shape} "
         f"does not go into {c.text()} with {c.extents}"
     )
-    return Problem("shape", message, ["check transpose_A and transpose_B, and the tile extents"])
+    return RuntimeFault(
+        "shape", message, ["check transpose_A and transpose_B, and the tile extents"]
+    )
 
 
 # Reductions.
@@ -150,7 +152,7 @@ def reduce(
             f"reducing axis {axis} of {one.text()} with shape {values.shape} gives {rest}, but "
             f"{other.text()} has {other.extents}"
         )
-        raise Problem("shape", message, [f"give {other.buffer.name} the shape {rest}"])
+        raise RuntimeFault("shape", message, [f"give {other.buffer.name} the shape {rest}"])
     result = np.asarray(result).reshape(other.extents)
     if not clear:
         before, _ = other.read()

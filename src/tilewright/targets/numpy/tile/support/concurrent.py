@@ -36,10 +36,10 @@ from tilewright.targets.numpy.tile.support.bulk import check_tma_start
 from tilewright.targets.numpy.tile.support.compute import multiply
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.movement import Place, move
-from tilewright.targets.numpy.tile.support.pending import Part
+from tilewright.targets.numpy.tile.support.pending import PendingWrite
 from tilewright.targets.numpy.tile.support.pointers import Pointer, ThreadCopy
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
-from tilewright.targets.numpy.tile.support.regions import Region, as_region
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
+from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region
 
 COPIES, PRODUCTS = "copies", "products"
 
@@ -58,7 +58,7 @@ class Barriers:
         position = int(index)
         if 0 <= position < len(self.items):
             return self.items[position]
-        raise Problem(
+        raise RuntimeFault(
             "out of bounds",
             f"barrier out of bounds: {self.name}[{position}], but there are {len(self.items)}",
             [Note(f"{self.name} is made here", self.place)],
@@ -84,7 +84,7 @@ class ConcurrentRuntime(Runtime):
         self.seed = seed
         self.machine = Machine(seed)
         self._issued: dict[Task | None, _Issued] = {}
-        self._parts: dict[Operation, list[tuple[TileBuffer, Part]]] = {}
+        self._parts: dict[Operation, list[tuple[TileBuffer, PendingWrite]]] = {}
         self._gates: dict[object, NamedBarrier] = {}
 
     def run(self, blocks: Sequence[tuple[tuple[int, ...], Steps]], threads: int) -> None:
@@ -321,7 +321,7 @@ class ConcurrentRuntime(Runtime):
     def _hold(
         self,
         operation: Operation,
-        regions: Sequence[tuple[Region, bool]],
+        regions: Sequence[tuple[TileSlice, bool]],
         place: int,
         engine: str = "",
     ) -> None:
@@ -341,13 +341,15 @@ class ConcurrentRuntime(Runtime):
         """As `_hold`, for buffers and indices; global memory is nobody's own."""
         if not self.checked:
             return
-        held: list[tuple[TileBuffer, Part]] = []
+        held: list[tuple[TileBuffer, PendingWrite]] = []
         for buffer, index, writes in parts:
             if buffer.is_global:
                 continue
             buffer.pending.check(buffer.name, buffer.data, index, writes=writes, engine=engine)
             what = operation.what
-            part = Part(buffer.data, index, buffer.name, writes, what, place, engine or COPIES)
+            part = PendingWrite(
+                buffer.data, index, buffer.name, writes, what, place, engine or COPIES
+            )
             held.append((buffer, part))
         for buffer, part in held:
             buffer.pending.add(part)
@@ -417,7 +419,7 @@ def _come(barrier: NamedBarrier, count: int, wanted: int) -> int:
     try:
         return barrier.arrive(count, wanted)
     except BarrierMisuse as misuse:
-        raise Problem("barrier", str(misuse), [_COUNT_NOTE]) from None
+        raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE]) from None
 
 
 def _opened(barrier: NamedBarrier, generation: int, what: str, place: int) -> Wait:
@@ -450,7 +452,7 @@ class _Issue:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._log is not None:
             self._log.acting = None
-        if isinstance(error, Problem) and error.place is None:
+        if isinstance(error, RuntimeFault) and error.place is None:
             error.place = self._place
 
 
@@ -472,4 +474,4 @@ class _Misuse:
             f"{count_text(self._threads, 'thread')} of this role arrive together: give the barrier "
             "the arrive count of all who arrive in one phase, and wait for a phase before the next",
         ]
-        raise Problem("barrier", str(error), notes) from None
+        raise RuntimeFault("barrier", str(error), notes) from None

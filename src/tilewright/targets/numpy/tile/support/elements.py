@@ -19,7 +19,7 @@ from tilewright.targets.numpy.tile.support.buffers import Own, TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
 from tilewright.targets.numpy.tile.support.problems import (
     Note,
-    Problem,
+    RuntimeFault,
     by_zero,
     count_text,
     index_text,
@@ -111,7 +111,7 @@ def outside(
     lanes: Lanes | None = None,
     lane: int = 0,
     shape: tuple[int, ...] | None = None,
-) -> Problem:
+) -> RuntimeFault:
     """The report on an index out of range; `shape` is that of one iteration's own part."""
     extents = buffer.data.shape if shape is None else shape
     axis = next(a for a, (i, n) in enumerate(zip(place, extents, strict=True)) if not 0 <= i < n)
@@ -127,7 +127,7 @@ def outside(
         f"only global memory is guarded by the compiler: keep index {axis} in 0 … {extent - 1}, "
         f"for example with `if`, or make {buffer.name} larger"
     )
-    return Problem("out of bounds", message, [*notes, buffer.describe(), fix])
+    return RuntimeFault("out of bounds", message, [*notes, buffer.describe(), fix])
 
 
 def _extents(lanes: Lanes) -> str:
@@ -593,4 +593,4 @@ def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, kept: Any) -> No
         f"threads run several iterations, in no order, with one {buffer.name} each: set it before "
         "it is read in the same iteration, or use T.reduce_* or T.atomic_add to add up"
     )
-    raise Problem("race", message, [buffer.describe(), fix])
+    raise RuntimeFault("race", message, [buffer.describe(), fix])

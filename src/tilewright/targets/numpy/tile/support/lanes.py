@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.support.control import Control, Fork, Loop, Turns
-from tilewright.targets.numpy.tile.support.problems import Problem, by_zero
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault, by_zero
 from tilewright.targets.numpy.tile.support.races import Races
 
 _MAX_TURNS = 1 << 20
@@ -134,7 +134,7 @@ class Lanes(Control):
 
     def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
         if np.any(np.asarray(step) <= 0):
-            raise Problem("endless", "the step of a loop must be positive", place=place)
+            raise RuntimeFault("endless", "the step of a loop must be positive", place=place)
 
 
 def _walk(index: Any) -> tuple[int, int, int] | None:
@@ -159,5 +159,5 @@ class _Turns(Turns):
     def over(self, cond: Any) -> bool:
         self._turns += 1
         if self._turns > _MAX_TURNS:
-            raise Problem("endless", f"a while loop turned {_MAX_TURNS} times and did not end")
+            raise RuntimeFault("endless", f"a while loop turned {_MAX_TURNS} times and did not end")
         return super().over(self._lanes.spread(cond))

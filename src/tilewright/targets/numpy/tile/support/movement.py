@@ -13,10 +13,10 @@ import numpy as np
 from tilewright.targets.numpy.support.select import where
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.convert import converted
-from tilewright.targets.numpy.tile.support.problems import Problem
-from tilewright.targets.numpy.tile.support.regions import Region, as_region, fitted, squeezed
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
+from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, fitted, squeezed
 
-Place: TypeAlias = Region | TileBuffer
+Place: TypeAlias = TileSlice | TileBuffer
 
 
 def copy(source: Place, target: Place) -> None:
@@ -24,7 +24,7 @@ def copy(source: Place, target: Place) -> None:
     move(as_region(source), as_region(target))
 
 
-def move(source: Region, target: Region, engine: str = "") -> None:
+def move(source: TileSlice, target: TileSlice, engine: str = "") -> None:
     """Copy a region; `engine` is who does it, if it is not the tasks themselves."""
     values, defined = read_for(source, target, engine)
     values = _as_target(values, source, target)
@@ -33,7 +33,7 @@ def move(source: Region, target: Region, engine: str = "") -> None:
     target.write(fitted(values, source, target), defined, engine=engine)
 
 
-def read_for(source: Region, target: Region, engine: str = "") -> tuple[Any, Any]:
+def read_for(source: TileSlice, target: TileSlice, engine: str = "") -> tuple[Any, Any]:
     """The elements of a region that are copied to another.
 
     Those that hold nothing are reported when they reach global memory; what falls beyond its end
@@ -53,7 +53,7 @@ def read_for(source: Region, target: Region, engine: str = "") -> tuple[Any, Any
     return values, None
 
 
-def _as_target(values: Any, source: Region, target: Region) -> Any:
+def _as_target(values: Any, source: TileSlice, target: TileSlice) -> Any:
     return converted(
         values,
         target.buffer.data.dtype,
@@ -85,7 +85,7 @@ def transpose(source: Place, target: Place) -> None:
             f"the transpose of {one.text()} has shape {flipped.shape}, {other.text()} has "
             f"{other.extents}"
         )
-        raise Problem("shape", message, ["exchange the extents of one of the two"])
+        raise RuntimeFault("shape", message, ["exchange the extents of one of the two"])
     kept = None if defined is None else _flipped(defined).reshape(other.extents)
     other.write(flipped.reshape(other.extents), kept)
 
@@ -96,7 +96,7 @@ def _flipped(values: Any) -> Any:
     return np.ascontiguousarray(np.swapaxes(values, -1, -2))
 
 
-def _is_deep(region: Region) -> bool:
+def _is_deep(region: TileSlice) -> bool:
     return len(region.extents) != 2
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, count_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 
 @dataclass(eq=False)
-class Part:
+class PendingWrite:
     """A box of an array that an operation works on."""
 
     data: Any
@@ -42,12 +42,12 @@ class PendingSet:
     __slots__ = ("parts",)
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[PendingWrite] = []
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PendingWrite) -> None:
         self.parts.append(part)
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: PendingWrite) -> None:
         self.parts = [each for each in self.parts if each is not part]
 
     def check(self, name: str, data: Any, index: Any, *, writes: bool, engine: str = "") -> None:
@@ -60,7 +60,7 @@ class PendingSet:
                 raise _problem(part, name, shared, writes)
 
 
-def overlap(part: Part, data: Any, index: Any) -> int:
+def overlap(part: PendingWrite, data: Any, index: Any) -> int:
     """How many elements of an access lie in bytes of `part`."""
     if part.data is data and _is_box(index) and _is_box(part.box):
         return _common(part.box, index, data.shape)
@@ -125,7 +125,7 @@ def _covered(data: Any, index: Any) -> Any:
     return np.asarray(addresses).reshape(-1)
 
 
-def _problem(part: Part, name: str, shared: int, writes: bool) -> Problem:
+def _problem(part: PendingWrite, name: str, shared: int, writes: bool) -> RuntimeFault:
     verb = "write to" if writes else "read of"
     if part.writes:
         message = f"{verb} {name} while an asynchronous operation still writes it"
@@ -141,4 +141,4 @@ def _problem(part: Part, name: str, shared: int, writes: bool) -> Problem:
         f"{count_text(shared, 'element')} of the access {'are' if shared > 1 else 'is'} concerned",
         fix,
     ]
-    return Problem("not arrived", message, notes)
+    return RuntimeFault("not arrived", message, notes)

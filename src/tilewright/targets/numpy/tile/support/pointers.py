@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.targets.numpy.support.select import where
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Problem, count_text
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault, count_text
 from tilewright.targets.numpy.tile.support.regions import uninitialised
 
 
@@ -38,7 +38,7 @@ class Pointer:
                 f"{count_text(size, 'element')}"
             )
             note = "a copy by single threads is not guarded: test the index, or pass a predicate"
-            raise Problem("out of bounds", message, [self.buffer.describe(), note])
+            raise RuntimeFault("out of bounds", message, [self.buffer.describe(), note])
         return np.unravel_index(flat, self.buffer.data.shape)
 
 

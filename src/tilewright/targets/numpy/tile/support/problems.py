@@ -22,7 +22,7 @@ class Note:
     """A line of generated code instead."""
 
 
-class Problem(Exception):
+class RuntimeFault(Exception):
     """Something to report at the current statement, or at `place` if that is given."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Problem(Exception):
         self.place = place
 
 
-def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> Problem:
+def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> RuntimeFault:
     """The report on a division by zero whose result is used, at the division."""
     notes = [Note(f"{who} of T.Parallel")] if who else []
     if place is not None:
@@ -50,7 +50,7 @@ def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> 
         "an integer has no quotient and no remainder by zero, and a GPU gives any number: test the "
         "divisor with `if` or T.if_then_else, or keep it from being zero with T.max(divisor, 1)"
     )
-    return Problem("division", "integer division by zero", [*notes, Note(fix)], place=origin)
+    return RuntimeFault("division", "integer division by zero", [*notes, Note(fix)], place=origin)
 
 
 def index_text(name: str, index: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
-from tilewright.targets.numpy.tile.support.problems import Note, Problem, index_text
+from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, index_text
 
 _position: Callable[[Any, Any], Any] = np.searchsorted
 """`np.searchsorted`, whose type says nothing about arrays of unknown type."""
@@ -158,7 +158,7 @@ class Races:
 
     def _problem(
         self, buffer: TileBuffer, element: int, me: _Side, other: _Side, values: str = ""
-    ) -> Problem:
+    ) -> RuntimeFault:
         index = [int(i) for i in np.unravel_index(element, buffer.data.shape)]
         first, second = self._describe(me.lane), self._describe(other.lane)
         what = index_text(buffer.name, index)
@@ -179,7 +179,7 @@ class Races:
                 "iterations have no order: split the loop in two, or write to another buffer and "
                 "copy it back; to add up over iterations use T.reduce_* or T.atomic_add"
             )
-        return Problem("race", message, [*notes, fix], place=me.place)
+        return RuntimeFault("race", message, [*notes, fix], place=me.place)
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import numpy as np
 
 from tilewright.targets.numpy.tile.support.buffers import Owned, TileBuffer
 from tilewright.targets.numpy.tile.support.problems import (
-    Problem,
+    RuntimeFault,
     by_zero,
     count_text,
     index_text,
 )
 
 
-class Region:
+class TileSlice:
     """A box of a buffer."""
 
     __slots__ = ("buffer", "extents", "offsets")
@@ -74,7 +74,7 @@ class Region:
             raise self._outside()
         return outer
 
-    def _outside(self) -> Problem:
+    def _outside(self) -> RuntimeFault:
         buffer = self.buffer
         beyond = [
             (axis, offset, offset + extent, limit)
@@ -96,7 +96,7 @@ class Region:
         note = f"only global memory is guarded by the compiler; {fix}, or make {buffer.name} larger"
         if low >= 0:
             note += f" ({high} needed)"
-        return Problem("out of bounds", message, [buffer.describe(), note])
+        return RuntimeFault("out of bounds", message, [buffer.describe(), note])
 
     # -- access ------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Region:
             (buffer.seen.update if atomic else buffer.seen.write)(buffer.name, outer)
         buffer.data[outer] = values
         for each in buffer.owned.values():
-            Region(each, self.offsets, self.extents).write(values, defined)
+            TileSlice(each, self.offsets, self.extents).write(values, defined)
         if buffer.shadow is None:
             return
         if defined is None:
@@ -166,14 +166,14 @@ class Region:
         else:
             buffer.shadow.assign(outer, defined)
 
-    def uninitialised(self, defined: Any, outer: tuple[slice, ...]) -> Problem:
+    def uninitialised(self, defined: Any, outer: tuple[slice, ...]) -> RuntimeFault:
         """The report on the first element that is not defined."""
         bad = np.argwhere(~defined)
         first = [int(i) + part.start for i, part in zip(bad[0], outer, strict=True)]
         return uninitialised(self.buffer, first, len(bad), defined.size)
 
 
-def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int) -> Problem:
+def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int) -> RuntimeFault:
     """The report on a read of elements that nobody wrote."""
     for origin, flags in buffer.by_zero.items():
         if flags[tuple(index)]:
@@ -190,7 +190,7 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
                 f"{name} and {owner.name} share these bytes: read {name} before {owner.name} is "
                 "written, or keep them apart with reuse_group kind `distinct`"
             )
-            return Problem("uninitialised", message, [*notes, fix])
+            return RuntimeFault("uninitialised", message, [*notes, fix])
     if buffer.space == "var":
         fix = (
             f"set it first: T.alloc_var(dtype, init=...) or {name} = ...; what iterations of a "
@@ -200,7 +200,7 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
         fix = f"nobody has written {name} yet: fill it before the launch, or store to it first"
     else:
         fix = f"write it first: T.clear({name}), T.fill({name}, value) or T.copy(source, {name})"
-    return Problem("uninitialised", message, [*notes, fix])
+    return RuntimeFault("uninitialised", message, [*notes, fix])
 
 
 def _owner(buffer: TileBuffer, index: Sequence[int]) -> TileBuffer | None:
@@ -214,25 +214,25 @@ def _owner(buffer: TileBuffer, index: Sequence[int]) -> TileBuffer | None:
     return None
 
 
-def read_only(buffer: TileBuffer) -> Problem:
+def read_only(buffer: TileBuffer) -> RuntimeFault:
     """The report on a write to an array that must not change."""
-    return Problem(
+    return RuntimeFault(
         "read-only",
         f"write to {buffer.name}, which is read-only",
         [buffer.describe(), f"pass an array that can be written for {buffer.name}"],
     )
 
 
-def part(buffer: TileBuffer, offsets: Sequence[Any], extents: Sequence[Any]) -> Region:
+def part(buffer: TileBuffer, offsets: Sequence[Any], extents: Sequence[Any]) -> TileSlice:
     """A box of a buffer."""
-    return Region(buffer, tuple(int(o) for o in offsets), tuple(int(e) for e in extents))
+    return TileSlice(buffer, tuple(int(o) for o in offsets), tuple(int(e) for e in extents))
 
 
-def as_region(what: Region | TileBuffer) -> Region:
+def as_region(what: TileSlice | TileBuffer) -> TileSlice:
     """A region, or the whole of a buffer."""
-    if isinstance(what, Region):
+    if isinstance(what, TileSlice):
         return what
-    return Region(what, (0,) * what.data.ndim, what.data.shape)
+    return TileSlice(what, (0,) * what.data.ndim, what.data.shape)
 
 
 def squeezed(extents: Sequence[int]) -> tuple[int, ...]:
@@ -240,13 +240,13 @@ def squeezed(extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(extent for extent in extents if extent != 1)
 
 
-def fitted(values: Any, source: Region, target: Region) -> Any:
+def fitted(values: Any, source: TileSlice, target: TileSlice) -> Any:
     """The elements of `source` in the shape of `target`."""
     if values.shape == target.extents:
         return values
     if squeezed(values.shape) != squeezed(target.extents):
         message = f"{source.text()} has shape {values.shape}, {target.text()} has {target.extents}"
-        raise Problem(
+        raise RuntimeFault(
             "shape", message, ["extents must agree, apart from those of 1; slice one of the two"]
         )
     return values.reshape(target.extents)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
-from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -55,10 +55,10 @@ def check_agreement(buffer: TileBuffer, place: Any = ...) -> None:
             raise disagreement(buffer, ranges)
 
 
-def disagreement(buffer: TileBuffer, ranges: Ranges) -> Problem:
+def disagreement(buffer: TileBuffer, ranges: Ranges) -> RuntimeFault:
     spelled = ", ".join(f"{first} to {last - 1}" for first, last in ranges)
     name = buffer.name
-    return Problem(
+    return RuntimeFault(
         "uninitialised",
         f"read of {name} by threads that have different values of it",
         [

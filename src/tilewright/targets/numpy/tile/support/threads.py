@@ -15,7 +15,7 @@ from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.compute import reduction
 from tilewright.targets.numpy.tile.support.lanes import Lanes
-from tilewright.targets.numpy.tile.support.problems import Problem
+from tilewright.targets.numpy.tile.support.problems import RuntimeFault
 
 _WARP = 32
 
@@ -41,7 +41,7 @@ def active_threads(threads: Lanes) -> int:
 def _warps(threads: Lanes, x: Any) -> Any:
     flat = threads.spread(x).reshape(-1)
     if flat.size % _WARP:
-        raise Problem(
+        raise RuntimeFault(
             "shape",
             f"{flat.size} threads do not make whole warps of {_WARP}",
             ["launch a multiple of 32 threads"],
@@ -109,7 +109,9 @@ def reduce_threads(
     """What each thread holds combined along an axis of threads, to all of them."""
     along = threads.rank - 1 - axis
     if source.shadow is not None and not source.shadow.defined(...).all():
-        raise Problem("uninitialised", f"read of uninitialised {source.name}", [source.describe()])
+        raise RuntimeFault(
+            "uninitialised", f"read of uninitialised {source.name}", [source.describe()]
+        )
     result = reduction(source.data, along, kind, source.is_unsigned, nan_propagate)
     result = np.expand_dims(result, along)
     if not clear:

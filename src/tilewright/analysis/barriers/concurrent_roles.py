@@ -1,0 +1,140 @@
+"""Who runs side by side in a kernel, and which numbers of turns to try.
+
+A team is the roles of one or more ``tile.ws`` that follow each other, or the whole block of a
+kernel that has none but copies asynchronously. Loops with barriers in them are *essential*: of
+roles that the compiler made, the innermost ones all take the same number of turns, chosen here; the
+author's own loops run as their bounds say, with numbers put in for arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation
+
+from tilewright.dialects.nv import MBarrierType
+from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, WsOp
+from tilewright.dialects.tile.interfaces import is_async
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.effects import always_removable
+from tilewright.ir.traversal import walk
+
+_ORDERING = (
+    "nv.mbarrier.",
+    "nv.cp_async.",
+    "nv.tma_store.",
+    "nv.wgmma.wait",
+    "nv.bar",
+    "tile.sync",
+)
+_ENTRIES = (1, 3)
+"""How often a loop is entered: the third starts at whatever parity the second ended with."""
+
+
+def is_essential(op: Operation) -> bool:
+    """Whether an op, or one in it, orders or goes on by itself."""
+    return any(
+        each.name.startswith(_ORDERING) or (not each.regions and is_async(each))
+        for each in walk(op)
+    )
+
+
+@dataclass(frozen=True)
+class Member:
+    """One role: its code, its threads."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    """What it runs, in order: roles of several ``tile.ws`` may have the same threads."""
+    threads: tuple[int, ...]
+    """The numbers of its threads in the block."""
+
+
+@dataclass(frozen=True)
+class TripCounts:
+    """How often loops run; None leaves it to their bounds."""
+
+    inner: int | None
+    outer: int | None
+    argument: int = 1
+    """What stands in for numbers that only the caller knows."""
+
+    def __str__(self) -> str:
+        if self.inner is None:
+            return f"with {self.argument} for what only a run knows"
+        again = "" if self.outer in (None, 1) else f", entered {self.outer} times"
+        return f"with {self.inner} turns{again}"
+
+
+@dataclass(frozen=True)
+class ConcurrentRoles:
+    """Members that start together."""
+
+    kernel: KernelOp
+    members: tuple[Member, ...]
+    is_custom: bool
+    """Whether the author wrote the roles."""
+
+    @property
+    def slots(self) -> int:
+        """The longest row of barriers, or of versions that copies fill."""
+        rows = [
+            op.type.get_shape()[0]
+            for op in walk(self.kernel)
+            if isinstance(op, AllocOp) and isinstance(element_type_of(op.type), MBarrierType)
+        ]
+        return max(rows, default=2)
+
+    def questions(self) -> Iterator[TripCounts]:
+        """The numbers of turns to try."""
+        limit = 2 * self.slots + 1
+        if self.is_custom:
+            yield from (TripCounts(None, None, argument) for argument in (*range(limit + 1), 64))
+            return
+        entered_again = any(_depth(block) > 1 for each in self.members for block in each.blocks)
+        for outer in _ENTRIES if entered_again else (1,):
+            for inner in range(limit + 1):
+                yield TripCounts(inner, outer)
+
+
+def _depth(block: Block) -> int:
+    """How deep essential loops are nested."""
+    deepest = 0
+    for op in block.ops:
+        if op.regions and is_essential(op):
+            inside = max((_depth(b) for region in op.regions for b in region.blocks), default=0)
+            deepest = max(deepest, inside + (0 if op.name == "scf.if" else 1))
+    return deepest
+
+
+def all_concurrent_roles(kernel: KernelOp) -> Iterator[ConcurrentRoles]:
+    """The teams of a kernel, one after the other."""
+    together: list[WsOp] = []
+    found = False
+    for op in kernel.body_block.ops:
+        if isinstance(op, WsOp):
+            found = True
+            together.append(op)
+        elif together and not isinstance(op, AllocOp) and not always_removable(type(op)):
+            yield _team(kernel, together)
+            together = []
+    if together:
+        yield _team(kernel, together)
+    if not found and any(isinstance(op, AsyncCopyOp) for op in walk(kernel)):
+        threads = tuple(range(kernel.num_threads or 1))
+        yield ConcurrentRoles(
+            kernel, (Member("block", (kernel.body_block,), threads),), is_custom=True
+        )
+
+
+def _team(kernel: KernelOp, roles: list[WsOp]) -> ConcurrentRoles:
+    blocks: dict[tuple[int, ...], list[Block]] = {}
+    names: dict[tuple[int, ...], str] = {}
+    for op in roles:
+        for role, region in zip(op.roles, op.regions, strict=True):
+            threads = tuple(each for start, stop in role.ranges for each in range(start, stop))
+            names.setdefault(threads, role.name)
+            blocks.setdefault(threads, []).append(region.block)
+    members = [Member(names[each], tuple(found), each) for each, found in blocks.items()]
+    return ConcurrentRoles(kernel, tuple(members), any(op.is_custom for op in roles))

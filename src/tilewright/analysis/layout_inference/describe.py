@@ -1,0 +1,59 @@
+"""How buffers, elements and threads are named in messages."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.layout_inference.accesses import FragmentAccess
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.tile import (
+    AllocOp,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.reducers import ReducerAllocOp
+from tilewright.layouts.diff import Holders, Place, Side, side_by_side
+
+
+def name_of(value: SSAValue) -> str:
+    owner = value.owner
+    is_named = isinstance(owner, (AllocOp, ReducerAllocOp))
+    return owner.buffer_name if is_named else value.name_hint or "buffer"
+
+
+def shown(point: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, point))})"
+
+
+def some(threads: np.ndarray) -> str:
+    listed = [int(each) for each in threads]
+    if len(listed) == 1:
+        return f"thread {listed[0]}"
+    shown = ", ".join(map(str, listed[:3]))
+    return f"threads {shown}{' ...' if len(listed) > 3 else ''}"
+
+
+def place_in(table: Table) -> Holders:
+    """Who holds an element, as pictures ask for it."""
+
+    def place(point: tuple[int, ...]) -> Place:
+        return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
+
+    return place
+
+
+def who_asks(
+    table: Table, access: FragmentAccess, threads: np.ndarray, element: tuple[int, ...]
+) -> str:
+    """A picture of who holds the elements around one, and who asks for them."""
+    name = name_of(base_of(access.buffer))
+
+    def asking(point: tuple[int, ...]) -> Place:
+        is_here = np.logical_and.reduce(
+            [each == at for each, at in zip(access.elements, point, strict=True)]
+        )
+        return tuple(int(each) for each in np.unique(threads[is_here])), 0
+
+    what = "written by" if access.is_write else "read by"
+    held = Side(f"'{name}' held by", place_in(table))
+    return side_by_side(table.shape, element, held, Side(f"{what}, here", asking))

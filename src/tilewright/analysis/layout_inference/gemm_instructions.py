@@ -1,0 +1,327 @@
+"""Which instruction multiplies, how the warps share the product, and what operands look like.
+
+Rules: docs/design/layouts.md#gemm-instructions. A condition that a faster instruction fails is a
+sentence, so that the remark about the slower one can say why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.analysis.layout_inference import feasible, swizzles
+from tilewright.analysis.layout_inference.feasible import M_UNIT, N_UNIT
+from tilewright.analysis.layout_inference.scopes import GROUP, WARP, Threads
+from tilewright.analysis.layout_inference.table import Table
+from tilewright.dialects.tile import AllocOp, GemmOp, RegionOp, Space, space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.slots import SlotOp
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
+from tilewright.layouts.hardware.wgmma import widest_wgmma
+
+_WGMMA_ROWS = 64
+_TF32_BITS, _FLOAT32_BITS = 10, 23
+"""Bits of mantissas behind the leading one."""
+
+
+@dataclass(frozen=True)
+class GemmPlan:
+    """How one `tile.gemm` is done."""
+
+    instruction: str
+    """``wgmma`` or ``mma``."""
+    warps: tuple[int, int]
+    """Warps along the rows and the columns of the product; groups of four rows of warps."""
+    shape: tuple[int, int, int]
+    """Of one instruction."""
+    reason: str | None = None
+    """Why it is not the faster instruction."""
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        return self.warps[0] // 4, self.warps[1]
+
+
+def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> GemmPlan:
+    """The instruction and the partition for a product; raises `Infeasible`."""
+    a = element_type_of(op.a.type)
+    m, n, _ = op.mnk
+    reason = _why_not_wgmma(op, threads, arch, wgmma)
+    if reason is None:
+        warps = partition(m, n, threads.warps, op.policy.data, by_groups=True)
+        if warps is None:
+            reason = f"{threads.warps // 4} warp groups cannot share {m} x {n}"
+        else:
+            columns = widest_wgmma(n // warps[1], isinstance(a, IntegerType))
+            if columns is None:
+                reason = f"{n // warps[1]} columns for a group are no multiple of 8"
+            else:
+                found = GemmPlan("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
+                reason = _why_not_apart(op, found)
+                if reason is None:
+                    return found
+    return _mma(op, threads, arch, reason)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What a product loses on its way through tensor cores, and how to keep it."""
+
+    message: str
+    help: str
+
+
+def rounding(op: GemmOp) -> Rounding | None:
+    """What of the operands is not multiplied; None if all of them is.
+
+    Tensor cores take float32 as tf32 (PTX ISA, "Alternate floating-point data formats"): the
+    exponent of float32 with the mantissa of float16. The 13 bits behind are not looked at.
+    """
+    if not isinstance(element_type_of(op.a.type), Float32Type):
+        return None
+    m, n, k = op.mnk
+    return Rounding(
+        f"float32 operands are multiplied as tf32: tensor cores read {_TF32_BITS} of the "
+        f"{_FLOAT32_BITS} bits of a mantissa, so that a factor may be off by 1 part in "
+        f"{2**_TF32_BITS}; sums are float32",
+        f"exact float32 takes no tensor cores, and is many times slower: for i, j in T.Parallel("
+        f"{m}, {n}): for k in T.serial({k}): C[i, j] += A[i, k] * B[k, j]",
+    )
+
+
+def apart(op: GemmOp, product: GemmPlan, *, is_a: bool) -> int | None:
+    """How many elements of a row in shared memory an instruction takes, if not the whole row.
+
+    Instructions begin where the pattern of a swizzle begins; what they share must be made of such
+    pieces. It does not matter where rows run along the sums, as they do in `wgmma`'s own order.
+    """
+    m, n, _ = op.mnk
+    rows, columns, _ = product.shape
+    if is_a:
+        return rows if op.transpose_a is not None and rows < m else None
+    return columns if op.transpose_b is None and columns < n else None
+
+
+def _why_not_apart(op: GemmOp, product: GemmPlan) -> str | None:
+    for operand, is_a in ((op.a, True), (op.b, False)):
+        space = space_of(operand.type)
+        step = apart(op, product, is_a=is_a)
+        if step is None or space is None or not space.is_shared:
+            continue
+        rows, columns = shape_of(operand.type)[-2:]
+        if (
+            swizzles.for_matrix(rows, columns, bit_width(element_type_of(operand.type)), step)
+            is None
+        ):
+            return f"no swizzle has pieces of {step} columns, of which each instruction takes some"
+    return None
+
+
+def _mma(op: GemmOp, threads: Threads, arch: int, reason: str | None) -> GemmPlan:
+    m, n, k = op.mnk
+    a = element_type_of(op.a.type)
+    feasible.check_types(a, element_type_of(op.c.type), arch)
+    feasible.check_threads(threads.count)
+    depth = feasible.depth_for(a, k)
+    policy = op.policy.data
+    warps = partition(m, n, threads.warps, policy, by_groups=False)
+    if warps is None:
+        raise feasible.too_small(
+            m,
+            n,
+            threads.warps,
+            lambda few: partition(m, n, few, policy, by_groups=False) is not None,
+        )
+    return GemmPlan("mma", warps, (M_UNIT, N_UNIT, depth), reason)
+
+
+def partition(
+    m: int, n: int, warps: int, policy: str, *, by_groups: bool
+) -> tuple[int, int] | None:
+    """Warps along rows and columns: as square as possible, or all on one side."""
+    step = 4 if by_groups else 1
+    rows = _WGMMA_ROWS // 4 if by_groups else M_UNIT
+    candidates = [
+        (down, warps // down)
+        for down in range(step, warps + 1, step)
+        if warps % down == 0 and m % (down * rows) == 0 and n % (warps // down * N_UNIT) == 0
+    ]
+    if not candidates:
+        return None
+    if policy == "full_row" or (by_groups and policy == "square"):
+        # Wide instructions read the rows of A less often: groups share rows before columns.
+        return max(candidates)
+    if policy == "full_col":
+        return min(candidates)
+    return min(candidates, key=lambda each: (abs(m / each[0] - n / each[1]), -each[0]))
+
+
+_HALVES = (Float16Type, BFloat16Type)
+_EIGHTS = (Float8E4M3FNType, Float8E5M2Type)
+
+
+def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> str | None:
+    """The first condition of ``wgmma`` that does not hold."""
+    a, b = element_type_of(op.a.type), element_type_of(op.b.type)
+    m, _, k = op.mnk
+    if not allowed:
+        return "the author wants no wgmma"
+    if arch != 90:
+        return f"sm_{arch} has no wgmma"
+    if m < _WGMMA_ROWS or m % _WGMMA_ROWS:
+        return f"{m} rows are no multiple of {_WGMMA_ROWS}"
+    if threads.count % GROUP or threads.first % GROUP:
+        return f"{threads.count} threads from {threads.first} on are no whole warp groups"
+    for operand in (op.a, op.b):
+        problem = _why_no_descriptor(operand)
+        if problem is not None:
+            return problem
+    b_space = space_of(op.b.type)
+    if b_space is None or not b_space.is_shared:
+        return "operand B is not in shared memory"
+    a_space = space_of(op.a.type)
+    if a_space is Space.FRAGMENT and op.transpose_a is not None:
+        return "operand A is a transposed fragment"
+    if a != b and not (isinstance(a, _EIGHTS) and isinstance(b, _EIGHTS)):
+        return f"the operands are '{a}' and '{b}'"
+    return _why_not_types(op, a, k)
+
+
+def _why_no_descriptor(operand: SSAValue) -> str | None:
+    """Why the place of an operand in shared memory cannot be told to ``wgmma``."""
+    space = space_of(operand.type)
+    if space is None or not space.is_shared:
+        return None
+    owner = base_of(operand).owner
+    if isinstance(owner, AllocOp) and owner.layout is not None:
+        return "the author's layout of an operand is none that wgmma knows"
+    if isinstance(operand.owner, RegionOp) and not _is_one_of_several(operand.owner):
+        return "an operand is a part of a matrix"
+    if isinstance(operand.owner, ViewOp):
+        return "an operand is another view of a buffer"
+    if is_seen_otherwise(base_of(operand)):
+        return "an operand is viewed as elements of another type as well, and is not swizzled"
+    rows, columns = shape_of(operand.type)[-2:]
+    bits = bit_width(element_type_of(operand.type))
+    if swizzles.for_matrix(rows, columns, bits) is None:
+        return f"no swizzle fits {rows} x {columns} elements of {bits} bits in shared memory"
+    return None
+
+
+def is_seen_otherwise(buffer: SSAValue) -> bool:
+    """Whether a view has elements of another type.
+
+    Bytes of two such elements are next to each other only in a plain layout.
+    """
+    return any(
+        (isinstance(op, ViewOp) and element_type_of(op.result.type) != element_type_of(buffer.type))
+        or is_seen_otherwise(op.results[0])
+        for op in (use.operation for use in buffer.uses)
+        if isinstance(op, ViewOp | RegionOp | SlotOp)
+    )
+
+
+def _is_one_of_several(op: RegionOp) -> bool:
+    """Whether a part is a whole matrix of a buffer that holds several."""
+    shape = shape_of(op.base.type)
+    whole = tuple(op.extents[-2:]) == shape[-2:] and tuple(op.offsets[-2:]) == (0, 0)
+    return whole and all(extent == 1 for extent in op.extents[:-2])
+
+
+def _why_not_types(op: GemmOp, a: Attribute, k: int) -> str | None:
+    c = element_type_of(op.c.type)
+    depth = 256 // bit_width(a) if bit_width(a) else 0
+    is_known = isinstance(a, (*_HALVES, *_EIGHTS, Float32Type)) or a == IntegerType(8)
+    if not is_known:
+        return f"wgmma does not multiply '{a}'"
+    if not isinstance(c, Float32Type) and not (a == IntegerType(8) and c == IntegerType(32)):
+        return f"sums in '{c}' are not taken by wgmma here"
+    if k % depth:
+        return f"K is {k}, no multiple of {depth}"
+    if not isinstance(a, _HALVES) and (op.transpose_a is not None or op.transpose_b is None):
+        return f"operands of '{a}' have to lie with K contiguous (transpose_B=True)"
+    return None
+
+
+# -- layouts -----------------------------------------------------------------------------------
+
+
+def accumulator(shape: tuple[int, int], product: GemmPlan) -> Table:
+    """Where the sums live."""
+    i, j = np.indices(shape, dtype=np.int64)
+    down, across = product.warps
+    if product.instruction == "wgmma":
+        groups = product.groups
+        rows, columns = shape[0] // groups[0], shape[1] // groups[1]
+        n = product.shape[1]
+        group = i // rows * groups[1] + j // columns
+        y, x = i % rows, j % columns
+        thread = group * GROUP + y % 64 // 16 * WARP + y % 8 * 4 + x % 8 // 2
+        inside = x % 2 + 2 * (y // 8 % 2) + 4 * (x % n // 8)
+        register = (y // 64 * (columns // n) + x // n) * (n // 2) + inside
+    else:
+        rows, columns = shape[0] // down, shape[1] // across
+        warp = i // rows * across + j // columns
+        y, x = i % rows, j % columns
+        thread = warp * WARP + y % 8 * 4 + x % 8 // 2
+        inside = x % 2 + 2 * (y // 8 % 2)
+        register = (y // 16 * (columns // 8) + x // 8) * 4 + inside
+    return Table(thread[..., None], register)
+
+
+def operand_a(shape: tuple[int, int], bits: int, product: GemmPlan) -> Table:
+    """A in registers: every warp (group) that has the row holds it."""
+    i, j = np.indices(shape, dtype=np.int64)
+    width = 32 // bits
+    depth = product.shape[2]
+    down, across = product.warps
+    if product.instruction == "wgmma":
+        groups = product.groups
+        rows = shape[0] // groups[0]
+        y = i % rows
+        lane = y % 64 // 16 * WARP + y % 8 * 4 + j // width % 4
+        base = (i // rows * groups[1])[..., None] + np.arange(groups[1])
+        holders = base * GROUP + lane[..., None]
+        tile = y // 64
+    else:
+        rows = shape[0] // down
+        y = i % rows
+        lane = y % 8 * 4 + j // width % 4
+        base = (i // rows * across)[..., None] + np.arange(across)
+        holders = base * WARP + lane[..., None]
+        tile = y // 16
+    inside = j % width + width * (y // 8 % 2) + 2 * width * (j % depth // (4 * width))
+    registers = (tile * (shape[1] // depth) + j // depth) * (depth * 16 // WARP) + inside
+    return Table.of(_whole(holders), registers)
+
+
+def operand_b(shape: tuple[int, int], bits: int, product: GemmPlan) -> Table:
+    """B (rows along K) in registers, for ``mma``: every warp that has the column holds it."""
+    i, j = np.indices(shape, dtype=np.int64)
+    width = 32 // bits
+    depth = product.shape[2]
+    down, across = product.warps
+    columns = shape[1] // across
+    x = j % columns
+    lane = x % 8 * 4 + i // width % 4
+    base = np.arange(down) * across + (j // columns)[..., None]
+    holders = base * WARP + lane[..., None]
+    inside = i % width + width * (i % depth // (4 * width))
+    registers = (x // 8 * (shape[0] // depth) + i // depth) * (depth * 8 // WARP) + inside
+    return Table.of(_whole(holders), registers)
+
+
+def _whole(values: Any) -> Any:
+    return np.ascontiguousarray(values, dtype=np.int64)

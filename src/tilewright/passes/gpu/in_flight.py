@@ -1,0 +1,91 @@
+"""What products in flight hold, and who must keep away from it until they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv import (
+    BulkLoadOp,
+    MatrixOp,
+    MBarrierArriveOp,
+    TmaLoadOp,
+    WgmmaOp,
+    WgmmaSettleOp,
+    WgmmaWaitOp,
+)
+from tilewright.dialects.nv.matrix import MatrixMoveOp
+from tilewright.dialects.nv.moves import LaneOp
+from tilewright.dialects.scf import ForOp
+from tilewright.dialects.tile import space_of
+from tilewright.dialects.tile.access import base_of
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.insert_thread_syncs import SharedAccess, touches_of
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether an op only computes numbers, so that it does not matter when."""
+    return op.name.startswith("arith.") or op.name == "tile.assume"
+
+
+def moves_along(op: Operation) -> bool:
+    """Whether an op behind a wait can come a turn later, or does not care."""
+    if isinstance(op, LoadOp | StoreOp):
+        space = space_of(op.memref.type)
+        return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
+    return is_pure(op) or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
+
+
+def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
+    """What products in flight write, and read as an operand."""
+    held: set[SSAValue] = set()
+    for op in products:
+        held.add(op.acc)
+        if op.a_index is not None:
+            held.add(op.a)
+    return held
+
+
+def looks_at(op: Operation, held: set[SSAValue]) -> bool:
+    """Whether a thread uses registers that a product in flight has."""
+    for inner in walk(op):
+        if isinstance(inner, LoadOp | StoreOp) and inner.memref in held:
+            return True
+        if isinstance(inner, LaneOp | MatrixMoveOp) and (inner.src in held or inner.dst in held):
+            return True
+    return False
+
+
+def overwrites_operands(loop: ForOp, products: Sequence[WgmmaOp]) -> bool:
+    """Whether the loop itself writes what its products read: only a barrier of another role, told
+    after the wait, says when that is allowed.
+    """
+    operands = {
+        base_of(each.owner.buffer)
+        for op in products
+        for each in (op.a, op.b)
+        if isinstance(each.owner, MatrixOp)
+    }
+    return any(
+        touch.is_write and touch.buffer in operands
+        for op in walk(loop)
+        for touch in (*touches_of(op), *_engine_writes(op))
+    )
+
+
+def _engine_writes(op: Operation) -> list[SharedAccess]:
+    if isinstance(op, TmaLoadOp | BulkLoadOp):
+        return [SharedAccess(base_of(op.dst), is_write=True, by_engine=True)]
+    return []
+
+
+def settles_behind(wait: WgmmaWaitOp) -> list[WgmmaSettleOp]:
+    """The ops behind a wait that say which sums are there."""
+    found: list[WgmmaSettleOp] = []
+    following = wait.next_op
+    while isinstance(following, WgmmaSettleOp):
+        found.append(following)
+        following = following.next_op
+    return found

@@ -1,0 +1,98 @@
+"""`announce-copies`: a barrier is told of the bytes that copies will report to it.
+
+    tile.async_copy %A -> %s barrier %b[0]    ->    nv.mbarrier.expect_tx %b[0], 8192
+                                                    tile.async_copy %A -> %s barrier %b[0]
+
+A phase ends when all have arrived and all announced bytes have come. At the tile level a copy
+announces itself, unless the kernel announces bytes at that barrier; the hardware has to be told, or
+a phase could end before the data are there. Schedules that this compiler makes announce their bytes
+already.
+
+A copy to several blocks of a cluster reports to the same barrier of each of them. What a block gets
+depends on the masks of the others, so there the author announces (`T.mbarrier_arrive_expect_tx`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from tilewright.analysis.layout_inference.scopes import kernels
+from tilewright.dialects.nv import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tilewright.dialects.tile import AsyncCopyOp, KernelOp
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.base import number_of
+from tilewright.dialects.type_utils import bit_width, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile.index_builder import IndexBuilder
+
+NOT_ANNOUNCED, BAD_MASK = "TW4004", "TW4005"
+
+
+@dataclass(frozen=True)
+class InsertExpectTx(Pass):
+    """Announce bytes at barriers where the kernel does not."""
+
+    name = "announce-copies"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for kernel in kernels(module):
+            explicit = _announced(kernel)
+            for op in list(walk(kernel)):
+                if not isinstance(op, AsyncCopyOp) or op.barrier is None or not op.is_bulk:
+                    continue
+                mask = number_of(op.cluster_mask)
+                is_announced = base_of(op.barrier) in explicit
+                if mask is not None:
+                    _check(op, mask, kernel, engine, is_announced=is_announced)
+                elif not is_announced:
+                    _announce(op)
+
+
+def _announced(kernel: KernelOp) -> set[SSAValue]:
+    """The barriers at which the kernel announces bytes itself."""
+    return {
+        base_of(op.barrier)
+        for op in walk(kernel)
+        if isinstance(op, MBarrierExpectTxOp | MBarrierArriveExpectTxOp)
+    }
+
+
+def _announce(op: AsyncCopyOp) -> None:
+    assert op.barrier is not None and op.barrier_index is not None
+    IndexBuilder(op).add(MBarrierExpectTxOp(op.barrier, op.barrier_index, _bytes(op)))
+
+
+def _bytes(op: AsyncCopyOp) -> int:
+    """What arrives: the whole tile, with zeros where the tensor ends."""
+    return prod(shape_of(op.dst.type)) * bit_width(op.dst.type) // 8
+
+
+def _check(
+    op: AsyncCopyOp, mask: int, kernel: KernelOp, engine: DiagnosticEngine, *, is_announced: bool
+) -> None:
+    """A copy to several blocks names blocks that there are, and somebody announces its bytes."""
+    blocks = prod(kernel.cluster_extents or (1,))
+    if not 0 < mask < 1 << blocks:
+        engine.error(
+            op,
+            f"cluster_mask={mask:#x} names blocks that the cluster does not have: it has {blocks}, "
+            f"so the mask is 1 to {(1 << blocks) - 1:#x}",
+            BAD_MASK,
+        ).note(None, "help: T.ClusterKernel(..., cluster_dims=(x, y, z)) starts blocks in clusters")
+    elif not is_announced:
+        engine.error(
+            op,
+            f"a copy to several blocks reports {_bytes(op)} bytes to the barrier of each of them, "
+            "and none announces them",
+            NOT_ANNOUNCED,
+        ).note(
+            None,
+            "help: one thread of every block says how much comes to it in this phase: "
+            "T.mbarrier_arrive_expect_tx(barrier, bytes)",
+        )

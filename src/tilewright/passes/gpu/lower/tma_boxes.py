@@ -1,0 +1,62 @@
+"""How many copies of the copy engine make a tile.
+
+A swizzled matrix lies in shared memory piece after piece, each as wide as the pattern; a plain one
+row after row. One copy writes one piece of all rows, so a wide tile takes several, matrix by
+matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from tilewright.analysis.copy_instructions import MAX_BOX, plain_piece
+from tilewright.analysis.layout_inference.table import NotALayout
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.passes.gpu.lower.expressions import combined
+from tilewright.passes.gpu.tile_regions import TileRegion
+from tilewright.passes.tile.index_builder import IndexBuilder
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Equal pieces of a tile."""
+
+    extents: tuple[int, ...]
+    """Of the tile."""
+    box: tuple[int, ...]
+    """Of one piece."""
+
+    @classmethod
+    def of(cls, extents: Sequence[int], bits: int, swizzle: int) -> Pieces:
+        """The pieces of a tile of these extents in a tensor."""
+        *outer, columns = extents
+        width = swizzle * 8 // bits if swizzle else plain_piece(extents, bits)
+        if width is None:
+            raise NotALayout(
+                f"the copy engine takes {MAX_BOX} elements of a row at a time, and {columns} "
+                f"elements of {bits} bits in {prod(outer)} rows do not come in such pieces"
+            )
+        if width == columns:
+            return cls(tuple(extents), tuple(extents))
+        # The rows of a matrix need not be next to its columns: a tensor may have heads in between.
+        rows = max((axis for axis, extent in enumerate(outer) if extent != 1), default=0)
+        box = (extent if axis == rows else 1 for axis, extent in enumerate(outer))
+        return cls(tuple(extents), (*box, width))
+
+    @property
+    def starts(self) -> list[tuple[int, ...]]:
+        """Where each piece begins, counted from the beginning of the tile."""
+        steps = zip(self.extents, self.box, strict=True)
+        return list(product(*(range(0, extent, step) for extent, step in steps)))
+
+    def place(self, code: IndexBuilder, part: TileRegion, start: Sequence[int]) -> list[Mixed]:
+        """Where a piece begins in a buffer that may have other dimensions of one element."""
+        known = [at for at, extent in zip(start, self.extents, strict=True) if extent != 1]
+        moved = dict(zip(part.axes, known, strict=True))
+        return [
+            combined(code, "+", offset, moved.get(axis, 0))
+            for axis, offset in enumerate(part.offsets)
+        ]

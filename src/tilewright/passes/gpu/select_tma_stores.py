@@ -1,0 +1,96 @@
+"""`choose-engines`: which copies the copy engine does instead of threads.
+
+A copy of a whole buffer from shared to global memory goes through TMA where the GPU has it: one
+thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
+engine. The engine tells when it has read a tile, not when others find it in the tensor, so a tensor
+that the kernel comes back to is stored by threads. So are elements that another statement writes,
+too, or another iteration: nothing would say which of the writes comes last. What keeps a copy from
+the engine is said in a remark.
+
+A store that the author gives to TMA, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. For its
+start the author answers (`check-tma-starts` has warned); groups that the author closes and waits
+for are empty then, since each store closes its own and its thread waits until the tile is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Operation
+
+from tilewright.analysis.copy_instructions import BulkCopy, Starts, bulk_store
+from tilewright.analysis.later_accesses import later_access
+from tilewright.analysis.thread_dependence import begins_by_thread
+from tilewright.analysis.write_overlap import WriteOverlap
+from tilewright.dialects.tile import AsyncCopyOp, CopyOp, Space, space_of
+from tilewright.dialects.tile.kernel import kernel_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.arch import arch_of
+from tilewright.passes.gpu.expand_copies import BY_ENGINE
+from tilewright.passes.tile.index_builder import IndexBuilder
+
+_HOPPER = 90
+_PROMISED = "nv.promised_start"
+"""On a store that the author gives to TMA."""
+
+
+@dataclass(frozen=True)
+class SelectTmaStores(Pass):
+    """Mark copies that the copy engine does."""
+
+    name = "choose-engines"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(walk(module)):
+            if isinstance(op, AsyncCopyOp) and op.is_bulk and _is_store(op):
+                _as_copy(op)
+        starts, overlap = Starts(module), WriteOverlap(module)
+        for op in walk(module):
+            if not isinstance(op, CopyOp) or arch_of(op) < _HOPPER or not _is_store(op):
+                continue
+            if begins_by_thread(op.src) or begins_by_thread(op.dst):
+                continue  # each thread copies a part of its own
+            reason, later = bulk_store(op, starts, is_promised=_PROMISED in op.attributes), None
+            if isinstance(reason, BulkCopy):
+                later, reason = later_access(op), "the kernel comes back to the tensor"
+                if later is None:
+                    later, reason = _other_write(op, overlap)
+                if later is None:
+                    op.attributes[BY_ENGINE] = StringAttr("tma")
+                    continue
+            text = f"threads store the tile, not the copy engine: {reason}"
+            remark = engine.remark(op, text, "TW3002")
+            if later is not None:
+                remark.note(later, "here")
+
+
+def _as_copy(op: AsyncCopyOp) -> None:
+    policy = op.eviction_policy.data if op.eviction_policy else None
+    attributes = {**op.attributes, _PROMISED: UnitAttr()}
+    code = IndexBuilder(op)
+    code.add(CopyOp(op.src, op.dst, eviction_policy=policy, attributes=attributes))
+    code.rewriter.erase(op)
+
+
+def _other_write(store: CopyOp, overlap: WriteOverlap) -> tuple[Operation | None, str]:
+    """An op that may write elements that `store` writes, too, and what to say about it."""
+    if overlap.is_shifted(store):
+        return store, "iterations of a loop around it write overlapping parts of the tensor"
+    kernel = kernel_of(store)
+    for op in () if kernel is None else walk(kernel):
+        if op is not store and not op.regions and overlap.may_meet(store, op):
+            return op, "another statement may write the same elements of the tensor"
+    return None, ""
+
+
+def _is_store(op: CopyOp | AsyncCopyOp) -> bool:
+    source = space_of(op.src.type)
+    return (
+        space_of(op.dst.type) is Space.GLOBAL
+        and source is not None
+        and source.is_shared
+        and op.parent_op() is not None
+    )

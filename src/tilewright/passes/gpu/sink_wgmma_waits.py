@@ -1,0 +1,160 @@
+"""`sink-wgmma-waits`: products stay in flight while the next turn of the loop begins.
+
+    for k { wait full[s]                         for k { wait full[s]
+            wgmma ...; commit                            wgmma ...; commit
+            wgmma.wait 0                  ->             wgmma.wait 1
+            arrive empty[s] }                            if k > 0 { arrive empty[s of k - 1] } }
+                                                 wgmma.wait 0; arrive empty[last s]
+
+The operands of a product may be overwritten once it is done, so what hands them back waits with it,
+one turn later (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends with the
+wait and nothing until the next wait looks at the sums. In a loop with several products, as
+attention has, the first wait of the next turn waits for the last product of this one, too: the
+tensor core goes from one to the other without a pause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+
+from tilewright.dialects.arith import CmpiOp
+from tilewright.dialects.nv import (
+    MBarrierArriveOp,
+    WgmmaCommitOp,
+    WgmmaOp,
+    WgmmaSettleOp,
+    WgmmaWaitOp,
+)
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
+from tilewright.dialects.type_utils import num_elements
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.in_flight import (
+    looks_at,
+    moves_along,
+    overwrites_operands,
+    registers_of,
+    settles_behind,
+)
+from tilewright.passes.tile.index_builder import IndexBuilder
+
+
+@dataclass(frozen=True)
+class SinkWgmmaWaits(Pass):
+    """Let the products of a loop overlap with its next turn."""
+
+    name = "sink-wgmma-waits"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for op in list(walk(module)):
+            if isinstance(op, ForOp) and not op.results:
+                tail = _tail(op)
+                if tail is not None:
+                    _sink(op, *tail)
+
+
+def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]] | None:
+    """The first and the last wait of a loop and the arrivals at its end, if they may be moved."""
+    block = loop.body.block
+    ops = list(block.ops)[:-1]
+    waits = [op for op in walk(loop) if isinstance(op, WgmmaWaitOp)]
+    if not waits or any(op.parent is not block or op.count for op in waits):
+        return None
+    if sum(isinstance(op, WgmmaCommitOp) for op in walk(loop)) != len(waits):
+        return None
+    first, last = waits[0], waits[-1]
+    behind = ops[ops.index(last) + 1 :]
+    if any(not moves_along(op) for op in behind):
+        return None
+    start = 0 if first is last else ops.index(waits[-2]) + 1
+    products = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]
+    until_first = ops[: ops.index(first)]
+    if first is last:
+        until_first = [*until_first, *behind]
+    held = registers_of(products)
+    if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, products):
+        return None
+    arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
+    if any(num_elements(op.barrier.type) == 1 for op in arrivals):
+        return None  # one slot: whoever fills it needs it back for the very next turn
+    if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
+        return None  # an iteration later it would be another block that is signalled
+    return first, last, arrivals
+
+
+def _is_inside(value: SSAValue, loop: ForOp) -> bool:
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    return block is not None and loop.is_ancestor(block)
+
+
+def _sink(
+    loop: ForOp, first: WgmmaWaitOp, last: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]
+) -> None:
+    """Wait for the turn before, and hand back what it used."""
+    code = IndexBuilder(loop)
+    start = [code.index(0) for _ in arrivals]
+    block = Block(arg_types=[IndexType()] * (1 + len(arrivals)))
+    new = ForOp(loop.lower_bound, loop.upper_bound, loop.step, start, Region(block))
+    new.attributes.update(loop.attributes)
+    old = loop.body.block
+    block.args[0].name_hint = old.args[0].name_hint
+    old.args[0].replace_all_uses_with(block.args[0])
+    end = old.last_op
+    assert end is not None
+    for op in list(old.ops):
+        if op is not end:
+            op.detach()
+            block.add_op(op)
+    block.add_op(YieldOp([op.index for op in arrivals]))
+    settles = settles_behind(last)
+    for op in settles:
+        op.detach()
+    _hand_back(first, last, settles, block, loop, arrivals)
+    code.add(new)
+    code.add(WgmmaWaitOp(0))
+    for op in settles:
+        code.add(WgmmaSettleOp(op.acc, late=True))
+    if arrivals:
+        ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
+        inside = Block([YieldOp()])
+        code.add(IfOp(ran, [], Region(inside)))
+        after = code.inside(inside)
+        for op, result in zip(arrivals, new.results, strict=True):
+            after.add(MBarrierArriveOp(op.barrier, result, op.cta))
+    for op in arrivals:
+        op.detach()
+        op.erase()
+    code.rewriter.erase(loop)
+
+
+def _hand_back(
+    first: WgmmaWaitOp,
+    last: WgmmaWaitOp,
+    settles: list[WgmmaSettleOp],
+    block: Block,
+    loop: ForOp,
+    arrivals: list[MBarrierArriveOp],
+) -> None:
+    """Behind the first wait of a turn: what the turn before has left in flight is done."""
+    anchor = first.next_op
+    assert anchor is not None
+    inside = IndexBuilder(anchor)
+    if first is last:
+        inside.add(WgmmaWaitOp(1))
+    else:
+        for op in settles:
+            inside.add(WgmmaSettleOp(op.acc, late=True))
+    if arrivals:
+        is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
+        then = Block([YieldOp()])
+        inside.add(IfOp(is_later, [], Region(then)))
+        handing = inside.inside(then)
+        for op, before in zip(arrivals, block.args[1:], strict=True):
+            handing.add(MBarrierArriveOp(op.barrier, before, op.cta))
+    last.detach()
+    last.erase()

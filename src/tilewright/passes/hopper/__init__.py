@@ -1,1 +1,0 @@
-"""What only Hopper's asynchronous machine needs."""

@@ -1,0 +1,69 @@
+"""Writing ops: index arithmetic that computes at once what is known.
+
+Positions are `Mixed`: numbers where they are known, values elsewhere. What is asked for with
+numbers gives numbers, and no op is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.dialects.arith import AddiOp, CmpiOp, ConstantOp, DivuiOp, RemuiOp, SubiOp
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.rewrite import Rewriter, inherit_location
+
+_INDEX = IndexType()
+
+
+@dataclass
+class IndexBuilder:
+    """Ops that are put in front of `origin`, or at the end of a block, on behalf of `origin`."""
+
+    origin: Operation
+    block: Block | None = None
+    rewriter: Rewriter = field(default_factory=Rewriter)
+
+    def add(self, op: Operation) -> Operation:
+        inherit_location(op, self.origin.location)
+        if self.block is None:
+            self.rewriter.insert_before(self.origin, op, self.origin)
+        else:
+            end = self.block.last_op
+            assert end is not None  # a new body is ended already
+            self.block.insert_op_before(op, end)
+        return op
+
+    def inside(self, block: Block) -> IndexBuilder:
+        return IndexBuilder(self.origin, block)
+
+    def index(self, value: Mixed) -> SSAValue:
+        if isinstance(value, SSAValue):
+            return value
+        return self.add(ConstantOp.of(value, _INDEX)).results[0]
+
+    def plus(self, value: Mixed, offset: int) -> Mixed:
+        if isinstance(value, int) or offset == 0:
+            return value + offset if isinstance(value, int) else value
+        amount = self.index(abs(offset))
+        return self.add((AddiOp if offset > 0 else SubiOp)(value, amount)).results[0]
+
+    def minus(self, value: Mixed, other: Mixed) -> Mixed:
+        if isinstance(other, int):
+            return self.plus(value, -other)
+        return self.add(SubiOp(self.index(value), other)).results[0]
+
+    def modulo(self, value: Mixed, divisor: int) -> Mixed:
+        if isinstance(value, int):
+            return value % divisor
+        return self.add(RemuiOp(value, self.index(divisor))).results[0]
+
+    def at_least(self, value: SSAValue, least: int) -> SSAValue:
+        return self.add(CmpiOp("sge", value, self.index(least))).results[0]
+
+    def divided(self, value: Mixed, divisor: int) -> Mixed:
+        if isinstance(value, int):
+            return value // divisor
+        return self.add(DivuiOp(value, self.index(divisor))).results[0]

@@ -1,0 +1,119 @@
+"""The front half of the pipeline of the tile level, in its order, as a value.
+
+    for each in front_half(FrontHalf(target="cuda:sm_90a", roles=False)):
+        each.run(module, engine)
+
+    tilewright opt --tile-front-half="target=numpy" kernel.mlir
+
+What comes out computes the same bits as what went in: scheduled, with buffers in their versions,
+copies asynchronous and every barrier in place and proved, but still made of whole tile ops. Layouts
+and threads come next.
+
+`TilePipeline` is a pass that consists of passes: whoever runs a pipeline may run it as one, or its
+`passes()` one by one to look in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.passes import Pass
+from tilewright.passes.canonicalize import Canonicalize
+from tilewright.passes.cse import Cse
+from tilewright.passes.tile.bind_target import BindTarget
+from tilewright.passes.tile.check_barriers import CheckBarriers
+from tilewright.passes.tile.check_buffer_init import CheckBufferInit
+from tilewright.passes.tile.check_parallel_races import CheckParallelRaces
+from tilewright.passes.tile.check_pipeline import CheckPipeline
+from tilewright.passes.tile.check_plans import CheckPlans
+from tilewright.passes.tile.check_reducers import CheckReducers
+from tilewright.passes.tile.expand_explicit_unroll import ExpandExplicitUnroll
+from tilewright.passes.tile.expand_pipeline import ExpandPipeline
+from tilewright.passes.tile.inject_assumes import InjectAssumes
+from tilewright.passes.tile.normalize_indices import NormalizeIndices
+from tilewright.passes.tile.plan_pipeline import PlanPipeline
+from tilewright.passes.tile.plan_storage_alias import PlanStorageAlias
+from tilewright.passes.tile.specialize_warps import SpecializeWarps
+from tilewright.passes.tile.split_guards import SplitGuards
+from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmentAccess
+
+
+@dataclass(frozen=True)
+class TilePipeline(Pass):
+    """Run the front half of the tile level: normalise, check, schedule."""
+
+    name = "tile-front-half"
+
+    target: str = "cuda:sm_90a"
+    """What to compile for."""
+    check_races: bool = False
+    """Look for races between iterations of parallel loops."""
+    check_shared_races: bool = False
+    """Look for those in shared memory that there are whoever calls."""
+    check_init: bool = True
+    """Look for reads of memory that nothing wrote."""
+    check_pipelines: bool = False
+    """Prove that expanded loops compute what the serial ones do."""
+    roles: bool = True
+    """Let extra warps issue the copies of pipelined loops, where the target can."""
+    check_each: bool = True
+    """Prove barriers after the split into roles as well as at the end."""
+    async_copies: bool = True
+    """Copy while the threads go on, in loops without roles."""
+    rolled: bool = False
+    """Let pipelined loops without roles run their last turns too."""
+
+    def passes(self) -> list[Pass]:
+        """The passes, in order."""
+        return [*self._normalise(), *self._check(), *self._schedule()]
+
+    def _normalise(self) -> Iterator[Pass]:
+        yield BindTarget(self.target)
+        yield Canonicalize()
+        yield Cse()
+        yield NormalizeIndices()
+        yield WrapScalarFragmentAccess()
+        yield InjectAssumes()
+
+    def _check(self) -> Iterator[Pass]:
+        if self.check_races:
+            yield CheckParallelRaces()
+        elif self.check_shared_races:
+            yield CheckParallelRaces(certain=True)
+        if self.check_init:
+            yield CheckBufferInit()
+        yield CheckReducers()
+        yield PlanStorageAlias()
+
+    def _schedule(self) -> Iterator[Pass]:
+        yield SplitGuards()
+        yield ExpandExplicitUnroll()
+        if self.roles:
+            yield SpecializeWarps()
+            if self.check_each:
+                yield CheckBarriers()
+        has_async_copies = self.async_copies and not self.target.startswith("hip")
+        yield PlanPipeline(async_copies=has_async_copies)
+        yield CheckPlans()
+        if self.check_pipelines:
+            yield CheckPipeline()
+        yield ExpandPipeline(rolled=self.rolled)
+        yield Canonicalize()
+        yield Cse()
+        yield CheckBarriers()
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for each in self.passes():
+            before = engine.error_count
+            each.run(module, engine)
+            if engine.error_count > before:
+                return
+
+
+def front_half(options: TilePipeline | None = None) -> list[Pass]:
+    """The passes of the front half, in order."""
+    return (options or TilePipeline()).passes()

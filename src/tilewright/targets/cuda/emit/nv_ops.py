@@ -1,0 +1,368 @@
+"""Barriers, fences, the copy engine, tensor cores, exchange between threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.dialects.nv.across import AllReduceOp
+from tilewright.dialects.nv.barriers import (
+    BarrierOp,
+    BytesOp,
+    FenceProxyAsyncOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+    TmaStoreWaitOp,
+    WaitOp,
+)
+from tilewright.dialects.nv.machine import BarOp, SetMaxNRegOp
+from tilewright.dialects.nv.matrix import MatrixMoveOp, MatrixOp, MmaOp, WgmmaOp, WgmmaSettleOp
+from tilewright.dialects.nv.tma import (
+    BulkLoadOp,
+    BulkOp,
+    TmaLoadOp,
+    TmaReduceOp,
+    TmaStoreBase,
+)
+from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
+from tilewright.dialects.type_utils import element_type_of
+from tilewright.targets.cuda.emit.emitter import ATOM, Emitter, Rule, Text
+from tilewright.targets.cuda.emit.memory import address
+from tilewright.targets.cuda.header.mma import mma_function, wgmma_function
+
+_PTX_TYPES: Mapping[type[Attribute], str] = {
+    Float16Type: "f16",
+    BFloat16Type: "bf16",
+    Float32Type: "tf32",
+    Float8E4M3FNType: "e4m3",
+    Float8E5M2Type: "e5m2",
+}
+
+
+def _plain(function: str) -> Rule:
+    """A device function without arguments."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        emitter.statement(f"{emitter.call(function, [])};")
+
+    return rule
+
+
+def _counted(function: str) -> Rule:
+    """A device function that takes how many groups may be left, as a template argument."""
+
+    def rule(emitter: Emitter, op: Operation) -> None:
+        emitter.uses.functions.setdefault(function)
+        assert isinstance(op, WaitOp)
+        emitter.statement(f"tw::{function}<{op.pending.value.data}>();")
+
+    return rule
+
+
+def _barrier(emitter: Emitter, op: BarrierOp | TmaLoadOp | BulkLoadOp) -> str:
+    index = op.index if isinstance(op, BarrierOp) else op.barrier_index
+    return address(emitter, op.barrier, index)
+
+
+def _init(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MBarrierInitOp)
+    arguments = [_barrier(emitter, op), str(op.count.value.data)]
+    emitter.statement(f"{emitter.call('barrier_init', arguments)};")
+
+
+def _arrive(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MBarrierArriveOp)
+    if op.cta is None:
+        emitter.statement(f"{emitter.call('barrier_arrive', [_barrier(emitter, op)])};")
+        return
+    arguments = [_barrier(emitter, op), emitter.operand(op.cta)]
+    emitter.statement(f"{emitter.call('barrier_arrive_remote', arguments)};")
+
+
+def _bytes(function: str) -> Rule:
+    def rule(emitter: Emitter, op: Operation) -> None:
+        assert isinstance(op, BytesOp)
+        count = op.bytes
+        shown = str(count) if isinstance(count, int) else emitter.operand(count)
+        emitter.statement(f"{emitter.call(function, [_barrier(emitter, op), shown])};")
+
+    return rule
+
+
+def _wait(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MBarrierWaitOp)
+    arguments = [_barrier(emitter, op), emitter.operand(op.parity)]
+    emitter.statement(f"{emitter.call('barrier_wait', arguments)};")
+
+
+def _elect(emitter: Emitter, op: Operation) -> None:
+    emitter.constant(op.results[0], Text(emitter.call("elect", [])))
+
+
+def _set_registers(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, SetMaxNRegOp)
+    function = "registers_more" if op.direction.data == "inc" else "registers_fewer"
+    emitter.uses.functions.setdefault(function)
+    emitter.statement(f"tw::{function}<{op.count.value.data}>();")
+
+
+def _bar(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, BarOp)
+    function = "named_barrier_sync" if op.mode.data == "sync" else "named_barrier_arrive"
+    arguments = [str(op.id.value.data), str(op.count.value.data)]
+    emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _block_barrier(emitter: Emitter, op: Operation) -> None:
+    emitter.statement("__syncthreads();")
+
+
+# -- the copy engine ---------------------------------------------------------------------------
+
+
+def _coordinates(emitter: Emitter, values: Sequence[SSAValue]) -> list[str]:
+    """As the hardware counts them: the innermost first."""
+    return [emitter.operand(each) for each in reversed(values)]
+
+
+def _tma_load(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, TmaLoadOp)
+    arguments = [
+        address(emitter, op.dst, op.dst_index),
+        f"&{emitter.operand(op.map)}",
+        _barrier(emitter, op),
+    ]
+    function = "tma_load"
+    if op.multicast is not None:
+        function = "tma_load_multicast"
+        arguments.append(emitter.operand(op.multicast))
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
+    arguments += _coordinates(emitter, op.coordinates)
+    emitter.uses.functions.setdefault("tensor_map")
+    emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _tma_store(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, TmaStoreBase)
+    arguments = [
+        f"&{emitter.operand(op.map)}",
+        address(emitter, op.src, op.src_index),
+    ]
+    function = f"tma_reduce_{op.kind.data}" if isinstance(op, TmaReduceOp) else "tma_store"
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
+    arguments += _coordinates(emitter, op.coordinates)
+    emitter.uses.functions.setdefault("tensor_map")
+    emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+def _bulk(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, BulkOp)
+    size = op.elements.value.data * emitter.element(op.src).bytes
+    arguments = [
+        address(emitter, op.dst, op.dst_index),
+        address(emitter, op.src, op.src_index),
+        str(size),
+    ]
+    function = "bulk_store"
+    if isinstance(op, BulkLoadOp):
+        function = "bulk_load"
+        arguments.append(_barrier(emitter, op))
+    if op.policy is not None:
+        function += "_hinted"
+        arguments.append(emitter.operand(op.policy))
+    emitter.statement(f"{emitter.call(function, arguments)};")
+
+
+# -- tensor cores ------------------------------------------------------------------------------
+
+
+def _matrix_move(function: str) -> Rule:
+    def rule(emitter: Emitter, op: Operation) -> None:
+        assert isinstance(op, MatrixMoveOp)
+        count = op.count.value.data
+        emitter.element(op.src)
+        suffix = "_transposed" if op.transposed is not None else ""
+        name = f"{function}_x{count}{suffix}"
+        arguments = [address(emitter, op.dst, op.dst_index), address(emitter, op.src, op.src_index)]
+        emitter.statement(f"{emitter.call(name, arguments)};")
+
+    return rule
+
+
+def ptx_type(emitter: Emitter, type: Attribute) -> str:
+    """An operand's element type in the name of an instruction."""
+    if isinstance(type, IntegerType) and type.width.data == 8:
+        return "s8"
+    found = _PTX_TYPES.get(type.__class__)
+    if found is None:
+        raise emitter.refusal(f"tensor cores do not multiply '{type}'")
+    return found
+
+
+def _accumulator(type: Attribute) -> str:
+    if isinstance(type, IntegerType):
+        return "s32"
+    return "f16" if isinstance(type, Float16Type) else "f32"
+
+
+def _mma(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MmaOp)
+    a, b = (ptx_type(emitter, element_type_of(each.type)) for each in (op.a, op.b))
+    c = _accumulator(element_type_of(op.c.type))
+    for each in (op.a, op.b, op.c):
+        emitter.element(each)
+    name, text = mma_function(op.mnk, a, b, c)
+    emitter.uses.generated[name] = text
+    arguments = [
+        address(emitter, op.c, op.c_index),
+        address(emitter, op.a, op.a_index),
+        address(emitter, op.b, op.b_index),
+    ]
+    emitter.statement(f"tw::{name}({', '.join(arguments)});")
+
+
+def _matrix(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, MatrixOp)
+    emitter.uses.functions.setdefault("matrix_descriptor")
+    values = (op.swizzle, op.leading, op.stride)
+    swizzle, leading, stride = (each.value.data for each in values)
+    where = address(emitter, op.buffer, op.index)
+    text = f"tw::matrix_descriptor<{swizzle}, {leading}, {stride}>({where})"
+    emitter.pure(op.results[0], Text(text, ATOM))
+
+
+def _wgmma(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, WgmmaOp)
+    a, b = ptx_type(emitter, op.a_type), ptx_type(emitter, op.b_type)
+    c = _accumulator(element_type_of(op.acc.type))
+    emitter.element(op.acc)
+    name, text = wgmma_function(
+        op.mnk,
+        (a, b, c),
+        a_in_registers=op.a_index is not None,
+        transposed=(op.transposed_a is not None, op.transposed_b is not None),
+    )
+    emitter.uses.generated[name] = text
+    first = emitter.operand(op.a) if op.a_index is None else address(emitter, op.a, op.a_index)
+    scale = "true" if op.scale_d is None else emitter.operand(op.scale_d)
+    arguments = [
+        address(emitter, op.acc, op.acc_index),
+        first,
+        emitter.operand(op.b),
+        scale,
+    ]
+    emitter.statement(f"tw::{name}({', '.join(arguments)});")
+
+
+def _settle(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, WgmmaSettleOp)
+    emitter.element(op.acc)
+    function = "settle" if op.late is None else "settle_late"
+    emitter.statement(f"{emitter.call(function, [emitter.operand(op.acc)])};")
+
+
+def _fence_async(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, FenceProxyAsyncOp)
+    function = "fence_async" if op.tensors is None else "fence_async_all"
+    emitter.statement(f"{emitter.call(function, [])};")
+
+
+def _bulk_wait(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, TmaStoreWaitOp)
+    function = "bulk_wait" if op.read is None else "bulk_wait_read"
+    emitter.uses.functions.setdefault(function)
+    emitter.statement(f"tw::{function}<{op.pending.value.data}>();")
+
+
+# -- other threads -----------------------------------------------------------------------------
+
+
+_SHUFFLES: Mapping[str, str] = {
+    "xor": "shuffle_xor",
+    "up": "shuffle_up",
+    "down": "shuffle_down",
+    "idx": "shuffle_from",
+}
+
+
+def _shuffle(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, ShuffleOp)
+    arguments = [emitter.operand(op.value), emitter.operand(op.offset), str(op.width.value.data)]
+    function = _SHUFFLES[op.mode.data]
+    emitter.constant(op.result, Text(emitter.call(function, arguments)))
+
+
+def _allreduce(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, AllReduceOp)
+    raise emitter.refusal("a reduction across threads has not been lowered")
+
+
+def _warp_reduce(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, WarpReduceOp)
+    call = emitter.call(f"warp_{op.kind.data}", [emitter.operand(op.value)])
+    emitter.constant(op.result, Text(call))
+
+
+def _vote(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, VoteOp)
+    text = f"__{op.mode.data}_sync(0xffffffffu, {emitter.operand(op.predicate)})"
+    emitter.constant(op.result, Text(text))
+
+
+def _dp4a(emitter: Emitter, op: Operation) -> None:
+    arguments = ", ".join(emitter.operand(each) for each in op.operands)
+    emitter.pure(op.results[0], Text(f"__dp4a({arguments})"))
+
+
+RULES: Mapping[str, Rule] = {
+    "nv.mbarrier.init": _init,
+    "nv.mbarrier.arrive": _arrive,
+    "nv.mbarrier.expect_tx": _bytes("barrier_expect"),
+    "nv.mbarrier.arrive_expect_tx": _bytes("barrier_arrive_expect"),
+    "nv.mbarrier.wait": _wait,
+    "nv.elect": _elect,
+    "nv.setmaxnreg": _set_registers,
+    "nv.bar": _bar,
+    "gpu.barrier": _block_barrier,
+    "nv.cp_async.commit": _plain("cp_async_commit"),
+    "nv.cp_async.wait": _counted("cp_async_wait"),
+    "nv.tma_store.commit": _plain("bulk_commit"),
+    "nv.tma_store.wait": _bulk_wait,
+    "nv.fence_proxy_async": _fence_async,
+    "nv.fence_barrier_init": _plain("fence_barrier_init"),
+    "nv.cluster.arrive": _plain("cluster_arrive"),
+    "nv.cluster.wait": _plain("cluster_wait"),
+    "nv.tma_load": _tma_load,
+    "nv.tma_store": _tma_store,
+    "nv.tma_reduce": _tma_store,
+    "nv.bulk_load": _bulk,
+    "nv.bulk_store": _bulk,
+    "nv.ldmatrix": _matrix_move("ldmatrix"),
+    "nv.stmatrix": _matrix_move("stmatrix"),
+    "nv.mma": _mma,
+    "nv.matrix": _matrix,
+    "nv.wgmma": _wgmma,
+    "nv.wgmma.fence": _plain("wgmma_fence"),
+    "nv.wgmma.settle": _settle,
+    "nv.wgmma.commit": _plain("wgmma_commit"),
+    "nv.wgmma.wait": _counted("wgmma_wait"),
+    "nv.allreduce": _allreduce,
+    "tile.shuffle": _shuffle,
+    "tile.warp_reduce": _warp_reduce,
+    "tile.vote": _vote,
+    "nv.dp4a": _dp4a,
+}

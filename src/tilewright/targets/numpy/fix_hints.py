@@ -1,0 +1,132 @@
+"""The smallest change that would help: what the lanes of a bad access tell about the mistake.
+
+Only what the numbers show is said. Offsets that begin in bounds and run over the end want a mask; a
+program that begins beyond the end was one too many; a mask that lets a bad lane through compares
+with the wrong number.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tilewright.targets.numpy.api import Grid, Site
+from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
+from tilewright.targets.numpy.element_addresses import place_of
+from tilewright.targets.numpy.lanes import Lanes
+
+_WORDS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
+
+
+def advise_bounds(
+    site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, grid: Grid, *, masked: bool
+) -> str:
+    """What to change for an access out of bounds."""
+    name, size = region.name, region.array.size
+    word = _WORDS[site.kind]
+    if int(bad.addresses[0]) < region.low:
+        return f"offsets become negative: mask these lanes, or check what is subtracted from {name}"
+    if masked and not site.masked:
+        return (
+            f"bounds are checked here against a shape that is not that of {name}: shape and "
+            f"strides of the block pointer or descriptor must stay within {size} elements"
+        )
+    if masked:
+        return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
+    program = bad.programs[0]
+    mine = lanes.only(lanes.programs == program)
+    begin, end = int(mine.addresses.min()), int(mine.addresses.max())
+    if begin < region.low + region.size:
+        return _overshoot(region, end, word)
+    wanted = _programs_needed(site, region, mine, grid)
+    if wanted is not None:
+        return (
+            f"program {int(program)} begins beyond the end: {wanted} of the {prod(grid)} programs "
+            f"of the grid cover {name}; launch {wanted}, or mask with `offsets < {size}`"
+        )
+    return f"check the strides and offsets: they must stay below {size} elements"
+
+
+def _too_far(region: MemoryRegion, address: int) -> str:
+    """Which index a mask should have compared with which extent."""
+    index, shape = place_of(address, region).index, region.array.shape
+    beyond = [axis for axis in range(len(shape)) if index[axis] >= shape[axis]]
+    if len(shape) > 1 and len(beyond) == 1:
+        axis = beyond[0]
+        return (
+            f", whose index along axis {axis} of {region.name} is {index[axis]} of {shape[axis]}: "
+            "let the mask compare that index too, or check the strides passed"
+        )
+    return (
+        f": it must be false from element {region.array.size} of {region.name} on; check the size "
+        "it compares with, and the strides passed"
+    )
+
+
+def _overshoot(region: MemoryRegion, end: int, word: str) -> str:
+    name, size = region.name, region.array.size
+    excess = place_of(end, region).element - (size - 1)
+    beyond = f"the block passes the end of {name} by {excess} element" + ("s" if excess > 1 else "")
+    if region.array.ndim == 1:
+        return (
+            f"{beyond}: {word} with `mask=offsets < {size}`, offsets being what is added to {name}"
+        )
+    checks = " & ".join(f"(index_{axis} < {extent})" for axis, extent in _extents(region))
+    return f"{beyond}: {word} with a mask of the indices along each axis, `{checks}`"
+
+
+def _extents(region: MemoryRegion) -> list[tuple[int, int]]:
+    return [(axis, int(extent)) for axis, extent in enumerate(region.array.shape)]
+
+
+def _programs_needed(site: Site, region: MemoryRegion, mine: Lanes, grid: Grid) -> int | None:
+    """How many programs cover the array, if program p has the elements from p * lanes on."""
+    if grid[1:] != (1, 1):
+        return None
+    lanes = prod(site.shape)
+    first = place_of(int(mine.addresses.min()), region).element
+    if first != int(mine.programs[0]) * lanes or len(np.unique(mine.addresses)) != lanes:
+        return None
+    return -(-region.array.size // lanes)
+
+
+def advise_gap(name: str, kind: str) -> str:
+    fix = (
+        f"pass the strides of {name} to the kernel and use them, "
+        f"or pass np.ascontiguousarray({name})"
+    )
+    if kind == "load":
+        return fix
+    return f"{fix} and copy the result back"
+
+
+def advise_unknown(address: int, space: AddressSpace) -> tuple[str, ...]:
+    nearest = space.before(address)
+    notes: tuple[str, ...] = ()
+    if nearest is not None:
+        distance = address - nearest.low - nearest.size
+        notes = (f"the nearest array below is {nearest.name}, which ends {distance} bytes earlier",)
+    return (
+        *notes,
+        "only arrays that the launch knows can be reached: "
+        "pass those whose addresses are in memory as reachable=...",
+    )
+
+
+def advise_read_only(name: str) -> str:
+    return f"pass an array that may be written, for example {name}.copy()"
+
+
+def advise_uninitialised(name: str) -> str:
+    return (
+        f"{name} was made without values: make it with zeros(...), or store to it before, "
+        "and mask lanes that no store covers"
+    )
+
+
+def advise_race(name: str) -> str:
+    return (
+        "programs of a launch run in any order: let each have its own elements of "
+        f"{name}, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)"
+    )

@@ -1,0 +1,361 @@
+"""Tensor cores: matrices between shared memory and lanes, and products, in the registers' order.
+
+Which element a register holds comes from `layouts/hardware`; where an operand of `wgmma` lies comes
+from its descriptor, decoded and read as the hardware does. A `wgmma` takes effect when it finishes:
+until then its sums belong to the tensor core, and its operands must stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tilewright.dialects.nv.matrix import (
+    LdMatrixOp,
+    MatrixMoveOp,
+    MatrixOp,
+    MmaOp,
+    StMatrixOp,
+    WgmmaOp,
+    WgmmaSettleOp,
+)
+from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
+from tilewright.layouts.hardware.mma_sync import mma_a, mma_b, mma_c
+from tilewright.layouts.hardware.wgmma import wgmma_a, wgmma_d
+from tilewright.targets.numpy.dtypes import scalar_type
+from tilewright.targets.numpy.simt.buffers import SharedBuffer
+from tilewright.targets.numpy.simt.clocks import WARP
+from tilewright.targets.numpy.simt.memory import converted
+from tilewright.targets.numpy.simt.pending import Pending
+from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
+from tilewright.targets.numpy.simt.scalars import type_of
+from tilewright.targets.numpy.simt.shadow import ShadowAccess
+from tilewright.targets.numpy.simt.state import GROUP, Frame
+
+_ROW_BYTES = 16
+_SIDE = 8
+
+
+def _maps(fragment: Fragment) -> tuple[Any, Any]:
+    """Thread and register of each element."""
+    rows, columns = np.indices(fragment.shape)
+    thread = np.broadcast_to(fragment.thread(rows, columns), fragment.shape)
+    return thread, np.broadcast_to(fragment.index(rows, columns), fragment.shape)
+
+
+@cache
+def _mma_maps(k: int, bits: int) -> tuple[Any, Any, Any]:
+    return _maps(mma_a(k, bits)), _maps(mma_b(k, bits)), _maps(mma_c())
+
+
+@cache
+def _sum_map(n: int) -> tuple[Any, Any]:
+    return _maps(wgmma_d(n))
+
+
+@cache
+def _operand_map(bits: int) -> tuple[Any, Any]:
+    return _maps(wgmma_a(bits))
+
+
+def multiply(a: Any, b: Any, c: Any) -> Any:
+    """``c + a @ b`` as tensor cores add up: in the type of the sums, at least single precision."""
+    if c.dtype.kind == "i":
+        return c + np.matmul(a.astype(np.int32), b.astype(np.int32))
+    total = c.astype(np.float32) + np.matmul(a.astype(np.float32), b.astype(np.float32))
+    return converted(total, c.dtype)
+
+
+# -- ldmatrix, stmatrix ------------------------------------------------------------------------
+
+
+def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes: bool) -> Any:
+    """Elements of the rows that lanes name: [warps, matrices, row, elements of 16 bytes]."""
+    warps = frame.whole_warps("a move of matrices")
+    width = _ROW_BYTES // buffer.dtype.itemsize
+    lanes = frame.wide(index)[frame.active].reshape(len(warps), WARP)
+    start = lanes[:, : count * _SIDE].reshape(len(warps), count, _SIDE)
+    low, high = int(start.min()), int(start.max()) + width
+    if low < 0 or high > buffer.size:
+        raise frame.problem(
+            "out of bounds",
+            f"moves a row that reaches {buffer.name}[{low if low < 0 else high - 1}], "
+            f"but '{buffer.name}' has {buffer.size} elements",
+        )
+    address = buffer.address(start)
+    if (address % _ROW_BYTES != 0).any():
+        wrong = int(start[address % _ROW_BYTES != 0][0])
+        raise frame.problem(
+            "misaligned",
+            f"a row of a matrix begins at {buffer.name}[{wrong}], no multiple of 16 bytes",
+        )
+    if frame.block.options.checked and frame.op is not None:
+        shadow = frame.block.shadow
+        threads = np.repeat(warps * WARP, count * _SIDE)
+        touch = shadow.touch(address.ravel(), _ROW_BYTES, threads)
+        # What a lane gets comes from rows that others name.
+        touch = ShadowAccess(touch.granules, touch.warps, np.full(len(touch.warps), WARP))
+        (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, touch)
+    return start[..., None] + np.arange(width)
+
+
+def _to_lanes(rows: Any, transposed: bool) -> Any:
+    """[warps, matrices, 8, 16 bytes] as what each lane holds: [warps * 32, elements]."""
+    if transposed:
+        rows = rows.swapaxes(2, 3)
+    warps, count, side, width = rows.shape
+    parts = rows.reshape(warps, count, side, 4, width // 4)
+    return parts.transpose(0, 2, 3, 1, 4).reshape(warps * WARP, count * (width // 4))
+
+
+def _from_lanes(values: Any, count: int, transposed: bool) -> Any:
+    warps, part = len(values) // WARP, values.shape[1] // count
+    parts = values.reshape(warps, _SIDE, 4, count, part).transpose(0, 3, 1, 2, 4)
+    rows = parts.reshape(warps, count, _SIDE, 4 * part)
+    return rows.swapaxes(2, 3) if transposed else rows
+
+
+def _matrix_move(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MatrixMoveOp)
+    source, target = compiler.slot(op.src), compiler.slot(op.dst)
+    at, to = compiler.slot(op.src_index), compiler.slot(op.dst_index)
+    count, transposed = op.count.value.data, op.transposed is not None
+    registers = op.registers
+
+    def load(frame: Frame) -> None:
+        src, dst = frame.env[source], frame.env[target]
+        places = _rows(frame, src, frame.env[at], count, writes=False)
+        where = dst.fragment(frame, frame.env[to], registers, writes=True)
+        dst.data[where] = _to_lanes(src.data[places], transposed)
+
+    def store(frame: Frame) -> None:
+        src, dst = frame.env[source], frame.env[target]
+        places = _rows(frame, dst, frame.env[to], count, writes=True)
+        values = src.data[src.fragment(frame, frame.env[at], registers)]
+        dst.data[places] = _from_lanes(values, count, transposed)
+
+    assert isinstance(op, LdMatrixOp | StMatrixOp)
+    return load if isinstance(op, LdMatrixOp) else store
+
+
+# -- mma.sync ----------------------------------------------------------------------------------
+
+
+def _mma(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MmaOp)
+    buffers = compiler.all_slots((op.a, op.b, op.c))
+    indices = compiler.all_slots((op.a_index, op.b_index, op.c_index))
+    _, _, k = op.mnk
+    maps = _mma_maps(k, 8 * type_of(op.a).dtype.itemsize)
+    counts = op.registers()
+
+    def act(frame: Frame) -> None:
+        warps = len(frame.whole_warps("nv.mma"))
+        held = [frame.env[each] for each in buffers]
+        values: list[Any] = []
+        for buffer, index, count in zip(held, indices, counts, strict=True):
+            where = buffer.fragment(frame, frame.env[index], count)
+            values.append(buffer.data[where].reshape(warps, WARP, count))
+        a, b, c = (
+            value[:, thread, register]
+            for value, (thread, register) in zip(values, maps, strict=True)
+        )
+        thread, register = maps[2]
+        values[2][:, thread, register] = multiply(a, b, c)
+        where = held[2].fragment(frame, frame.env[indices[2]], counts[2], writes=True)
+        held[2].data[where] = values[2].reshape(warps * WARP, counts[2])
+
+    return act
+
+
+# -- wgmma -------------------------------------------------------------------------------------
+
+
+def _matrix(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, MatrixOp)
+    where, at, result = compiler.slot(op.buffer), compiler.slot(op.index), compiler.slot(op.result)
+    swizzle, leading, stride = (each.value.data for each in (op.swizzle, op.leading, op.stride))
+
+    def act(frame: Frame) -> None:
+        buffer, index = frame.env[where], frame.env[at]
+        known: dict[int, int] = {}
+        for each in np.unique(index):
+            start = int(buffer.address(each))
+            if start % _ROW_BYTES or start < 0:
+                raise frame.problem(
+                    "misaligned",
+                    f"an operand begins at {buffer.name}[{int(each)}], no multiple of 16 bytes",
+                )
+            code = MatrixDescriptor(start, leading, stride, swizzle).encode()
+            known[int(each)] = code - (1 << 64) if code >> 63 else code
+        if index.ndim == 0:
+            frame.env[result] = np.int64(known[int(index)])
+        else:
+            frame.env[result] = np.array([known[int(each)] for each in index], np.int64)
+
+    return act
+
+
+def _wgmma(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, WgmmaOp)
+    return _Wgmma(compiler, op).issue
+
+
+class _Wgmma:
+    """One `nv.wgmma` in the code."""
+
+    def __init__(self, compiler: Compiler, op: WgmmaOp) -> None:
+        self.op = op
+        self.a, self.b = compiler.slot(op.a), compiler.slot(op.b)
+        self.a_index = None if op.a_index is None else compiler.slot(op.a_index)
+        self.acc, self.acc_index = compiler.slot(op.acc), compiler.slot(op.acc_index)
+        self.scale = None if op.scale_d is None else compiler.slot(op.scale_d)
+        _, self.n, self.k = op.mnk
+        types = scalar_type(op.a_type), scalar_type(op.b_type)
+        assert types[0] is not None and types[1] is not None
+        self.a_type, self.b_type = types[0].dtype, types[1].dtype
+        self.sums = op.accumulators
+        self.k_major = op.transposed_a is None, op.transposed_b is None
+
+    def issue(self, frame: Frame) -> None:
+        for first in frame.whole_groups("nv.wgmma"):
+            self._issue(frame, first)
+
+    def _group_value(self, frame: Frame, slot: int, first: int, what: str) -> int:
+        """A number that all threads of a warp group agree on."""
+        value = frame.env[slot]
+        if not value.ndim:
+            return int(value)
+        mine = value[(frame.tids >= first * WARP) & (frame.tids < first * WARP + GROUP)]
+        if (mine != mine[0]).any():
+            raise frame.problem("divergent", f"threads of a warp group disagree on {what}")
+        return int(mine[0])
+
+    def _issue(self, frame: Frame, first: int) -> None:
+        block, op = frame.block, self.op
+        acc = frame.env[self.acc]
+        base = self._group_value(frame, self.acc_index, first, "the sums")
+        rows = slice(first * WARP, first * WARP + GROUP)
+        columns = slice(base, base + self.sums)
+        if not 0 <= base <= acc.size - self.sums:
+            raise frame.problem(
+                "out of bounds",
+                f"a product needs {acc.name}[{base}] to [{base + self.sums - 1}], "
+                f"but '{acc.name}' has {acc.size} registers",
+            )
+        self._check_registers(frame, acc, rows, columns)
+        b_places = self._operand(frame, self.b, first, self.n, self.b_type, self.k_major[1])
+        if self.a_index is None:
+            a_places = self._operand(frame, self.a, first, 64, self.a_type, self.k_major[0])
+            taken = None
+        else:
+            a_places = None
+            start = self._group_value(frame, self.a_index, first, "the operand")
+            count = 64 * self.k // GROUP
+            taken = frame.env[self.a], slice(start, start + count)
+            if not 0 <= start <= taken[0].size - count:
+                raise frame.problem(
+                    "out of bounds", f"an operand of the product is not in '{taken[0].name}'"
+                )
+            self._check_registers(frame, taken[0], rows, taken[1])
+            taken[0].taken[rows, taken[1]] += 1
+        adds = self.scale is None or bool(
+            self._group_value(frame, self.scale, first, "whether to add")
+        )
+        agent = block.clocks.product_agent(first)
+        time = int(block.clocks.tick(agent))
+        if block.options.checked:
+            self._read(frame, first, agent, time, a_places, b_places)
+        acc.flight[rows, columns] += 1
+        acc.unsettled[rows, columns] = True
+
+        def finish() -> None:
+            b = _elements(block.arena, b_places, self.b_type)
+            if taken is None:
+                a = _elements(block.arena, a_places, self.a_type)
+            else:
+                thread, register = _operand_map(8 * self.a_type.itemsize)
+                a = taken[0].data[rows, taken[1]][thread, register]
+            thread, register = _sum_map(self.n)
+            held = acc.data[rows, columns]
+            c = held[thread, register] if adds else np.zeros((64, self.n), acc.data.dtype)
+            held[thread, register] = multiply(a, b.T, c)
+
+        def landed() -> None:
+            acc.flight[rows, columns] -= 1
+            if taken is not None:
+                taken[0].taken[rows, taken[1]] -= 1
+            block.clocks.learn(np.arange(first, first + 4), agent, time)
+
+        operation = Pending("wgmma", finish, op, frame.name, landed=landed)
+        block.machine.issue(f"tensor core {block.rank}.{first}", operation, in_order=True)
+        frame.products.issue(operation)
+
+    def _check_registers(self, frame: Frame, held: Any, rows: Any, columns: Any) -> None:
+        if not frame.block.options.checked:
+            return
+        if (held.changed[rows, columns] > frame.fence_time).any():
+            raise frame.problem(
+                "fence",
+                f"'{held.name}' was written after the last nv.wgmma.fence: "
+                "the product may not see it",
+            )
+
+    def _operand(
+        self, frame: Frame, slot: int, first: int, side: int, dtype: Any, k_major: bool
+    ) -> Any:
+        """Byte addresses of an operand, [rows along M or N, depth]."""
+        value = self._group_value(frame, slot, first, "a descriptor")
+        descriptor = MatrixDescriptor.decode(value & ((1 << 64) - 1))
+        bits = 8 * dtype.itemsize
+        along, depth = np.indices((side, self.k))
+        places: Any = read_address(descriptor, along, depth, bits, k_major)  # pyright: ignore[reportArgumentType]
+        if int(places.max()) + dtype.itemsize > len(frame.block.arena):
+            raise frame.problem(
+                "out of bounds",
+                f"an operand reaches byte {int(places.max())} of shared memory, "
+                f"but the block has {len(frame.block.arena)}",
+            )
+        return places
+
+    def _read(
+        self, frame: Frame, first: int, agent: int, time: int, a_places: Any, b_places: Any
+    ) -> None:
+        shadow = frame.block.shadow
+        issuer = frame.block.clocks.common(np.arange(first, first + 4))
+        for places, dtype in ((a_places, self.a_type), (b_places, self.b_type)):
+            if places is not None:
+                granules = shadow.spread(places, dtype.itemsize)
+                shadow.read_by_engine(self.op, granules, agent, time, issuer, None)
+
+
+def _elements(arena: Any, places: Any, dtype: np.dtype[Any]) -> Any:
+    return arena.view(dtype)[places // dtype.itemsize]
+
+
+def _settle(compiler: Compiler, op: Operation) -> Act:
+    assert isinstance(op, WgmmaSettleOp)
+    slot = compiler.slot(op.acc)
+
+    def act(frame: Frame) -> None:
+        held = frame.env[slot]
+        if held.flight is not None:
+            rows = frame.active_tids
+            held.unsettled[rows] &= held.flight[rows] > 0
+
+    return act
+
+
+RULES: Mapping[str, Rule] = {
+    "nv.ldmatrix": _matrix_move,
+    "nv.stmatrix": _matrix_move,
+    "nv.mma": _mma,
+    "nv.matrix": _matrix,
+    "nv.wgmma": _wgmma,
+    "nv.wgmma.settle": _settle,
+}
