@@ -51,10 +51,10 @@ GPU passes distribute the work over threads and end with functions that are
 each stage.
 
 ```
-tilewright opt --tile-front-half kernel.mlir          the tile-level passes
+tilewright opt --tile-pipeline kernel.mlir          the tile-level passes
 tilewright opt --normalize-indices kernel.mlir        one pass
-tilewright opt --tile-front-half --dump-ir DIR ...    the IR after every pass
-tilewright passes tile-front-half                     the passes, in their order
+tilewright opt --tile-pipeline --dump-ir DIR ...    the IR after every pass
+tilewright passes tile-pipeline                     the passes, in their order
 tilewright opt --gpu-pipeline kernel.mlir             all passes, for a GPU
 tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (docs/gpu.md)
 ```
@@ -258,7 +258,7 @@ EXAMPLES["fold-clears"] = """
       func.return
     }
 """
-EXAMPLES["announce-copies"] = """
+EXAMPLES["insert-expect-tx"] = """
     func.func @kernel(%A: memref<64x32xf16, #global>) {
       %c0 = arith.constant 0 : index
       tile.kernel (%bx) in (1) threads(128) {
@@ -330,7 +330,7 @@ def _order() -> list[str]:
         rows.append(f"| {shown} | {_summary(PASSES[name]())} |\n")
     rows.append(
         "\n`check-parallel-races` and `check-pipeline` are opt-in (`check-races`, "
-        "`check-pipelines`), warp\nspecialisation is opt-out (`roles=false`).\n\n"
+        "`check-pipelines`), warp\nspecialisation is opt-out (`warp-specialize=false`).\n\n"
     )
     return rows
 

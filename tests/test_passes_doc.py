@@ -70,7 +70,7 @@ def test_files_that_the_page_names_exist(generator: ModuleType) -> None:
     assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
 
-def test_every_pass_of_the_front_half_is_shown_at_work(generator: ModuleType) -> None:
+def test_every_pass_of_the_tile_pipeline_is_shown_at_work(generator: ModuleType) -> None:
     text = generator.PAGE.read_text()
     for each in TilePipeline(check_races=True, check_pipelines=True).passes():
         assert f"`{each.name}`" in text
@@ -90,7 +90,7 @@ def test_every_pass_for_gpus_is_described(generator: ModuleType) -> None:
     # A diff of a real kernel, or a kernel of its own.
     shown = [each for each in re.split(r"\n## ", text) if "\n```diff\n" in each]
     assert {each.split("\n", 1)[0] for each in shown} >= {
-        "choose-engines", "expand-copies", "flatten-memrefs", "guard-memory-accesses",
+        "select-tma-stores", "expand-copies", "flatten-memrefs", "guard-memory-accesses",
         "infer-layouts", "insert-thread-syncs", "lower-barriers", "lower-persistent",
         "lower-thread-reductions", "lower-tile-ops", "merge-guards", "outline-kernels",
         "place-shared-memory", "set-warp-registers", "sink-wgmma-waits", "unswitch-loops",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilewright.cli.main import run
-from tilewright.passes import PASSES
+from tilewright.ir.passes import PassSpec, build_pass, option_help
+from tilewright.passes import PASSES, RENAMED
 
 
 def test_every_pass_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,12 +20,12 @@ def test_a_named_pass_shows_its_options(capsys: pytest.CaptureFixture[str]) -> N
     assert run(["passes", "expand-explicit-unroll"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "expand-explicit-unroll: Replace loops marked for explicit unrolling by their turns.",
-        "  max-turns=INT (default 4096)",
+        "  max-trip-count=INT (default 4096)",
     ]
 
 
 def test_a_pipeline_shows_its_passes_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["passes", "tile-front-half"]) == 0
+    assert run(["passes", "tile-pipeline"]) == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("  consists of") + 1
     names = [line.split()[1] for line in lines[start:]]
@@ -40,3 +41,28 @@ def test_a_misspelt_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert error == (
         "tilewright passes: 'normalise-indices' is not a pass; did you mean 'normalize-indices'?\n"
     )
+
+
+@pytest.mark.parametrize(("old", "new"), sorted(RENAMED.items()))
+def test_an_old_name_still_works_and_names_the_new_one(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(FutureWarning, match=f"pass '{old}' is deprecated: use '{new}'"):
+        assert run(["passes", old]) == 0
+    assert capsys.readouterr().out.startswith(f"{new}: ")
+
+
+@pytest.mark.parametrize("name", sorted(PASSES))
+def test_old_options_lead_to_options(name: str) -> None:
+    pass_class = PASSES[name]()
+    known = {line.split("=")[0] for line in option_help(pass_class)}
+    assert set(pass_class.old_options.values()) <= known
+    assert not set(pass_class.old_options) & known
+
+
+def test_an_old_option_still_works_and_names_the_new_one() -> None:
+    spec = PassSpec("expand-explicit-unroll", {"max-turns": "7"})
+    message = "option 'max-turns' of pass 'expand-explicit-unroll' is deprecated"
+    with pytest.warns(FutureWarning, match=message):
+        built = build_pass(spec, PASSES)
+    assert str(built) == "expand-explicit-unroll{max-trip-count=7}"

@@ -72,7 +72,7 @@ def test_against_float64(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", every(2, NAMES))
-def test_every_pass_of_the_front_half_keeps_the_bits(name: str) -> None:
+def test_every_pass_of_the_tile_pipeline_keeps_the_bits(name: str) -> None:
     example = load(name)
     for count in range(1, len(FRONT_HALF) + 1):
         if FRONT_HALF[count - 1] not in CHECKS:  # they change nothing
@@ -80,8 +80,8 @@ def test_every_pass_of_the_front_half_keeps_the_bits(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_front_half_as_it_is_run(name: str) -> None:
-    same(results(load(name), "tile-front-half", schedules=3), plain(name))
+def test_the_tile_pipeline_as_it_is_run(name: str) -> None:
+    same(results(load(name), "tile-pipeline", schedules=3), plain(name))
 
 
 @pytest.mark.parametrize("stages", every(3, range(5)))

@@ -18,7 +18,7 @@ from tilewright.targets.numpy.simt import Buffer, SimtOptions, compile_simt
 
 PATHS = (
     GpuPipeline(),
-    GpuPipeline(roles=False),
+    GpuPipeline(warp_specialize=False),
     GpuPipeline(target="cuda:sm_80", wgmma=False),
 )
 FAULT_OF_OURS = "TW9"

@@ -64,16 +64,18 @@ _WAITS: Mapping[type[Operation], type[WaitOp]] = {
 """What goes on accessing shared memory after it was issued, and what waits for its end."""
 
 
-def lifetimes(function: FuncOp, *, in_turns: bool = False) -> dict[SSAValue, tuple[int, int]]:
+def lifetimes(
+    function: FuncOp, *, reuse_within_iteration: bool = False
+) -> dict[SSAValue, tuple[int, int]]:
     """For every shared buffer when it is needed: the first moment, and the one behind the last.
 
-    With `in_turns`, what is private to a turn is not needed between its turns.
+    With `reuse_within_iteration`, what is private to a turn is not needed between its turns.
     """
     program = _Program(function)
     accesses, unfinished = _accesses(function)
     found: dict[SSAValue, tuple[int, int]] = {}
     for buffer, ops in accesses.items():
-        is_private = in_turns and _is_private(buffer) and buffer not in unfinished
+        is_private = reuse_within_iteration and _is_private(buffer) and buffer not in unfinished
         block = _common_block(ops) if is_private and not program.has_roles else None
         spans = [program.span(op, block) for op in ops]
         found[buffer] = (min(first for first, _ in spans), max(last for _, last in spans))

@@ -24,7 +24,7 @@ from tilewright.ir.passes import (
     parse_pipeline,
 )
 from tilewright.ir.text import FLAVOURS, flavour_named
-from tilewright.passes import PASSES, expanded
+from tilewright.passes import PASSES, RENAMED, current, expanded
 
 _USAGE = """\
 usage: {program} [flags] [FILE]
@@ -125,7 +125,7 @@ def _apply(line: _CommandLine, argument: str, name: str, value: str) -> None:
         line.action = _list_passes
     elif name in _WITH_VALUE:
         _apply_value(line, name, value)
-    elif name in PASSES:
+    elif name in PASSES or name in RENAMED:
         line.passes.append(PassSpec(name, parse_options(value.strip("\"'"))))
     elif name not in _IGNORED:
         raise UsageError(f"unknown command line argument '{argument}'; {_hint(argument, name)}")
@@ -180,7 +180,8 @@ def run(arguments: Sequence[str], program: str = "tilewright-opt") -> int:
         if line.action is not None:
             sys.stdout.write(line.action(program))
             return 0
-        pipeline = Pipeline(expanded(Pipeline.build(line.passes, PASSES).passes))
+        specs = list(map(current, line.passes))
+        pipeline = Pipeline(expanded(Pipeline.build(specs, PASSES).passes))
         name = line.input or "-"
         text = text_of(name)
     except (UsageError, PipelineError) as error:

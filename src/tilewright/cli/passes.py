@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tilewright.ir.passes import Pass, PassClass, closest, option_help
-from tilewright.passes import PASSES, expanded
+from tilewright.ir.passes import Pass, PassClass, PassSpec, closest, option_help
+from tilewright.passes import PASSES, current, expanded
 
 _USAGE = """\
 usage: {program} [PASS...]
@@ -29,13 +29,14 @@ def run(arguments: Sequence[str], program: str) -> int:
     if not arguments:
         sys.stdout.write("\n".join(_table()) + "\n")
         return 0
-    for name in arguments:
+    names = [current(PassSpec(name, {})).name for name in arguments]
+    for name in names:
         if name not in PASSES:
             close = closest(name, PASSES)
             hint = f"; did you mean '{close}'?" if close else ""
             sys.stderr.write(f"{program}: '{name}' is not a pass{hint}\n")
             return 1
-    sys.stdout.write("\n\n".join("\n".join(_about(name)) for name in arguments) + "\n")
+    sys.stdout.write("\n\n".join("\n".join(_about(name)) for name in names) + "\n")
     return 0
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import types
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -34,6 +35,8 @@ class Pass(ABC):
     """A transformation, or a check, of a whole module."""
 
     name: ClassVar[str]
+    old_options: ClassVar[Mapping[str, str]] = {}
+    """Old names of options and the present ones; accepted with a warning until the next release."""
 
     @abstractmethod
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
@@ -152,12 +155,20 @@ def build_pass(spec: PassSpec, registry: PassRegistry) -> Pass:
     known = {_dashed(field.name): field for field in _options(pass_class)}
     hints = get_type_hints(pass_class)
     values: dict[str, Any] = {}
-    for key, text in spec.options.items():
+    for given, text in spec.options.items():
+        key = pass_class.old_options.get(given, given)
+        if key != given:
+            warn_of_old_name(f"option '{given}' of pass '{spec.name}'", f"'{key}'")
         if key not in known:
             names = ", ".join(known) or "none"
             raise PipelineError(f"pass '{spec.name}' has no option '{key}'; it has: {names}")
         values[known[key].name] = _convert(text, hints[known[key].name], f"{spec.name}: {key}")
     return pass_class(**values)
+
+
+def warn_of_old_name(old: str, new: str) -> None:
+    """Say that `old` still works, and what it is called now."""
+    warnings.warn(f"{old} is deprecated: use {new}", FutureWarning, stacklevel=3)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -6,10 +6,10 @@ listing or parsing a pipeline loads only what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
-from tilewright.ir.passes import Pass, PassClass, PassRegistry
+from tilewright.ir.passes import Pass, PassClass, PassRegistry, PassSpec, warn_of_old_name
 
 
 def _lazy(module: str, name: str) -> Callable[[], PassClass]:
@@ -51,14 +51,14 @@ PASSES: PassRegistry = {
     "check-plans": _lazy("tile.check_plans", "CheckPlans"),
     "check-pipeline": _lazy("tile.check_pipeline", "CheckPipeline"),
     "expand-pipeline": _lazy("tile.expand_pipeline", "ExpandPipeline"),
-    "tile-front-half": _lazy("tile.pipeline", "FrontHalf"),
+    "tile-pipeline": _lazy("tile.pipeline", "TilePipeline"),
     "fold-clears": _lazy("tile.fold_clears", "FoldClears"),
     "infer-layouts": _lazy("tile.infer_layouts", "InferLayouts"),
     "check-launch": _lazy("gpu.check_launch", "CheckLaunch"),
     "check-element-types": _lazy("gpu.check_element_types", "CheckElementTypes"),
     "check-divergent-code": _lazy("gpu.check_divergent_code", "CheckDivergentCode"),
     "check-fragment-sizes": _lazy("gpu.check_fragment_sizes", "CheckFragmentSizes"),
-    "choose-engines": _lazy("gpu.select_tma_stores", "ChooseEngines"),
+    "select-tma-stores": _lazy("gpu.select_tma_stores", "SelectTmaStores"),
     "drop-layout-hints": _lazy("gpu.drop_layout_hints", "DropLayoutHints"),
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
@@ -68,7 +68,7 @@ PASSES: PassRegistry = {
     "flatten-threads": _lazy("gpu.flatten_threads", "FlattenThreads"),
     "hoist-views": _lazy("gpu.hoist_views", "HoistViews"),
     "lower-tile-ops": _lazy("gpu.lower_tile_ops", "LowerTileOps"),
-    "overlap-products": _lazy("gpu.overlap_wgmma", "OverlapProducts"),
+    "overlap-wgmma": _lazy("gpu.overlap_wgmma", "OverlapWgmma"),
     "sink-wgmma-waits": _lazy("gpu.sink_wgmma_waits", "SinkWgmmaWaits"),
     "guard-memory-accesses": _lazy("gpu.guard_memory_accesses", "GuardMemoryAccesses"),
     "vectorize-loops": _lazy("gpu.vectorize_loops", "VectorizeLoops"),
@@ -85,7 +85,7 @@ PASSES: PassRegistry = {
     "set-warp-registers": _lazy("gpu.set_warp_registers", "SetWarpRegisters"),
     "check-thread-sync": _lazy("gpu.check_thread_sync", "CheckThreadSync"),
     "verify-device-ir": _lazy("gpu.verify_device_ir", "VerifyDeviceIr"),
-    "announce-copies": _lazy("gpu.insert_expect_tx", "AnnounceCopies"),
+    "insert-expect-tx": _lazy("gpu.insert_expect_tx", "InsertExpectTx"),
     "sync-clusters": _lazy("gpu.sync_clusters", "SyncClusters"),
     "lower-tmem": _lazy("gpu.lower_tmem", "LowerTmem"),
     "lower-l2-policy": _lazy("gpu.lower_l2_policy", "LowerL2Policy"),
@@ -117,6 +117,24 @@ PASSES: PassRegistry = {
 }
 
 
+RENAMED: Mapping[str, str] = {
+    "announce-copies": "insert-expect-tx",
+    "choose-engines": "select-tma-stores",
+    "overlap-products": "overlap-wgmma",
+    "tile-front-half": "tile-pipeline",
+}
+"""Old names of passes, accepted with a warning until the next release."""
+
+
+def current(spec: PassSpec) -> PassSpec:
+    """A pass under its present name; warns if it was asked for by an old one."""
+    if spec.name not in RENAMED:
+        return spec
+    name = RENAMED[spec.name]
+    warn_of_old_name(f"pass '{spec.name}'", f"'{name}'")
+    return PassSpec(name, spec.options)
+
+
 def expanded(passes: Iterable[Pass]) -> list[Pass]:
     """A pipeline in which passes that consist of passes are replaced by those."""
     result: list[Pass] = []
@@ -126,4 +144,4 @@ def expanded(passes: Iterable[Pass]) -> list[Pass]:
     return result
 
 
-__all__ = ["PASSES", "expanded"]
+__all__ = ["PASSES", "RENAMED", "current", "expanded"]

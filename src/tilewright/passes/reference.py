@@ -57,7 +57,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("LayoutInference", ("infer-layouts",), ("analysis/layout_inference/",)),
     Entry(
         "LowerTileOp",
-        ("choose-engines", "expand-copies", "lower-tile-ops"),
+        ("select-tma-stores", "expand-copies", "lower-tile-ops"),
         ("analysis/copy_instructions.py", "passes/gpu/lower/"),
     ),
     Entry(
@@ -94,7 +94,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("WarpSpecialized", ("specialize-warps", "narrow-producers", "check-barriers")),
     Entry(
         "InjectTmaBarrier",
-        ("specialize-warps", "announce-copies", "check-barriers"),
+        ("specialize-warps", "insert-expect-tx", "check-barriers"),
         note="a copy is created together with its barrier, and the bytes are proved; user-written "
         "copies get an expect-tx unless the kernel has one",
     ),
@@ -106,7 +106,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     ),
     Entry("LowerOpaqueBlock", note="void: there are no blocks; `canonicalize` drops unit loops"),
     Entry("MergeIfStmt", ("merge-guards",)),
-    Entry("RewriteWgmmaSync", ("overlap-products", "sink-wgmma-waits")),
+    Entry("RewriteWgmmaSync", ("overlap-wgmma", "sink-wgmma-waits")),
     Entry(
         "InjectFenceProxy",
         ("insert-thread-syncs",),

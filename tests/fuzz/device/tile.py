@@ -18,7 +18,7 @@ from tilewright.targets.cuda.compile import compile_module
 
 FORMS: dict[str, GpuPipeline] = {
     "hopper": GpuPipeline(),
-    "hopper-no-roles": GpuPipeline(roles=False),
+    "hopper-no-roles": GpuPipeline(warp_specialize=False),
     # Lowered as for an A100; the machine code is made for the GPU that is there.
     "ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
 }

@@ -22,7 +22,7 @@ from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.targets.numpy import Buffer
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
 
-_FORMS = (TilePipeline(check_races=True), TilePipeline(check_races=True, roles=False))
+_FORMS = (TilePipeline(check_races=True), TilePipeline(check_races=True, warp_specialize=False))
 _NAMES = [each.name for each in _FORMS[0].passes()]
 _FIRST = _NAMES.index("specialize-warps")
 FRONT_HALF = _FORMS[0].passes()[:_FIRST]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory.registry.support import Owner, group_of
-from tilewright.buffers import BufferGroup, BufferRegistry, FirstFit, PlanError, Block, Spot
+from tilewright.buffers import Block, BufferGroup, BufferRegistry, FirstFit, PlanError, Spot
 from tilewright.memory.registry.planning import check_spots
 
 

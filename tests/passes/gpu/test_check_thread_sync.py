@@ -42,7 +42,7 @@ from tilewright.targets.numpy.simt import SimtOptions
 
 PATHS = {
     "roles": GpuPipeline(),
-    "no roles": GpuPipeline(roles=False),
+    "no roles": GpuPipeline(warp_specialize=False),
     "no wgmma": GpuPipeline(wgmma=False),
     "sm_80": GpuPipeline(target="cuda:sm_80"),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright import T
-from tilewright.dialects.nv import WgmmaSettleOp, WgmmaWaitOp
+from tilewright.dialects.nv import WgmmaFenceOperandOp, WgmmaWaitOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
@@ -20,7 +20,7 @@ F16, F32 = "float16", "float32"
 
 def _run(kernel: Any, *arrays: np.ndarray, roles: bool) -> Any:
     module, engine = kernel.module.clone(), DiagnosticEngine()
-    GpuPipeline(roles=roles).run(module, engine)
+    GpuPipeline(warp_specialize=roles).run(module, engine)
     engine.raise_if_errors()
     verify(module, engine)
     engine.raise_if_errors()
@@ -89,9 +89,9 @@ def test_a_wait_for_all_but_one_group_returns_the_first_accumulator_only() -> No
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     np.testing.assert_array_equal(d, b.astype(np.float32) @ a.astype(np.float32))
     one, other = (op for op in walk(module) if isinstance(op, WgmmaWaitOp))
-    assert isinstance(one.next_op, WgmmaSettleOp)
-    assert not isinstance(one.next_op.next_op, WgmmaSettleOp)
-    assert isinstance(other.next_op, WgmmaSettleOp)
+    assert isinstance(one.next_op, WgmmaFenceOperandOp)
+    assert not isinstance(one.next_op.next_op, WgmmaFenceOperandOp)
+    assert isinstance(other.next_op, WgmmaFenceOperandOp)
 
 
 def test_reading_a_group_in_flight_is_still_an_error() -> None:

@@ -95,9 +95,9 @@ def results(kernel: ModuleOp, turns: int, lower: int = 0, schedules: int = 1) ->
     return [c, d]
 
 
-def expanded(kernel: ModuleOp, *, rolled: bool = False) -> ModuleOp:
+def expanded(kernel: ModuleOp, *, predicate_epilogue: bool = False) -> ModuleOp:
     apply(kernel, "plan-pipeline")
-    ExpandPipeline(rolled=rolled).run(kernel, DiagnosticEngine())
+    ExpandPipeline(predicate_epilogue=predicate_epilogue).run(kernel, DiagnosticEngine())
     kernel.verify()
     return kernel
 

@@ -59,12 +59,14 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("predicated epilogue", [False, True])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", BODIES)
-def test_same_as_the_serial_loop(name: str, stages: int, rolled: bool) -> None:
+def test_same_as_the_serial_loop(name: str, stages: int, predicate_epilogue: bool) -> None:
     body = BODIES[name]
-    fast = expanded(module(body, loop=f"%lo to %n num_stages({stages})"), rolled=rolled)
+    fast = expanded(
+        module(body, loop=f"%lo to %n num_stages({stages})"), predicate_epilogue=predicate_epilogue
+    )
     plain = serial(module(body, loop="%lo to %n num_stages(0)"))
     assert any(isinstance(op, AsyncCopyOp) for op in walk(fast)) or name == "guarded"
     for turns in range(2 * stages + 2):
@@ -89,7 +91,9 @@ def test_a_known_number_of_turns(stages: int, turns: int) -> None:
 @pytest.mark.parametrize("stages", [2, 3])
 def test_a_known_number_of_turns_in_one_loop(stages: int, turns: int) -> None:
     body = BODIES["late copy"]
-    fast = expanded(module(body, loop=f"0 to {turns} num_stages({stages})"), rolled=True)
+    fast = expanded(
+        module(body, loop=f"0 to {turns} num_stages({stages})"), predicate_epilogue=True
+    )
     plain = serial(module(body, loop=f"0 to {turns} num_stages(0)"))
     assert sum(isinstance(op, GemmOp) for op in walk(fast)) == (turns > 0)
     for found, wanted in zip(results(fast, turns, schedules=4), results(plain, turns), strict=True):
@@ -97,7 +101,7 @@ def test_a_known_number_of_turns_in_one_loop(stages: int, turns: int) -> None:
 
 
 def test_a_wait_of_one_loop_that_leaves_one_more_in_flight_is_noticed() -> None:
-    kernel = expanded(module(BODIES["gemm"], loop="0 to 9 num_stages(3)"), rolled=True)
+    kernel = expanded(module(BODIES["gemm"], loop="0 to 9 num_stages(3)"), predicate_epilogue=True)
     (wait,) = (op for op in walk(kernel) if isinstance(op, CpAsyncWaitOp))
     assert wait.count == 2
     Rewriter().replace_op(wait, CpAsyncWaitOp(3))

@@ -7,7 +7,7 @@ from tilewright.dialects.tile import PipelineOp, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes import PASSES, expanded
-from tilewright.passes.tile.pipeline import TilePipeline, front_half
+from tilewright.passes.tile.pipeline import TilePipeline, tile_passes
 
 ORDER = (
     *("bind-target", "canonicalize", "cse", "normalize-indices"),
@@ -21,7 +21,7 @@ ORDER = (
 
 
 def names(options: TilePipeline | None = None) -> list[str]:
-    return [each.name for each in front_half(options)]
+    return [each.name for each in tile_passes(options)]
 
 
 def test_the_order() -> None:
@@ -35,17 +35,17 @@ def test_options_add_and_drop_passes() -> None:
     proved = names(TilePipeline(check_pipelines=True))
     assert proved.index("check-pipeline") + 1 == proved.index("expand-pipeline")
     assert "check-buffer-init" not in names(TilePipeline(check_init=False))
-    plain = names(TilePipeline(roles=False))
+    plain = names(TilePipeline(warp_specialize=False))
     assert "specialize-warps" not in plain
     assert plain.count("check-barriers") == 1
     (plan,) = (
-        p for p in front_half(TilePipeline(target="hip:gfx942")) if p.name == "plan-pipeline"
+        p for p in tile_passes(TilePipeline(target="hip:gfx942")) if p.name == "plan-pipeline"
     )
     assert str(plan) == "plan-pipeline{async-copies=false report=false}"
 
 
 def test_as_one_pass_and_as_many() -> None:
-    whole = TilePipeline(roles=False)
+    whole = TilePipeline(warp_specialize=False)
     assert [str(each) for each in expanded([whole])] == [str(each) for each in whole.passes()]
     body = LOAD_A + LOAD_B + GEMM
     kernel = module(body, loop="0 to %n num_stages(2)")

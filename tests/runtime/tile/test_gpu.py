@@ -84,8 +84,11 @@ def test_the_arch_is_chosen():
     ("configs", "wanted"),
     [
         ({}, Settings("sm_90a")),
-        ({PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True}, Settings("sm_90a", roles=False)),
-        ({"tl.disable_tma_lower": True}, Settings("sm_90a", roles=False)),
+        (
+            {PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True},
+            Settings("sm_90a", warp_specialize=False),
+        ),
+        ({"tl.disable_tma_lower": True}, Settings("sm_90a", warp_specialize=False)),
         ({"tl.enable_fast_math": True}, Settings("sm_90a", fast_math=True)),
         ({"tl.disable_wgmma": True}, Settings("sm_90a", wgmma=False)),
         ({"tl.ptxas_register_usage_level": 10}, Settings("sm_90a", register_level=10)),

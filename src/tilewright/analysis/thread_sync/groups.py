@@ -127,5 +127,5 @@ RULES: Mapping[str, Rule] = {
     "nv.fence_proxy_async": _plain(_fence_async),
     "nv.fence_barrier_init": _plain(_fence_init),
     "nv.wgmma.fence": _plain(_product_fence),
-    "nv.wgmma.settle": _plain(_settle),
+    "nv.wgmma.fence_operand": _plain(_settle),
 }

@@ -19,7 +19,7 @@ from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.registers import use_registers
 from tilewright.analysis.thread_sync.state import Frame, Steps
 from tilewright.analysis.thread_sync.values import Value, constant_of, function_of, is_arithmetic
-from tilewright.dialects.nv.matrix import MatrixMoveOp, MmaOp, WgmmaOp, WgmmaSettleOp
+from tilewright.dialects.nv.matrix import MatrixMoveOp, MmaOp, WgmmaFenceOperandOp, WgmmaOp
 from tilewright.dialects.nv.moves import LaneOp
 from tilewright.dialects.tile.types import Space, space_of
 
@@ -215,7 +215,7 @@ class Compiler:
         read: dict[SSAValue, Operation] = {}
         written: dict[SSAValue, Operation] = {}
         for each in op.walk():
-            if each in self.touching and not isinstance(each, WgmmaOp | WgmmaSettleOp):
+            if each in self.touching and not isinstance(each, WgmmaOp | WgmmaFenceOperandOp):
                 for operand in each.operands:
                     if operand in self.products:
                         (written if _writes(each, operand) else read).setdefault(operand, each)

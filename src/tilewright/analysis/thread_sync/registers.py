@@ -1,8 +1,9 @@
 """Registers of asynchronous products: whose they are between a `wgmma` and its wait.
 
-Until a wait has returned, the sums of a product belong to the tensor core, and its operands must
-stay as they are; after it `nv.wgmma.settle` hands the sums back. What threads wrote before must
-have been fenced. Whole arrays are looked at, for all threads of a role at once.
+Until a wait has returned, the accumulator of an MMA belongs to the tensor core, and its operands
+must not change; after the wait `nv.wgmma.fence_operand` returns the accumulator to the threads.
+Earlier writes of the threads must have been fenced. Whole arrays are checked, for all threads of a
+role together.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def use_registers(
     for buffer, op in (*read.items(), *written.items()):
         state = frame.registers.get(buffer)
         if state is not None and state.is_unsettled:
-            missing = "nv.wgmma.wait" if state.writing else "nv.wgmma.settle"
+            missing = "nv.wgmma.wait" if state.writing else "nv.wgmma.fence_operand"
             _raise(buffer, op, state, f"a product writes, before {missing}")
     for buffer, op in written.items():
         state = state_of(frame, buffer)

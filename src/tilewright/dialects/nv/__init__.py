@@ -44,8 +44,8 @@ from tilewright.dialects.nv.matrix import (
     MmaOp,
     StMatrixOp,
     WgmmaFenceOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
 )
 from tilewright.dialects.nv.moves import AsyncMoveOp, ConvertOp, MoveOp
 from tilewright.dialects.nv.tma import (
@@ -84,7 +84,7 @@ Nv = Dialect(
         TmaStoreOp,
         WgmmaFenceOp,
         WgmmaOp,
-        WgmmaSettleOp,
+        WgmmaFenceOperandOp,
         BarOp,
         ClusterArriveOp,
         ClusterRankOp,
@@ -158,7 +158,7 @@ __all__ = [
     "TmaStoreWaitOp",
     "WgmmaCommitOp",
     "WgmmaFenceOp",
+    "WgmmaFenceOperandOp",
     "WgmmaOp",
-    "WgmmaSettleOp",
     "WgmmaWaitOp",
 ]

@@ -280,14 +280,14 @@ class WgmmaFenceOp(PlainOp):
 
 
 @irdl_op_definition
-class WgmmaSettleOp(AsmOp, RegionAccess):
+class WgmmaFenceOperandOp(AsmOp, RegionAccess):
     """The sums of products that are done: registers hold them from here on.
 
     A wait says nothing about registers; this does, so that nothing that reads them moves before it.
     `late` marks products that were left in flight over a branch, which assemblers lose sight of.
     """
 
-    name = "nv.wgmma.settle"
+    name = "nv.wgmma.fence_operand"
 
     acc = operand_def(BUFFER)
     late = mark_prop()

@@ -12,8 +12,8 @@ from tilewright.dialects.nv import (
     MatrixOp,
     MBarrierArriveOp,
     TmaLoadOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.matrix import MatrixMoveOp
@@ -35,7 +35,7 @@ def moves_along(op: Operation) -> bool:
     if isinstance(op, LoadOp | StoreOp):
         space = space_of(op.memref.type)
         return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
-    return is_pure(op) or isinstance(op, MBarrierArriveOp | WgmmaSettleOp)
+    return is_pure(op) or isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)
 
 
 def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
@@ -81,11 +81,11 @@ def _engine_writes(op: Operation) -> list[SharedAccess]:
     return []
 
 
-def settles_behind(wait: WgmmaWaitOp) -> list[WgmmaSettleOp]:
+def settles_behind(wait: WgmmaWaitOp) -> list[WgmmaFenceOperandOp]:
     """The ops behind a wait that say which sums are there."""
-    found: list[WgmmaSettleOp] = []
+    found: list[WgmmaFenceOperandOp] = []
     following = wait.next_op
-    while isinstance(following, WgmmaSettleOp):
+    while isinstance(following, WgmmaFenceOperandOp):
         found.append(following)
         following = following.next_op
     return found

@@ -1,4 +1,4 @@
-"""`announce-copies`: a barrier is told of the bytes that copies will report to it.
+"""`insert-expect-tx`: a barrier is told of the bytes that copies will report to it.
 
     tile.async_copy %A -> %s barrier %b[0]    ->    nv.mbarrier.expect_tx %b[0], 8192
                                                     tile.async_copy %A -> %s barrier %b[0]
@@ -38,7 +38,7 @@ NOT_ANNOUNCED, BAD_MASK = "TW4004", "TW4005"
 class InsertExpectTx(Pass):
     """Announce bytes at barriers where the kernel does not."""
 
-    name = "announce-copies"
+    name = "insert-expect-tx"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):

@@ -15,7 +15,7 @@ Iterations whose parts overlap at other elements do need one:
             B[i + k] = ...       and is written by that of i = 4 when k is 1
 
 In a role the barrier is one of its threads (`insert-thread-syncs` names it). What TMA stores is not
-looked at (`choose-engines` leaves no two such writes to it), nor is code of some threads only,
+looked at (`select-tma-stores` leaves no two such writes to it), nor is code of some threads only,
 where they could not meet.
 """
 

@@ -1,4 +1,4 @@
-"""`overlap-products`: the last product of a turn runs while the next turn computes.
+"""`overlap-wgmma`: the last product of a turn runs while the next turn computes.
 
     for k { S = Q @ K[k]; wait               if first turn { S = Q @ K[lo]; wait; P = softmax(S) }
             P = softmax(S)                   for k > lo { S = Q @ K[k]
@@ -32,8 +32,8 @@ from tilewright.dialects.nv import (
     MBarrierWaitOp,
     WgmmaCommitOp,
     WgmmaFenceOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
@@ -62,7 +62,7 @@ _MOST, _REGISTERS, _REGISTER_BITS = 255, 65536, 32
 class OverlapWgmma(Pass):
     """Let the last product of a turn run beside what the next turn computes."""
 
-    name = "overlap-products"
+    name = "overlap-wgmma"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
@@ -85,7 +85,7 @@ class _Parts:
     """From the first look at registers of the moved product on."""
     moved: list[Operation]
     """The product that moves to the next turn, with the waits for its operands."""
-    after: list[MBarrierArriveOp | WgmmaSettleOp]
+    after: list[MBarrierArriveOp | WgmmaFenceOperandOp]
     """What follows once that is done: its sums are there, its operands are handed back."""
     carried: list[SSAValue]
     """Numbers of this turn that the moved ops need in the next."""
@@ -107,7 +107,7 @@ def _parts(loop: ForOp) -> _Parts | None:
     moved, behind = ops[start:last], ops[last + 1 :]
     if start <= first or any(not moves_along(op) for op in behind):
         return None
-    after = [op for op in behind if isinstance(op, MBarrierArriveOp | WgmmaSettleOp)]
+    after = [op for op in behind if isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)]
     if any(isinstance(op, MBarrierArriveOp) and num_elements(op.barrier.type) == 1 for op in after):
         return None  # one slot: whoever fills it needs it back for the very next turn
     products = [op for op in moved if isinstance(op, WgmmaOp)]
@@ -237,7 +237,7 @@ class _Rotation:
         self._add(inside, parts.middle, values)
         for sums in _sums(parts.head):
             # Assemblers would wait as early as they can, which is before all that is computed here.
-            inside.add(_at(WgmmaSettleOp(sums, late=True), parts.wait))
+            inside.add(_at(WgmmaFenceOperandOp(sums, late=True), parts.wait))
         self._finish(inside, before)
         self._add(inside, parts.rest, values)
         _end(block, [values[each] for each in parts.carried])
@@ -247,8 +247,8 @@ class _Rotation:
         """Wait for the moved product, and hand back what it used."""
         code.add(_at(WgmmaWaitOp(0), self.parts.moved[-1]))
         for op in self.parts.after:
-            if isinstance(op, WgmmaSettleOp):
-                code.add(_at(WgmmaSettleOp(op.acc, late=True), op))
+            if isinstance(op, WgmmaFenceOperandOp):
+                code.add(_at(WgmmaFenceOperandOp(op.acc, late=True), op))
             else:
                 code.add(copy_op(op, values))
 

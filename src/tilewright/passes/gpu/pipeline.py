@@ -78,21 +78,26 @@ class GpuPipeline(Pass):
     """All passes from a traced kernel to device functions that can be printed."""
 
     name = "gpu-pipeline"
+    old_options = {
+        "roles": "warp-specialize",
+        "rolled": "predicate-epilogue",
+        "in-turns": "reuse-within-iteration",
+    }
 
     target: str = "cuda:sm_90a"
     """What to compile for."""
     wgmma: bool = True
     """Whether products may use warp-group instructions."""
-    roles: bool = True
+    warp_specialize: bool = True
     """Whether extra warps may issue the copies of pipelined loops."""
 
     index_bits: int | None = None
     """How wide indices are; None to choose by the extents of tensors."""
 
-    rolled: bool = False
+    predicate_epilogue: bool = False
     """Whether pipelined loops without roles run their last turns too: less code."""
 
-    in_turns: bool = False
+    reuse_within_iteration: bool = False
     """Whether buffers may share bytes within the turns of a loop though there is room enough."""
 
     leave_out: tuple[str, ...] = ()
@@ -113,9 +118,9 @@ class GpuPipeline(Pass):
             *TilePipeline(
                 target=self.target,
                 check_shared_races=True,
-                roles=self.roles,
+                warp_specialize=self.warp_specialize,
                 check_each=False,
-                rolled=self.rolled,
+                predicate_epilogue=self.predicate_epilogue,
             ).passes(),
             DropReuseGroups(),
             CheckLaunch(),
@@ -149,7 +154,7 @@ class GpuPipeline(Pass):
             Cse(),
             OutlineKernels(),
             ChooseIndexWidth(self.index_bits),
-            PlaceSharedMemory(in_turns=self.in_turns),
+            PlaceSharedMemory(reuse_within_iteration=self.reuse_within_iteration),
             InsertThreadSyncs(),
             SinkStoreWaits(),
             NarrowProducers(),

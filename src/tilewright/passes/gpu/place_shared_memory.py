@@ -29,7 +29,7 @@ from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.shared_memory_report import report_too_large
 from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of, versions_of
 
-IN_TURNS = "TW5016"
+REUSED_WITHIN_ITERATION = "TW5016"
 """Buffers that share bytes within the turns of a loop, as they would not fit otherwise."""
 MISALIGNED = "TW5014"
 """A buffer whose place in shared storage its layout cannot have."""
@@ -40,10 +40,11 @@ class PlaceSharedMemory(Pass):
     """Give shared buffers their addresses."""
 
     name = "place-shared-memory"
+    old_options = {"in-turns": "reuse-within-iteration"}
 
     share: bool = True
     """Whether buffers that are never needed together may share bytes."""
-    in_turns: bool = False
+    reuse_within_iteration: bool = False
     """Whether they may within the turns of a loop even if there is room enough without."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
@@ -65,8 +66,8 @@ class PlaceSharedMemory(Pass):
             return
         plan = _planned(parts, lifetimes(function) if self.share else {})
         limit = limit_of(function)
-        if self.share and (self.in_turns or plan.bytes > limit):
-            plan = _in_turns(function, plan, engine)
+        if self.share and (self.reuse_within_iteration or plan.bytes > limit):
+            plan = _reused_within_iteration(function, plan, engine)
         for fault in plan.faults():
             engine.error(
                 function,
@@ -82,12 +83,12 @@ class PlaceSharedMemory(Pass):
             report_too_large(function, placed, plan.bytes, plan.with_stages, engine)
 
 
-def _in_turns(function: FuncOp, plan: _Plan, engine: DiagnosticEngine) -> _Plan:
+def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEngine) -> _Plan:
     """The plan in which bytes change hands within turns, if it is smaller.
 
     That costs barriers in every turn, so it is done only where a kernel does not fit otherwise.
     """
-    closer = _planned(plan.parts, lifetimes(function, in_turns=True))
+    closer = _planned(plan.parts, lifetimes(function, reuse_within_iteration=True))
     if closer.bytes >= plan.bytes:
         return plan
     if closer.bytes <= limit_of(function):
@@ -96,7 +97,7 @@ def _in_turns(function: FuncOp, plan: _Plan, engine: DiagnosticEngine) -> _Plan:
             "shared buffers change hands within each turn of a loop, which takes barriers: "
             f"{closer.bytes} bytes instead of {plan.bytes}, and a block of "
             f"sm_{arch_of(function)} has {limit_of(function)}",
-            IN_TURNS,
+            REUSED_WITHIN_ITERATION,
         )
     return closer
 

@@ -1,4 +1,4 @@
-"""`choose-engines`: which copies the copy engine does instead of threads.
+"""`select-tma-stores`: which copies the copy engine does instead of threads.
 
 A copy of a whole buffer from shared to global memory goes through TMA where the GPU has it: one
 thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
@@ -41,7 +41,7 @@ _PROMISED = "nv.promised_start"
 class SelectTmaStores(Pass):
     """Mark copies that the copy engine does."""
 
-    name = "choose-engines"
+    name = "select-tma-stores"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):

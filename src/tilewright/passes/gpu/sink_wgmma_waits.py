@@ -24,8 +24,8 @@ from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.nv import (
     MBarrierArriveOp,
     WgmmaCommitOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
@@ -118,7 +118,7 @@ def _sink(
     code.add(new)
     code.add(WgmmaWaitOp(0))
     for op in settles:
-        code.add(WgmmaSettleOp(op.acc, late=True))
+        code.add(WgmmaFenceOperandOp(op.acc, late=True))
     if arrivals:
         ran = code.add(CmpiOp("slt", loop.lower_bound, loop.upper_bound)).results[0]
         inside = Block([YieldOp()])
@@ -135,7 +135,7 @@ def _sink(
 def _hand_back(
     first: WgmmaWaitOp,
     last: WgmmaWaitOp,
-    settles: list[WgmmaSettleOp],
+    settles: list[WgmmaFenceOperandOp],
     block: Block,
     loop: ForOp,
     arrivals: list[MBarrierArriveOp],
@@ -148,7 +148,7 @@ def _hand_back(
         inside.add(WgmmaWaitOp(1))
     else:
         for op in settles:
-            inside.add(WgmmaSettleOp(op.acc, late=True))
+            inside.add(WgmmaFenceOperandOp(op.acc, late=True))
     if arrivals:
         is_later = inside.add(CmpiOp("ne", block.args[0], loop.lower_bound)).results[0]
         then = Block([YieldOp()])

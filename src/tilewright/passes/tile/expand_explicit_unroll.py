@@ -30,7 +30,7 @@ FACTOR = "tile.unroll_factor"
 BOTH = "TW1035"
 UNKNOWN_COUNT = "TW1036"
 TOO_MANY = "TW1037"
-MAX_TURNS = 4096
+MAX_TRIP_COUNT = 4096
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class ExpandExplicitUnroll(Pass):
     """Replace loops marked for explicit unrolling by their turns."""
 
     name = "expand-explicit-unroll"
+    old_options = {"max-turns": "max-trip-count"}
 
-    max_turns: int = MAX_TURNS
+    max_trip_count: int = MAX_TRIP_COUNT
     """The longest loop to write out."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
@@ -65,11 +66,11 @@ class ExpandExplicitUnroll(Pass):
             )
             return None
         turns = range(*numbers)
-        if len(turns) > self.max_turns:
+        if len(turns) > self.max_trip_count:
             engine.error(
                 loop,
                 f"a loop with explicit=True has {len(turns)} turns, the most that are written out "
-                f"are {self.max_turns}: use unroll_factor, or a plain loop",
+                f"are {self.max_trip_count}: use unroll_factor, or a plain loop",
                 TOO_MANY,
             )
             return None

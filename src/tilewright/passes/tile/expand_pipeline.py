@@ -14,8 +14,9 @@ group; whoever needs a turn's data waits until no more groups are in flight than
 since. Values that a statement computes with are computed again beside it.
 
 The epilogue repeats the body `S` times, and assemblers that mix these copies with each other run
-out of registers. With `rolled`, where stages are 0 and `S` only, the loop runs to ``n+S-1`` and
-asks whether there is a turn left for stage 0: less code, for a branch in every turn.
+out of registers. With `predicate_epilogue`, where stages are 0 and `S` only, the loop runs to
+``n+S-1`` and tests whether stage 0 has an iteration left: less code, for a branch in every
+iteration.
 
 A loop without a plan becomes an ``scf.for``.
 """
@@ -48,8 +49,9 @@ class ExpandPipeline(Pass):
     """Write out the schedules of pipelined loops."""
 
     name = "expand-pipeline"
+    old_options = {"rolled": "predicate-epilogue"}
 
-    rolled: bool = False
+    predicate_epilogue: bool = False
     """Let the loop run the last turns too, instead of writing them out behind it."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
@@ -57,7 +59,7 @@ class ExpandPipeline(Pass):
             if loop.plan is None:
                 _make_serial(loop)
             else:
-                _Expansion(loop, loop.plan.data, rolled=self.rolled).run()
+                _Expansion(loop, loop.plan.data, predicate_epilogue=self.predicate_epilogue).run()
 
 
 def _outermost(module: ModuleOp) -> PipelineOp | None:
@@ -113,7 +115,9 @@ class _Group:
 class _Expansion:
     """The expansion of one loop."""
 
-    def __init__(self, loop: PipelineOp, plan: PlannedPipeline, *, rolled: bool) -> None:
+    def __init__(
+        self, loop: PipelineOp, plan: PlannedPipeline, *, predicate_epilogue: bool
+    ) -> None:
         self.loop = loop
         self.dependences = Dependences(loop)
         self.ops = self.dependences.ops
@@ -121,7 +125,7 @@ class _Expansion:
         self.sequence = sorted(range(len(self.ops)), key=lambda number: plan.order[number])
         self.is_async = [group >= 0 for group in plan.async_group] or [False] * len(self.ops)
         self.depth = max(plan.stage, default=0)
-        self.rolled = rolled and set(plan.stage) <= {0, self.depth}
+        self.predicate_epilogue = predicate_epilogue and set(plan.stage) <= {0, self.depth}
         self.versions = self._versions(plan)
         self.rings: dict[SSAValue, SSAValue] = {}
         self.lower, self.upper = loop.lower, loop.upper
@@ -142,7 +146,7 @@ class _Expansion:
         for number in range(depth):
             self._emit(self._prologue(code, number, turns))
         self._steady(code, turns)
-        if not self.rolled:
+        if not self.predicate_epilogue:
             for number in range(depth):
                 self._epilogue(code, number, turns)
         code.rewriter.erase(self.loop)
@@ -162,15 +166,15 @@ class _Expansion:
     def _prologue(self, code: IndexBuilder, number: int, turns: Mixed) -> _Step:
         if isinstance(turns, SSAValue):
             return _Step(code, number, range(number + 1), turns)
-        if self.rolled:
+        if self.predicate_epilogue:
             return _Step(code, number, range(1 if number < turns else 0))
         return _Step(code, number, range(max(0, number - turns + 1), number + 1))
 
     def _steady(self, code: IndexBuilder, turns: Mixed) -> None:
-        if isinstance(turns, int) and turns <= (0 if self.rolled else self.depth):
+        if isinstance(turns, int) and turns <= (0 if self.predicate_epilogue else self.depth):
             return
         start = code.index(code.plus(self.lower, self.depth))
-        end = code.plus(self.upper, self.depth if self.rolled else 0)
+        end = code.plus(self.upper, self.depth if self.predicate_epilogue else 0)
         loop = ForOp(start, code.index(end), code.index(1))
         block = loop.body.block
         block.args[0].name_hint = self.loop.induction_variable.name_hint
@@ -178,7 +182,7 @@ class _Expansion:
         inside = code.inside(block)
         turn = inside.minus(block.args[0], self.lower)
         more = None
-        if self.rolled:
+        if self.predicate_epilogue:
             more = inside.add(CmpiOp("slt", block.args[0], inside.index(self.upper))).results[0]
         self._emit(_Step(inside, turn, range(self.depth + 1), more=more))
 
@@ -219,8 +223,8 @@ class _Expansion:
             if self.is_async[number]:
                 uncommitted -= 1
                 if uncommitted == 0:
-                    (step.code if self.rolled else group.code).add(CpAsyncCommitOp())
-        if self.rolled and uncommitted:
+                    (step.code if self.predicate_epilogue else group.code).add(CpAsyncCommitOp())
+        if self.predicate_epilogue and uncommitted:
             step.code.add(CpAsyncCommitOp())  # of nothing: waits count groups
 
     def _group(self, step: _Step, stage: int) -> _Group:

@@ -1,6 +1,6 @@
 """The front half of the pipeline of the tile level, in its order, as a value.
 
-    for each in front_half(FrontHalf(target="cuda:sm_90a", roles=False)):
+    for each in tile_passes(TilePipeline(target="cuda:sm_90a", warp_specialize=False)):
         each.run(module, engine)
 
     tilewright opt --tile-front-half="target=numpy" kernel.mlir
@@ -46,7 +46,8 @@ from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmen
 class TilePipeline(Pass):
     """Run the front half of the tile level: normalise, check, schedule."""
 
-    name = "tile-front-half"
+    name = "tile-pipeline"
+    old_options = {"roles": "warp-specialize", "rolled": "predicate-epilogue"}
 
     target: str = "cuda:sm_90a"
     """What to compile for."""
@@ -58,13 +59,13 @@ class TilePipeline(Pass):
     """Look for reads of memory that nothing wrote."""
     check_pipelines: bool = False
     """Prove that expanded loops compute what the serial ones do."""
-    roles: bool = True
+    warp_specialize: bool = True
     """Let extra warps issue the copies of pipelined loops, where the target can."""
     check_each: bool = True
     """Prove barriers after the split into roles as well as at the end."""
     async_copies: bool = True
     """Copy while the threads go on, in loops without roles."""
-    rolled: bool = False
+    predicate_epilogue: bool = False
     """Let pipelined loops without roles run their last turns too."""
 
     def passes(self) -> list[Pass]:
@@ -92,7 +93,7 @@ class TilePipeline(Pass):
     def _schedule(self) -> Iterator[Pass]:
         yield SplitGuards()
         yield ExpandExplicitUnroll()
-        if self.roles:
+        if self.warp_specialize:
             yield SpecializeWarps()
             if self.check_each:
                 yield CheckBarriers()
@@ -101,7 +102,7 @@ class TilePipeline(Pass):
         yield CheckPlans()
         if self.check_pipelines:
             yield CheckPipeline()
-        yield ExpandPipeline(rolled=self.rolled)
+        yield ExpandPipeline(predicate_epilogue=self.predicate_epilogue)
         yield Canonicalize()
         yield Cse()
         yield CheckBarriers()
@@ -114,6 +115,6 @@ class TilePipeline(Pass):
                 return
 
 
-def front_half(options: TilePipeline | None = None) -> list[Pass]:
+def tile_passes(options: TilePipeline | None = None) -> list[Pass]:
     """The passes of the front half, in order."""
     return (options or TilePipeline()).passes()

@@ -12,7 +12,7 @@ TLX extends Triton; what a plain release lacks is said in its own words here::
 
 One arrival for a whole task is sound only behind the last access of its slowest warp. Releases
 from 3.8 let the task's threads meet in front of every arrival; for older ones
-(``meet-before-arrivals``) the meeting is spelled out, once for arrivals in a row.
+(``sync-before-arrivals``) the meeting is spelled out, once for arrivals in a row.
 
 What has no words in stock Triton is an error that names the op.
 """
@@ -32,7 +32,7 @@ from tilewright.passes.ttg.stock.barrier_arrays import barrier_rows
 from tilewright.passes.ttg.stock.barriers import (
     count_tasks,
     free_named_barriers,
-    meet_before_arrivals,
+    sync_before_arrivals,
 )
 from tilewright.passes.ttg.stock.clusters import (
     drop_unused_views,
@@ -52,8 +52,9 @@ class FinishForStockTriton(Pass):
     """Replace what stock Triton lacks."""
 
     name = "finish-for-stock-triton"
+    old_options = {"meet-before-arrivals": "sync-before-arrivals"}
 
-    meet_before_arrivals: bool = False
+    sync_before_arrivals: bool = False
     """Say that the threads of a task meet before one of them arrives: releases before 3.8."""
 
     addresses: bool = True
@@ -75,8 +76,8 @@ class FinishForStockTriton(Pass):
             rewrite = REWRITES.get(op.name)
             if rewrite is not None:
                 rewrite(op, rewriter, engine)
-        if self.meet_before_arrivals:
-            meet_before_arrivals(module, rewriter)
+        if self.sync_before_arrivals:
+            sync_before_arrivals(module, rewriter)
         for op in walk(module):
             reason = why_unsaid(op)
             if reason is not None:

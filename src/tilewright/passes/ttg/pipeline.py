@@ -31,7 +31,7 @@ TTGIR_PIPELINE: Final = (
     "tlx-storage-alias-lowering{{placement=reindex multi-overlap={phases} record=false}},"
     "tlx-rewrite-local-alias,"
     "fence-wgmma-reads,tlx-finalize-user-layouts,tlx-dump-layout,remark-layouts,"
-    "assign-descriptor-layouts,finish-for-stock-triton{{meet-before-arrivals={meet} "
+    "assign-descriptor-layouts,finish-for-stock-triton{{sync-before-arrivals={meet} "
     "addresses={addresses}}},"
     "canonicalize,cse,dce"
 )

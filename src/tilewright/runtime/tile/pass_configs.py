@@ -106,11 +106,11 @@ def gpu_settings(configs: Mapping[str, Any], arch: str, flags: object = None) ->
     return Settings(
         arch,
         wgmma=not configs.get(key.TL_DISABLE_WGMMA),
-        roles=has_roles,
+        warp_specialize=has_roles,
         fast_math=bool(is_fast),
         register_level=None if level is None else int(level),
         index_bits=configs.get(key.TL_CONFIG_INDEX_BITWIDTH),
-        in_turns=bool(configs.get(key.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)),
+        reuse_within_iteration=bool(configs.get(key.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)),
         leave_out=tuple(name for each, name in _LEFT_OUT.items() if configs.get(each)),
         flags=_flags(flags),
     )

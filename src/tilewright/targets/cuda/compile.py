@@ -36,7 +36,7 @@ from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
 
-ROLLED = "TW5013"
+PREDICATED = "TW5013"
 WIDER = "TW5017"
 _LARGE_CODE = 512 << 10
 """Bytes of machine code from which spills are accepted: such a kernel takes most of a minute to
@@ -69,12 +69,12 @@ def _compiled(
     kernels = lowered.compiled(arch, options)
     reason: tuple[str, str] | None = None
     is_small = sum(len(each.cubin) for each in kernels.values()) <= _LARGE_CODE
-    if _spilled(kernels) and is_small and not pipeline.rolled:
-        smaller = _lowered_instead(module, replace(pipeline, rolled=True))
+    if _spilled(kernels) and is_small and not pipeline.predicate_epilogue:
+        smaller = _lowered_instead(module, replace(pipeline, predicate_epilogue=True))
         if smaller is not None and smaller.sources != lowered.sources:
             instead = smaller.compiled(arch, options)
             if _spilled(instead) < _spilled(kernels):
-                reason = _why_rolled(_spilled(kernels), _spilled(instead)), ROLLED
+                reason = _why_predicated(_spilled(kernels), _spilled(instead)), PREDICATED
                 lowered, kernels = smaller, instead
     if _spilled(kernels) and is_small:
         for wider in _with_more_threads(module, pipeline):
@@ -111,8 +111,8 @@ def _with_more_threads(module: ModuleOp, pipeline: GpuPipeline) -> Iterator[_Low
     DoubleThreads().run(wider, DiagnosticEngine())
     if wider.is_structurally_equivalent(module):
         return
-    for rolled in dict.fromkeys((pipeline.rolled, True)):
-        lowered = _lowered_instead(wider, replace(pipeline, rolled=rolled))
+    for predicate_epilogue in dict.fromkeys((pipeline.predicate_epilogue, True)):
+        lowered = _lowered_instead(wider, replace(pipeline, predicate_epilogue=predicate_epilogue))
         if lowered is not None:
             yield lowered
 
@@ -157,7 +157,7 @@ def _spilled(kernels: Mapping[str, DeviceKernel]) -> int:
     return sum(each.facts.spill_bytes for each in kernels.values())
 
 
-def _why_rolled(before: int, after: int) -> str:
+def _why_predicated(before: int, after: int) -> str:
     return (
         "pipelined loops run their last turns themselves, and ask in every turn what is left to "
         f"copy: {after} bytes of registers of each thread go to memory so, and {before} with these "
@@ -194,9 +194,9 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
     return {
         "target": f"cuda:{settings.arch}",
         "wgmma": settings.wgmma,
-        "roles": settings.roles,
+        "warp_specialize": settings.warp_specialize,
         "index_bits": settings.index_bits,
-        "in_turns": settings.in_turns,
+        "reuse_within_iteration": settings.reuse_within_iteration,
         "leave_out": settings.leave_out,
     }
 

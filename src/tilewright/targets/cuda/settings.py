@@ -13,14 +13,14 @@ class Settings:
 
     arch: str = DEFAULT_ARCH
     wgmma: bool = True
-    roles: bool = True
+    warp_specialize: bool = True
     """Whether extra warps may issue the copies of pipelined loops, through TMA."""
     fast_math: bool = False
     register_level: int | None = None
     """How freely the assembler spends registers on speed, 0 to 10."""
     index_bits: int | None = None
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
-    in_turns: bool = False
+    reuse_within_iteration: bool = False
     """Whether buffers may share bytes within the turns of a loop though there is room enough."""
     leave_out: tuple[str, ...] = ()
     """Passes that the author does without."""

@@ -28,8 +28,8 @@ func.func @k(%A: memref<?x?xf16, #g>, %a: memref<64xf16, #l>, %p: memref<64xf32,
   nv.wgmma %d, %d -> %p[%i] shape [64, 64, 16] types(f16, f16) scale_d %t {transposed_b} : i64 -> memref<64xf32, #l>
   // CHECK: nv.wgmma {{%[a-z0-9]+}}[{{%[a-z0-9]+}}], {{%[a-z0-9]+}} -> {{%[a-z0-9]+}}[{{%[a-z0-9]+}}] shape [64, 64, 16] types(f16, f16) : memref<64xf16, #local> -> memref<64xf32, #local>
   nv.wgmma %a[%i], %d -> %p[%i] shape [64, 64, 16] types(f16, f16) : memref<64xf16, #l> -> memref<64xf32, #l>
-  // CHECK: nv.wgmma.settle {{%[a-z0-9]+}} {late} : memref<64xf32, #local>
-  nv.wgmma.settle %p {late} : memref<64xf32, #l>
+  // CHECK: nv.wgmma.fence_operand {{%[a-z0-9]+}} {late} : memref<64xf32, #local>
+  nv.wgmma.fence_operand %p {late} : memref<64xf32, #l>
   // CHECK: nv.wgmma.commit
   nv.wgmma.commit
   // CHECK: {{%[a-z0-9]+}} = nv.tensormap {{%[a-z0-9]+}} box [128, 64] swizzle(128) : memref<?x?xf16, #global>

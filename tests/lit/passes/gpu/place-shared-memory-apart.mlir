@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -place-shared-memory="in-turns=true" -split-input-file %s | filecheck %s
+// RUN: tilewright-opt -place-shared-memory="reuse-within-iteration=true" -split-input-file %s | filecheck %s
 
 // Threads of the two branches run at the same time: the buffers are apart, private or not.
 

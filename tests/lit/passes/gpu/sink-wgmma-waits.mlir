@@ -14,7 +14,7 @@
 // CHECK-NEXT:      scf.if %[[LATER]] {
 // CHECK-NEXT:        nv.mbarrier.arrive %{{.*}}[%[[BEFORE]]]
 // CHECK:         nv.wgmma.wait 0
-// CHECK-NEXT:    nv.wgmma.settle
+// CHECK-NEXT:    nv.wgmma.fence_operand
 // CHECK:         nv.mbarrier.arrive
 func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<2x!nv.mbarrier, #b>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -27,7 +27,7 @@ func.func @deferred(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: 
     nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %acc : memref<64xf32, #l>
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
     nv.mbarrier.arrive %empty[%s] : memref<2x!nv.mbarrier, #b>
   }
   func.return
@@ -55,7 +55,7 @@ func.func @slot_is_the_index(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>,
     nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %acc : memref<64xf32, #l>
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
     nv.mbarrier.arrive %empty[%k] : memref<3x!nv.mbarrier, #b>
   }
   func.return
@@ -82,7 +82,7 @@ func.func @another_block(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %em
     nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %acc : memref<64xf32, #l>
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
     %cta = arith.index_cast %k : index to i32
     nv.mbarrier.arrive %empty[%k] cta %cta : memref<2x!nv.mbarrier, #b>
   }

@@ -1,5 +1,5 @@
 // RUN: tilewright-opt %s --expand-explicit-unroll --split-input-file | filecheck %s
-// RUN: not tilewright-opt %s --expand-explicit-unroll=max-turns=2 --split-input-file 2>&1 | filecheck %s --check-prefix=MANY
+// RUN: not tilewright-opt %s --expand-explicit-unroll=max-trip-count=2 --split-input-file 2>&1 | filecheck %s --check-prefix=MANY
 
 // MANY: error[TW1037]: a loop with explicit=True has 3 turns, the most that are written out are 2
 

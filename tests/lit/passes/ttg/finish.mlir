@@ -1,5 +1,5 @@
 // RUN: tilewright-opt -split-input-file -finish-for-stock-triton %s | filecheck %s
-// RUN: tilewright-opt -split-input-file -finish-for-stock-triton="meet-before-arrivals=true" %s | filecheck %s --check-prefix=OLD
+// RUN: tilewright-opt -split-input-file -finish-for-stock-triton="sync-before-arrivals=true" %s | filecheck %s --check-prefix=OLD
 
 // Barriers get rows, in captures too; marks of TLX on the module go.
 

@@ -175,7 +175,7 @@ MUTATIONS: dict[str, Mutate] = {
     "shift an operand": _shift_operand,
     "remove a sync": _erase("gpu.barrier", "nv.bar"),
     "drop a fence": _erase(
-        "nv.fence_proxy_async", "nv.fence_barrier_init", "nv.wgmma.fence", "nv.wgmma.settle"
+        "nv.fence_proxy_async", "nv.fence_barrier_init", "nv.wgmma.fence", "nv.wgmma.fence_operand"
     ),
     "skip a commit": _erase("nv.cp_async.commit", "nv.wgmma.commit", "nv.tma_store.commit"),
     "skip an arrival": _erase("nv.mbarrier.arrive", "nv.mbarrier.arrive_expect_tx"),

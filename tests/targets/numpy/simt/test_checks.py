@@ -345,7 +345,7 @@ PRODUCT = """
     nv.wgmma %a, %b -> %acc[%c0] shape [64, 8, 16] types(f16, f16) : i64 -> memref<4xf32, #local>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %acc : memref<4xf32, #local>
+    nv.wgmma.fence_operand %acc : memref<4xf32, #local>
     %y = memref.load %acc[%c0] : memref<4xf32, #local>
     memref.store %y, %Out[%tid] : memref<1024xf32, #global>
 """
@@ -365,7 +365,7 @@ def test_a_product(seed: int) -> None:
         ("nv.wgmma.wait 0\n", "\n", "in flight"),
         ("nv.wgmma.commit", "", "in flight"),
         ("nv.wgmma.wait 0\n", "nv.wgmma.wait 1\n", "in flight"),
-        ("nv.wgmma.settle %acc : memref<4xf32, #local>", "", "in flight"),
+        ("nv.wgmma.fence_operand %acc : memref<4xf32, #local>", "", "in flight"),
         ("nv.wgmma.fence", "", "fence"),
         ("nv.fence_proxy_async", "", "fence"),
         ("gpu.barrier", "", "race"),

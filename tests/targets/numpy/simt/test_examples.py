@@ -20,10 +20,10 @@ BITWISE = ("cast_to_fp8", "elementwise_add", "top_k")
 TOLERANCE = 2e-3
 PATHS = {
     "Hopper": GpuPipeline(),
-    "without roles": GpuPipeline(roles=False),
+    "without roles": GpuPipeline(warp_specialize=False),
     "Ampere": GpuPipeline(target="cuda:sm_80", wgmma=False),
-    "rolled": GpuPipeline(target="cuda:sm_80", wgmma=False, rolled=True),
-    "in turns": GpuPipeline(target="cuda:sm_80", wgmma=False, in_turns=True),
+    "predicated epilogue": GpuPipeline(target="cuda:sm_80", wgmma=False, predicate_epilogue=True),
+    "in turns": GpuPipeline(target="cuda:sm_80", wgmma=False, reuse_within_iteration=True),
 }
 """TMA, wgmma and roles; cp.async and wgmma; cp.async and mma.sync, also with one loop for all, and
 with buffers that share bytes wherever they can."""
@@ -60,8 +60,8 @@ def test_every_path_and_order(name: str, path: str, seed: int) -> None:
     ("name", "path"),
     [
         ("dynamic_shapes", "Ampere"),
-        ("dynamic_shapes", "rolled"),
-        ("attention", "rolled"),
+        ("dynamic_shapes", "predicated epilogue"),
+        ("attention", "predicated epilogue"),
         ("persistent_gemm", "in turns"),
         ("rms_norm", "without roles"),
     ],

@@ -26,7 +26,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.numpy.simt import SimtOptions
 
 HOPPER = GpuPipeline()
-NO_ROLES = GpuPipeline(roles=False)
+NO_ROLES = GpuPipeline(warp_specialize=False)
 AMPERE = GpuPipeline(target="cuda:sm_80", wgmma=False)
 KERNELS = [
     *((name, HOPPER) for name in ("attention", "dequant_gemm", "gemm_relu", "linear_attention")),

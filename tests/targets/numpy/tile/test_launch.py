@@ -324,7 +324,7 @@ def test_failures_of_generated_code_are_placed() -> None:
 
 
 def test_loop_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "MAX_TURNS", 1000)
+    monkeypatch.setattr(runtime, "MAX_TRIP_COUNT", 1000)
     text = block(
         "%A: memref<1xi32, #global>",
         """

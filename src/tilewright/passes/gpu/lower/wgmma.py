@@ -12,8 +12,8 @@ from tilewright.dialects.nv import (
     MatrixOp,
     WgmmaCommitOp,
     WgmmaFenceOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, WhileOp
@@ -68,7 +68,7 @@ def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
     code.add(WgmmaCommitOp())
     if op.asynchronous is None:
         code.add(WgmmaWaitOp(0))
-        code.add(WgmmaSettleOp(accumulators))
+        code.add(WgmmaFenceOperandOp(accumulators))
     code.rewriter.erase(op)
 
 
@@ -91,7 +91,7 @@ def settle_after(wait: WgmmaWaitOp) -> None:
     assert following is not None  # a block ends with a terminator
     code = IndexBuilder(following)
     for acc, is_late in done.items():
-        code.add(WgmmaSettleOp(acc, late=is_late))
+        code.add(WgmmaFenceOperandOp(acc, late=is_late))
 
 
 def _issued_before(wait: WgmmaWaitOp) -> list[Operation]:

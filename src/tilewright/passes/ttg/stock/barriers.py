@@ -103,7 +103,7 @@ def _threads_arriving(op: ArriveBarrierOp) -> int:
     return op.count.value.data * (num_warps_at(op) or 1) * WARP
 
 
-def meet_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
+def sync_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
     """Let the threads of a task meet in front of an arrival that one of them makes for all.
 
     The slowest warp may still read what the arrival gives away. Arrivals in a row need one

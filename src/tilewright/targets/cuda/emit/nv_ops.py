@@ -26,7 +26,13 @@ from tilewright.dialects.nv.barriers import (
     WaitOp,
 )
 from tilewright.dialects.nv.machine import BarOp, SetMaxNRegOp
-from tilewright.dialects.nv.matrix import MatrixMoveOp, MatrixOp, MmaOp, WgmmaOp, WgmmaSettleOp
+from tilewright.dialects.nv.matrix import (
+    MatrixMoveOp,
+    MatrixOp,
+    MmaOp,
+    WgmmaFenceOperandOp,
+    WgmmaOp,
+)
 from tilewright.dialects.nv.tma import (
     BulkLoadOp,
     BulkOp,
@@ -269,7 +275,7 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
 
 
 def _settle(emitter: Emitter, op: Operation) -> None:
-    assert isinstance(op, WgmmaSettleOp)
+    assert isinstance(op, WgmmaFenceOperandOp)
     emitter.element(op.acc)
     function = "settle" if op.late is None else "settle_late"
     emitter.statement(f"{emitter.call(function, [emitter.operand(op.acc)])};")
@@ -357,7 +363,7 @@ RULES: Mapping[str, Rule] = {
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
     "nv.wgmma.fence": _plain("wgmma_fence"),
-    "nv.wgmma.settle": _settle,
+    "nv.wgmma.fence_operand": _settle,
     "nv.wgmma.commit": _plain("wgmma_commit"),
     "nv.wgmma.wait": _counted("wgmma_wait"),
     "nv.allreduce": _allreduce,

@@ -177,7 +177,7 @@ class Registers(Memory):
             text = f"touches {element} while a product that is under way writes it"
             raise frame.problem("in flight", f"{text}; nv.wgmma.wait has to come first")
         raise frame.problem(
-            "in flight", f"touches {element} after a wait, but before nv.wgmma.settle"
+            "in flight", f"touches {element} after a wait, but before nv.wgmma.fence_operand"
         )
 
     # -- whole fragments -----------------------------------------------------------------------

@@ -20,8 +20,8 @@ from tilewright.dialects.nv.matrix import (
     MatrixOp,
     MmaOp,
     StMatrixOp,
+    WgmmaFenceOperandOp,
     WgmmaOp,
-    WgmmaSettleOp,
 )
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, read_address
@@ -339,7 +339,7 @@ def _elements(arena: Any, places: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _settle(compiler: Compiler, op: Operation) -> Act:
-    assert isinstance(op, WgmmaSettleOp)
+    assert isinstance(op, WgmmaFenceOperandOp)
     slot = compiler.slot(op.acc)
 
     def act(frame: Frame) -> None:
@@ -357,5 +357,5 @@ RULES: Mapping[str, Rule] = {
     "nv.mma": _mma,
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
-    "nv.wgmma.settle": _settle,
+    "nv.wgmma.fence_operand": _settle,
 }

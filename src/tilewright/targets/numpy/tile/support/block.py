@@ -25,7 +25,7 @@ _MAX_PRINTED = 1024
 _PLACEHOLDER = re.compile(r"%[-+ #0-9.]*(?:hh|h|ll|l)?[diufFeEgGxXcsp]")
 _POISON = 0xA5
 """What memory holds that nobody has written, in every byte."""
-MAX_TURNS = 1 << 22
+MAX_TRIP_COUNT = 1 << 22
 """Turns of one `while` loop in one block after which it is taken to be endless."""
 
 
@@ -166,10 +166,10 @@ class Runtime(Control):
         """Count the turns of a `while` loop of the block."""
         turns = self.state.turns
         count = turns[place] = turns.get(place, 0) + 1
-        if count > MAX_TURNS:
+        if count > MAX_TRIP_COUNT:
             raise RuntimeFault(
                 "endless",
-                f"a while loop turned {MAX_TURNS} times in one block and did not end",
+                f"a while loop turned {MAX_TRIP_COUNT} times in one block and did not end",
                 ["blocks run one after another: a block cannot wait for one that comes later"],
                 place=place,
             )

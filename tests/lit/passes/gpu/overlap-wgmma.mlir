@@ -20,11 +20,11 @@
 // CHECK:           nv.wgmma %arg2{{.*}} -> %arg3
 // CHECK-NEXT:      nv.wgmma.commit
 // CHECK-NEXT:      nv.wgmma.wait 1
-// CHECK-NEXT:      nv.wgmma.settle %arg1
+// CHECK-NEXT:      nv.wgmma.fence_operand %arg1
 // CHECK:           memref.load %arg1
-// CHECK:           nv.wgmma.settle %arg1 {late}
+// CHECK:           nv.wgmma.fence_operand %arg1 {late}
 // CHECK-NEXT:      nv.wgmma.wait 0
-// CHECK-NEXT:      nv.wgmma.settle %arg3 {late}
+// CHECK-NEXT:      nv.wgmma.fence_operand %arg3 {late}
 // CHECK-NEXT:      nv.mbarrier.arrive %arg5[%[[BEFORE]]]
 // CHECK:           memref.store %{{.*}}, %arg2
 // CHECK:         scf.if %[[RUNS]] {
@@ -42,7 +42,7 @@ func.func @attention(%K: memref<8192xf16, #s>, %scores: memref<64xf32, #l>, %wei
     nv.wgmma %q, %q -> %scores[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %scores : memref<64xf32, #l>
+    nv.wgmma.fence_operand %scores : memref<64xf32, #l>
     %x = memref.load %scores[%c0] : memref<64xf32, #l>
     %y = arith.truncf %x : f32 to f16
     memref.store %y, %weights[%c0] : memref<64xf16, #l>
@@ -52,7 +52,7 @@ func.func @attention(%K: memref<8192xf16, #s>, %scores: memref<64xf32, #l>, %wei
     nv.wgmma %weights[%c0], %v -> %out[%c0] shape [64, 128, 16] types(f16, f16) : memref<64xf16, #l> -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %out : memref<64xf32, #l>
+    nv.wgmma.fence_operand %out : memref<64xf32, #l>
     nv.mbarrier.arrive %empty[%s] : memref<2x!nv.mbarrier, #b>
   }
   func.return
@@ -78,12 +78,12 @@ func.func @same_sums(%K: memref<8192xf16, #s>, %out: memref<64xf32, #l>, %n: ind
     nv.wgmma %q, %q -> %out[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %out : memref<64xf32, #l>
+    nv.wgmma.fence_operand %out : memref<64xf32, #l>
     nv.wgmma.fence
     nv.wgmma %q, %q -> %out[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %out : memref<64xf32, #l>
+    nv.wgmma.fence_operand %out : memref<64xf32, #l>
   }
   func.return
 }
@@ -107,13 +107,13 @@ func.func @one_slot(%K: memref<8192xf16, #s>, %scores: memref<64xf32, #l>, %out:
     nv.wgmma %q, %q -> %scores[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %scores : memref<64xf32, #l>
+    nv.wgmma.fence_operand %scores : memref<64xf32, #l>
     %x = memref.load %scores[%c0] : memref<64xf32, #l>
     nv.wgmma.fence
     nv.wgmma %q, %q -> %out[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %out : memref<64xf32, #l>
+    nv.wgmma.fence_operand %out : memref<64xf32, #l>
     nv.mbarrier.arrive %empty[%c0] : memref<1x!nv.mbarrier, #b>
   }
   func.return
@@ -137,12 +137,12 @@ func.func @no_room(%K: memref<8192xf16, #s>, %scores: memref<128xf32, #l>, %out:
     nv.wgmma %q, %q -> %scores[%c0] shape [64, 256, 16] types(f16, f16) : i64 -> memref<128xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %scores : memref<128xf32, #l>
+    nv.wgmma.fence_operand %scores : memref<128xf32, #l>
     nv.wgmma.fence
     nv.wgmma %q, %q -> %out[%c0] shape [64, 256, 16] types(f16, f16) : i64 -> memref<128xf32, #l>
     nv.wgmma.commit
     nv.wgmma.wait 0
-    nv.wgmma.settle %out : memref<128xf32, #l>
+    nv.wgmma.fence_operand %out : memref<128xf32, #l>
   }
   func.return
 }

@@ -24,7 +24,7 @@ from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.simt import SimtOptions, compile_simt
 
 SIZE, BUFFERS, TURNS = 64, 4, 3
-TIGHT = GpuPipeline(target="cuda:sm_80", in_turns=True)
+TIGHT = GpuPipeline(target="cuda:sm_80", reuse_within_iteration=True)
 
 
 def shared_bytes(module: Any) -> int:
@@ -183,11 +183,13 @@ def pipelined(stages: int) -> Any:
     return main
 
 
-@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("predicated epilogue", [False, True])
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_a_pipeline_gives_its_bytes_away_when_it_is_over(stages: int, rolled: bool) -> None:
+def test_a_pipeline_gives_its_bytes_away_when_it_is_over(
+    stages: int, predicate_epilogue: bool
+) -> None:
     main = pipelined(stages)
-    module = lowered(main.module, replace(TIGHT, rolled=rolled))
+    module = lowered(main.module, replace(TIGHT, predicate_epilogue=predicate_epilogue))
     assert shared_bytes(module) == stages * 32 * 32 * 4
     a = np.arange(TURNS * 8 * 32 * 32, dtype=np.float32).reshape(TURNS, 8, 32, 32) % 37
     for count in (0, 1, 5):
