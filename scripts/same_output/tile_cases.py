@@ -14,7 +14,7 @@ from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.front_half import FrontHalf
+from tilewright.passes.tile.pipeline import FrontHalf
 from tilewright.report import memory_json
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.cuda.host import host_steps

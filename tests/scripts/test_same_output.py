@@ -27,7 +27,7 @@ from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, So
 from tilewright.passes.gpu.merge_guards import MergeGuards
 
 ADD = "tile/elementwise_add.add@sm_90a"
-REFUSED = "text-test/tests/lit/passes/gpu/announce-copies-errors.mlir"
+REFUSED = "text-test/tests/lit/passes/gpu/insert-expect-tx-errors.mlir"
 SMALL = (
     ADD,
     REFUSED,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from tilewright.memory import planner, planner_check
-from tilewright.memory.fronts.calls import may_meet
+from tilewright.memory.planner.problems.calls import may_meet
 from tilewright.memory.registry.aliases import ancestors
 from tilewright.memory.registry.group import BufferGroup, roll_up_names
 from tilewright.memory.registry.planning import Live, PlanError

@@ -22,6 +22,7 @@ from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
 from tilewright.targets.numpy.element_addresses import describe, place_of
+from tilewright.targets.numpy.fault_codes import DATA_RACE, OUT_OF_BOUNDS, READ_ONLY, UNINITIALISED
 from tilewright.targets.numpy.fix_hints import (
     advise_bounds,
     advise_gap,
@@ -30,7 +31,6 @@ from tilewright.targets.numpy.fix_hints import (
     advise_uninitialised,
     advise_unknown,
 )
-from tilewright.targets.numpy.fault_codes import DATA_RACE, OUT_OF_BOUNDS, READ_ONLY, UNINITIALISED
 from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
 from tilewright.targets.numpy.races import Other
 
