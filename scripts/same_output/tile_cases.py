@@ -14,7 +14,7 @@ from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
-from tilewright.passes.tile.pipeline import FrontHalf
+from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.report import memory_json
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.cuda.host import host_steps
@@ -83,7 +83,7 @@ def run_on_host(module: ModuleOp, stages: Stages) -> None:
         stages.add("numpy/traced", python_parts(compile_tile_module(module.clone()).source))
     module, engine = module.clone(), DiagnosticEngine()
     with stages.guarded("tile-level"):
-        passes = FrontHalf(check_races=True, check_pipelines=True).passes()
+        passes = TilePipeline(check_races=True, check_pipelines=True).passes()
         if stages.passes("tile-level", passes, module, engine):
             stages.add("numpy/scheduled", python_parts(compile_tile_module(module.clone()).source))
     stages.diagnostics("tile-level/diagnostics", engine.diagnostics)

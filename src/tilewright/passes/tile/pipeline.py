@@ -3,7 +3,7 @@
     for each in tile_passes(TilePipeline(target="cuda:sm_90a", warp_specialize=False)):
         each.run(module, engine)
 
-    tilewright opt --tile-front-half="target=numpy" kernel.mlir
+    tilewright opt --tile-pipeline="target=numpy" kernel.mlir
 
 What comes out computes the same bits as what went in: scheduled, with buffers in their versions,
 copies asynchronous and every barrier in place and proved, but still made of whole tile ops. Layouts

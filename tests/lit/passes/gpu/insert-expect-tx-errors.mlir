@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -announce-copies -verify-diagnostics %s
+// RUN: tilewright-opt -insert-expect-tx -verify-diagnostics %s
 
 #g = #tile.space<global>
 #s = #tile.space<shared>

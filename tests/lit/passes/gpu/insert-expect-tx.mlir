@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -announce-copies %s | filecheck %s
+// RUN: tilewright-opt -insert-expect-tx %s | filecheck %s
 
 #g = #tile.space<global>
 #s = #tile.space<shared>

@@ -1,4 +1,4 @@
-// RUN: tilewright-opt -overlap-products -split-input-file %s | filecheck %s
+// RUN: tilewright-opt -overlap-wgmma -split-input-file %s | filecheck %s
 
 // The second product of a turn moves behind the first of the next; it is waited for where its sums
 // are looked at, and its slot is handed back there.

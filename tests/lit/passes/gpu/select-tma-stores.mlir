@@ -1,4 +1,4 @@
-// RUN: tilewright-opt --choose-engines %s | filecheck %s
+// RUN: tilewright-opt --select-tma-stores %s | filecheck %s
 
 #global = #tile.space<global>
 #shared = #tile.space<shared>

@@ -1,5 +1,5 @@
-// RUN: tilewright-opt %s --tile-front-half | filecheck %s
-// RUN: tilewright-opt %s --tile-front-half="warp-specialize=false" | filecheck %s --check-prefix=PLAIN
+// RUN: tilewright-opt %s --tile-pipeline | filecheck %s
+// RUN: tilewright-opt %s --tile-pipeline="warp-specialize=false" | filecheck %s --check-prefix=PLAIN
 // RUN: tilewright-opt %s -pass-pipeline='builtin.module(tile-pipeline{warp-specialize=false target=cuda:sm_80})' | filecheck %s --check-prefix=OLD
 
 // Roles with barriers; without them, a prologue and groups of copies.
