@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from scripts.same_output.comparing import (
@@ -131,6 +132,9 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{_ENTRY}: {error}\n")
         return 2
+    except BrokenProcessPool:
+        sys.stderr.write(f"{_ENTRY}: a process died; --only with fewer cases finds out in which\n")
+        return 2
 
 
 # -- record --------------------------------------------------------------------------------------
@@ -139,17 +143,10 @@ def main(arguments: Sequence[str]) -> int:
 def _record(given: argparse.Namespace, path: Path, like: Recording | None = None) -> Recording:
     """Record what this tree makes of the chosen cases; with `like`, of those that it has."""
     # Whoever only compares recordings does without the compiler.
-    from scripts.same_output.subjects import Selection, spread
+    from scripts.same_output.subjects import Selection
 
     chosen = Selection(tuple(given.only), given.seeds, given.sample)
-    if like is None:
-        names = chosen.names()
-    else:
-        names = [name for each in like.cases if chosen.wants(name := _renames(given)(each))]
-        if given.sample is not None:
-            kinds = dict.fromkeys(name.partition("/")[0] for name in names)
-            of = {kind: [name for name in names if name.startswith(f"{kind}/")] for kind in kinds}
-            names = [name for each in of.values() for name in spread(each, given.sample)]
+    names = chosen.names() if like is None else chosen.of(map(_renames(given), like.cases))
     if not names:
         raise ValueError(f"no case matches {' '.join(given.only)!r}")
     selection = repr(chosen) if like is None else f"those of {like.path.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -40,15 +40,19 @@ class Selection:
     """As many of each kind, evenly spread."""
 
     def names(self) -> list[str]:
-        found: list[str] = []
-        for kind in RUNS:
-            wanted = [
-                name for each in _of_kind(kind, self.seeds) if self.wants(name := f"{kind}/{each}")
-            ]
-            found += wanted if self.sample is None else spread(wanted, self.sample)
-        return found
+        """The chosen ones of all cases of this tree."""
+        return self.of([f"{kind}/{name}" for kind in RUNS for name in _of_kind(kind, self.seeds)])
 
-    def wants(self, name: str) -> bool:
+    def of(self, names: Iterable[str]) -> list[str]:
+        """The chosen ones of `names`."""
+        kinds: dict[str, list[str]] = {}
+        for name in filter(self._wants, names):
+            kinds.setdefault(name.partition("/")[0], []).append(name)
+        if self.sample is not None:
+            kinds = {kind: spread(each, self.sample) for kind, each in kinds.items()}
+        return [name for each in kinds.values() for name in each]
+
+    def _wants(self, name: str) -> bool:
         return not self.only or any(
             fnmatchcase(name, each) or fnmatchcase(name, f"{each}/*") for each in self.only
         )
