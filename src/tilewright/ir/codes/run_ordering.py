@@ -119,11 +119,17 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6139",
-        severity="warning",
+        severity="error",
         title="Buffer never read",
-        meaning="No task reads the data that a copy or store put into a buffer.",
+        meaning=(
+            "No task reads the data that a copy or store put into a buffer, in any run. "
+            "`--allow-unread` makes it a warning."
+        ),
         example="buffer never read: no task reads tile, which is written here",
-        fix="Read the buffer, or remove the write.",
+        fix=(
+            "Read the buffer, or remove the write; pass `--allow-unread` for data that is "
+            "prefetched and not always used."
+        ),
     ),
     CodeEntry(
         code="TW6140",
