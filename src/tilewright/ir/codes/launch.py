@@ -24,8 +24,8 @@ ENTRIES = (
             "A module run on the host must have one entry: a public function, or one marked "
             "`tile.entry`, or the function given by name."
         ),
-        example="tilewright run kernel.mlir               # two public functions: error[TW6002]",
-        fix="Name the function with `--kernel`, or make the others private.",
+        example="the module must hold a function called 'scale' to run, found 0",
+        fix="Name a function of the module, or make all functions but one private.",
     ),
     CodeEntry(
         code="TW6003",
