@@ -153,6 +153,17 @@ COMPILED: dict[str, tuple[str, str]] = {
             r[i] += 1
         """,
     ),
+    "TW2020": (
+        HALVES,
+        """
+        S = T.alloc_shared((64, 64), "float16")
+        C = T.alloc_fragment((64, 64), "float32")
+        T.annotate_layout({C: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})
+        T.copy(A[0:64, 0:64], S)
+        T.gemm(S, S, C, clear_accum=True)
+        T.copy(C, B)
+        """,
+    ),
     "TW2021": (
         'A: T.Tensor((64,), "float32"), n: T.int32',
         "for i in T.Parallel(n):\n    A[i] = 0.0",

@@ -227,7 +227,10 @@ ENTRIES = (
             "the accesses."
         ),
         example=(
-            'S is written by role "producer" and read by role "consumer"; no barrier orders the two'
+            "with T.ws(0):\n"
+            "    T.copy(A, S)\n"
+            "with T.ws(1):\n"
+            "    T.copy(S, B)             # error[TW4052]: no barrier orders it after the write"
         ),
         fix=(
             "Let one role arrive on a barrier after its access, and the other one wait with "

@@ -83,8 +83,8 @@ ENTRIES = (
             "layouts with the first element they disagree on."
         ),
         example=(
-            "two layouts for 'sums': element (0, 2) is owned by thread 1 in one use and by thread "
-            "0 in the other"
+            "T.annotate_layout({C: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})\n"
+            "T.gemm(A_shared, B_shared, C)  # error[TW2020]: the MMA requires another layout"
         ),
         fix=(
             "Remove or change the user-specified layout, or copy through shared memory between "

@@ -253,7 +253,11 @@ ENTRIES = (
             "No block writes an element of an output that the call returns, so it would return "
             "uninitialised memory."
         ),
-        example="no block writes Y[16, 0], which the call returns",
+        example=(
+            'Y = T.empty((64,), "float32")\n'
+            "for i in T.Parallel(32):\n"
+            "    Y[i] = A[i]              # error[TW6129]: no block writes Y[32]"
+        ),
         fix="Enlarge the grid, or write the remaining elements.",
     ),
 )
