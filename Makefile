@@ -35,9 +35,9 @@ test: $(STAMP) ## lint, text tests and pytest
 	done; \
 	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
 
-lint: $(STAMP) ## formatting, style, types, import layering
+lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
 	@failed=; \
-	for check in "ruff check --no-cache ." "ruff format --check ." "basedpyright" "lint-imports --no-logo"; do \
+	for check in "ruff check --no-cache ." "ruff format --check ." "basedpyright" "lint-imports --no-logo" "python -m scripts.vocabulary"; do \
 		echo "$$check"; $(BIN)/$$check || failed=1; \
 	done; test -z "$$failed"
 

@@ -34,7 +34,7 @@ LIMIT_MS = 300.0
 _PIPELINE = Pipeline.build(parse_pipeline(",".join((*FRONT_HALF, *ROLES))), PASSES)
 
 
-def _front_half(module: ModuleOp) -> float:
+def _tile_passes(module: ModuleOp) -> float:
     start = time.process_time()
     engine = DiagnosticEngine()
     for each in _PIPELINE.passes:
@@ -47,7 +47,7 @@ def _measure(name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"passes": 0.0, "ops": 0, "kernels": 0}
 
     def keep(module: ModuleOp) -> ModuleOp:
-        found["passes"] += _front_half(module.clone())
+        found["passes"] += _tile_passes(module.clone())
         found["ops"] += sum(1 for _ in walk(module))
         found["kernels"] += 1
         return module

@@ -1,0 +1,60 @@
+"""Which words of the table occur where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from scripts.vocabulary.allowed import ALLOWED, Allowed
+from scripts.vocabulary.collect import Text, parts_of, texts_of
+from scripts.vocabulary.rules import RULES, Kind, Rule
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A word that should be another."""
+
+    file: str
+    text: Text
+    word: str
+    rule: Rule
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.text.line}"
+        return f"{where}: {self.text.kind.value}: '{self.word}': say {self.rule.say}"
+
+
+def files_below(paths: Iterable[str]) -> Iterator[str]:
+    """Python and Markdown files, as paths in the repository."""
+    for path in paths:
+        full = ROOT / path
+        found = [full] if full.is_file() else sorted(full.rglob("*"))
+        for each in found:
+            if each.suffix in (".py", ".md") and "__pycache__" not in each.parts:
+                yield each.relative_to(ROOT).as_posix()
+
+
+def findings(paths: Iterable[str], allowed: Iterable[Allowed] = ALLOWED) -> Iterator[Finding]:
+    """All findings in files and directories."""
+    entries = tuple(allowed)
+    for name in files_below(paths):
+        exempt = {each.key for each in entries if fnmatch(name, each.files)}
+        for text in texts_of(ROOT / name, name):
+            yield from _in_text(name, text, exempt)
+
+
+def _in_text(name: str, text: Text, exempt: set[str]) -> Iterator[Finding]:
+    for rule in RULES:
+        if rule.key in exempt:
+            continue
+        if text.kind is Kind.NAME:
+            found = [part for part in parts_of(text.text) if part in rule.parts]
+            if found:
+                yield Finding(name, text, f"{text.text} ({found[0]})", rule)
+        elif rule.pattern is not None and text.kind in rule.kinds:
+            for match in rule.pattern.finditer(text.text):
+                yield Finding(name, text, match.group(), rule)
