@@ -265,7 +265,7 @@ def text_of(report: Report) -> str:
         [name, f"{value:.3f}", wanted, "yes" if passed else "NO"]
         for name, value, wanted, passed in report.limits
     ]
-    parts.append(table(["limit", "measured", "required", "met"], lines))
+    parts.append(table(["limit", "measured", "required", "passed"], lines))
     problems = [
         f"* {row.kind} {row.shape}, {name}: {why}"
         for row in report.rows

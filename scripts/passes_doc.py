@@ -63,7 +63,7 @@ tilewright compile --target cuda:sm_90a FILE.py       and on to machine code (do
 
 """
 
-_BACK_HALF = """\
+_GPU_INTRODUCTION = """\
 ## GPU
 
 These passes are for NVIDIA GPUs. After `lower-tile-ops` the IR is the code of one thread. Each section
@@ -318,7 +318,7 @@ def page() -> str:
 
 
 def _names() -> list[str]:
-    """The passes of the front half with all its checks, each once."""
+    """The tile-level passes with all their checks, each once."""
     order = [each.name for each in TilePipeline(check_races=True, check_pipelines=True).passes()]
     return list(dict.fromkeys(order))
 
@@ -349,13 +349,13 @@ def _sections() -> list[str]:
 def _section(name: str) -> str:
     pass_class = PASSES[name]()
     text = f"## {name}\n\n{_prose(pass_class)}\n\nIn `{_file(pass_class)}`.\n\n"
-    # Spaces are named at the end, so that lines have the numbers that a reader counts.
+    # Spaces are named at the end, so that line numbers are those that a reader counts.
     source = dedent(EXAMPLES[name]).strip() + "\n" + _HEADER
     before = _run(source, _BEFORE[name])[0] if name in _BEFORE else source
     after, messages = _run(before, ",".join(filter(None, (name, _AFTER.get(name)))))
     if name.startswith("check-"):
-        said = messages or "(proved: nothing to report)"
-        return f"{text}```mlir\n{_body(before)}```\n\n```\n{said}\n```\n\n"
+        shown = messages or "(proved: nothing to report)"
+        return f"{text}```mlir\n{_body(before)}```\n\n```\n{shown}\n```\n\n"
     return f"{text}before\n\n```mlir\n{_body(before)}```\n\nafter\n\n```mlir\n{_body(after)}```\n\n"
 
 
@@ -382,7 +382,7 @@ def _prose(pass_class: PassClass) -> str:
 
 
 def _plain(line: str) -> str:
-    """A line of a docstring in the words of Markdown."""
+    """A line of a docstring as Markdown."""
     line = line.replace("``", "`")
     return line[:-1] if line.endswith("::") else line
 
@@ -400,7 +400,7 @@ def _body(text: str) -> str:
 
 
 def _run(text: str, pipeline: str) -> tuple[str, str]:
-    """The module after `pipeline`, and what was said about it."""
+    """The module after `pipeline`, and its diagnostics."""
     engine = DiagnosticEngine(minimum=Severity.WARNING)
     source = parse_source(make_context(), text, "kernel.mlir", engine)
     engine.raise_if_errors()
@@ -413,7 +413,7 @@ def _run(text: str, pipeline: str) -> tuple[str, str]:
     return print_module(source.module), messages.rstrip()
 
 
-# -- the back half -------------------------------------------------------------------------------
+# -- GPU passes ----------------------------------------------------------------------------------
 
 _COMMON = ("canonicalize", "cse", "dce")
 _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
@@ -423,13 +423,13 @@ _KERNELS: dict[str, tuple[str, dict[str, int]]] = {
 }
 """Examples that show passes at work, the first one that a pass changes: function and sizes."""
 _WITHOUT_FILE = (DropAssumes,)
-"""Passes that stand where they are used."""
-_MOST_LINES = 24
+"""Passes defined where they are used."""
+_MAX_LINES = 24
 _SHOWN_THREADS = 44
 
 
 def gpu_part() -> list[str]:
-    """The passes behind the front half: their order, each at work, and one kernel all the way."""
+    """The passes after the tile level: their order, each at work, and one kernel through all."""
     changes: dict[str, tuple[str, str]] = {}
     stages: list[str] = []
     for example in _KERNELS:
@@ -440,14 +440,14 @@ def gpu_part() -> list[str]:
         if example == "gemm":
             stages = _stages(first, module)
     rows = ["| pass | what it does |\n|---|---|\n"]
-    rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in back_half()]
+    rows += [f"| {_link(each)} | {_summary(type(each))} |\n" for each in gpu_passes()]
     sections = [
-        _gpu_section(each, changes.get(each.name)) for each in back_half() if _is_own(each.name)
+        _gpu_section(each, changes.get(each.name)) for each in gpu_passes() if _is_own(each.name)
     ]
-    return [_BACK_HALF, *rows, "\n", *sections, *stages]
+    return [_GPU_INTRODUCTION, *rows, "\n", *sections, *stages]
 
 
-def back_half() -> list[Pass]:
+def gpu_passes() -> list[Pass]:
     """The passes that only a GPU needs, each once; `gpu-pipeline` is all of them."""
     front = {*_names()}
     found = {each.name: each for each in GpuPipeline().passes()}
@@ -487,21 +487,21 @@ def _changes(module: ModuleOp) -> Iterator[tuple[str, str]]:
 
 
 def _difference(before: str, after: str) -> str:
-    """The lines that go and come; the numbers of values are no difference."""
+    """Removed and added lines; the names of values do not count."""
     old, new = before.splitlines(), after.splitlines()
     matcher = SequenceMatcher(None, [*map(_nameless, old)], [*map(_nameless, new)], autojunk=False)
     shown: list[str] = []
     for group in matcher.get_grouped_opcodes(1):
         if shown:
             shown.append(" ...")
-        for kind, first, last, other, behind in group:
+        for kind, first, last, start, stop in group:
             if kind == "equal":
-                shown += [f" {line}" for line in new[other:behind]]
+                shown += [f" {line}" for line in new[start:stop]]
                 continue
             shown += [f"-{line}" for line in old[first:last]]
-            shown += [f"+{line}" for line in new[other:behind]]
-    if len(shown) > _MOST_LINES:
-        shown = [*shown[:_MOST_LINES], " ..."]
+            shown += [f"+{line}" for line in new[start:stop]]
+    if len(shown) > _MAX_LINES:
+        shown = [*shown[:_MAX_LINES], " ..."]
     return "\n".join(shown)
 
 
@@ -527,9 +527,9 @@ def _gpu_section(each: Pass, change: tuple[str, str] | None) -> str:
 
 
 def _stages(tile: str, module: ModuleOp) -> list[str]:
-    """`gemm` as it was traced, a part of it for threads, and the CUDA that is compiled."""
+    """`gemm` as it was traced, an excerpt at thread level, and the generated CUDA."""
     threads = print_module(module).splitlines()
-    start = next(number for number, line in enumerate(threads) if "tile.ws" in line)
+    start = next(index for index, line in enumerate(threads) if "tile.ws" in line)
     source = emit_kernel(kernels_of(module)[0], comments=False).text
     return [
         "## A GEMM through the passes\n\nThe kernel of `examples/tile/gemm.py`, traced:\n\n",
@@ -550,11 +550,11 @@ def _table() -> list[str]:
         "Every pass of TileLang's pass reference (version 1.0), and its counterpart.\n\n"
         "| TileLang pass | Tilewright | remark |\n|---|---|---|\n"
     ]
-    rows += [f"| {entry.name} | {_places(entry)} | {entry.note} |\n" for entry in REFERENCE]
+    rows += [f"| {entry.name} | {_files(entry)} | {entry.note} |\n" for entry in REFERENCE]
     return rows
 
 
-def _places(entry: Entry) -> str:
+def _files(entry: Entry) -> str:
     passes = [f"`{name}` (`{_file(PASSES[name]())}`)" for name in entry.passes]
     files = [f"`{SOURCE}/{file}`" for file in entry.files]
     return ", ".join([*passes, *files]) or "–"

@@ -15,7 +15,7 @@ SOURCE_FILES = sorted((SOURCE / "tilewright").rglob("*.py"))
 
 HEAVY_PACKAGES = {"cuda", "ml_dtypes", "numba", "numpy", "torch", "triton", "xdsl"}
 
-# Spelled in parts, so that this file passes its own check.
+# Split, so that this file passes its own check.
 HOST_DIRECTORIES = ("home", "root", "tmp", "work", "Users")
 REGISTRY_HOSTS = (("pypi", "org"), ("files", "pythonhosted", "org"), ("conda", "anaconda", "org"))
 FORBIDDEN = re.compile(
@@ -50,7 +50,7 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in sorted(listing.stdout.split("\0")) if (ROOT / name).is_file()]
 
 
-def forbidden_words(text: str) -> list[str]:
+def forbidden_names(text: str) -> list[str]:
     return [match.group() for match in FORBIDDEN.finditer(text)]
 
 
@@ -84,9 +84,9 @@ def test_ci_runs_the_whole_check():
 
 def test_no_machine_paths_or_registry_hosts():
     found = {
-        str(path.relative_to(ROOT)): words
+        str(path.relative_to(ROOT)): names
         for path in tracked_files()
-        if (words := forbidden_words(path.read_bytes().decode("utf-8", errors="replace")))
+        if (names := forbidden_names(path.read_bytes().decode("utf-8", errors="replace")))
     }
     assert found == {}
 
@@ -94,30 +94,30 @@ def test_no_machine_paths_or_registry_hosts():
 @pytest.mark.parametrize("directory", HOST_DIRECTORIES)
 @pytest.mark.parametrize("shape", ['loc("{}/a.py":1:2)', "see {}.", "cd {}", "({}/x)", "{}"])
 def test_a_machine_path_is_found(shape: str, directory: str):
-    assert forbidden_words(shape.format(f"/{directory}")) != []
+    assert forbidden_names(shape.format(f"/{directory}")) != []
 
 
 @pytest.mark.parametrize("host", REGISTRY_HOSTS)
 def test_a_registry_host_is_found(host: tuple[str, ...]):
     name = ".".join(host)
-    assert forbidden_words(f"https://{name}/simple") == [name]
+    assert forbidden_names(f"https://{name}/simple") == [name]
 
 
 @pytest.mark.parametrize(
     "text", ["frame/work/x", "docs/root.md", "$(BUILD)/tmp/x", "${OUT}/tmp", "../work", "a/workers"]
 )
 def test_an_ordinary_path_is_not_found(text: str):
-    assert forbidden_words(text) == []
+    assert forbidden_names(text) == []
 
 
 @pytest.mark.parametrize("path", SOURCE_FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_every_module_says_what_it_is_for(path: Path):
+def test_every_module_has_a_docstring(path: Path):
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert docstring is not None
     assert docstring.strip() != ""
 
 
-def test_only_the_text_layer_touches_private_parts():
+def test_only_the_text_layer_uses_private_parts():
     text_layer = SOURCE / "tilewright" / "ir" / "text"
     pragma = re.compile(r"pyright:.*reportPrivateUsage")
     offenders = [

@@ -81,9 +81,9 @@ def test_every_pass_of_the_tile_pipeline_is_shown_at_work(generator: ModuleType)
 
 def test_every_pass_for_gpus_is_described(generator: ModuleType) -> None:
     text = generator.PAGE.read_text()
-    back_half = generator.back_half()
-    assert len(back_half) > 30
-    for each in back_half:
+    gpu_passes = generator.gpu_passes()
+    assert len(gpu_passes) > 30
+    for each in gpu_passes:
         assert f"`{each.name}`" in text
         if each.name != "dce":
             assert f"\n## {each.name}\n" in text
