@@ -9,6 +9,7 @@ import pytest
 
 from tests.test_docs import ROOT, blocks
 from tilewright.memory.rules import RULES
+from tilewright.passes import PASSES
 
 PAGES = sorted((ROOT / "docs" / "design").glob("*.md"))
 _CITATION = re.compile(r"docs/design/([\w-]+\.md)(?:#([\w-]+))?")
@@ -45,6 +46,30 @@ def test_the_rules_of_storage_aliasing_are_listed() -> None:
     page = (ROOT / "docs/design/storage-alias.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([EVWR]\d+) \| (\w+) \| (\d) \|", page, flags=re.M)
     assert sorted(rows) == sorted((r.id, r.severity.value, str(r.step)) for r in RULES.values())
+
+
+_OPTIONS = {"multi-overlap", "predicate-epilogue", "strict-overflow", "tilewright-opt"}
+"""Names with dashes on the pages that are not passes."""
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_passes_of_a_page_exist(page: Path) -> None:
+    named = set(re.findall(r"`-{0,2}([a-z]+(?:-[a-z0-9]+)+)`", _prose(page)))
+    assert sorted(named - _OPTIONS - {*PASSES}) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_files_of_a_page_exist(page: Path) -> None:
+    named = set(re.findall(r"`([\w/]+/[\w/]+(?:\.py)?)`", _prose(page)))
+    source = ROOT / "src" / "tilewright"
+    missing = [each for each in sorted(named) if not (source / each).exists()]
+    assert [
+        each for each in missing if re.match(r"(analysis|layouts|memory|passes|targets)/", each)
+    ] == []
 
 
 def citations() -> list[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ WAIT = "                tlx.barrier_wait(full[slot], (block // 2) & 1)\n"
 
 def test_the_kernel_of_the_page_runs(tmp_path: Path) -> None:
     (source,) = blocks(PAGE, "python")
-    file = tmp_path / "copy.py"
+    file = tmp_path / "double.py"
     file.write_text(source)
     found = runpy.run_path(str(file))
     np.testing.assert_array_equal(found["y"], 2 * found["x"])
@@ -28,9 +28,9 @@ def test_without_the_wait_the_run_stops(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (source,) = blocks(PAGE, "python")
     assert source.count(WAIT) == 1
-    Path("copy.py").write_text(source.replace(WAIT, ""))
+    Path("double.py").write_text(source.replace(WAIT, ""))
     with pytest.raises(NumpyFault) as fault:
-        runpy.run_path("copy.py")
+        runpy.run_path("double.py")
     (message,) = blocks(PAGE, "")
     assert message.strip() in str(fault.value)
 
