@@ -16,6 +16,7 @@ from scripts.same_output.comparing import (
     Comparison,
     compare,
     difference_lines,
+    name_in,
     report,
     rewordings,
 )
@@ -146,7 +147,10 @@ def _record(given: argparse.Namespace, path: Path, like: Recording | None = None
     from scripts.same_output.subjects import Selection
 
     chosen = Selection(tuple(given.only), given.seeds, given.sample)
-    names = chosen.names() if like is None else chosen.of(map(_renames(given), like.cases))
+    names = chosen.names()
+    if like is not None:
+        own = {*Selection(seeds=given.seeds).names()}
+        names = chosen.of(name_in(own, each, _renames(given)) for each in like.cases)
     if not names:
         raise ValueError(f"no case matches {' '.join(given.only)!r}")
     selection = repr(chosen) if like is None else f"those of {like.path.name}"

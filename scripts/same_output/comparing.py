@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import zip_longest
@@ -64,7 +64,7 @@ class Comparison:
 def compare(before: Recording, after: Recording, renames: Renames) -> Comparison:
     """Compare the cases that both have."""
     found = Comparison(before, after, renames)
-    old = {renames(case): case for case in before.cases}
+    old = {name_in(after.cases, case, renames): case for case in before.cases}
     if before.selection == after.selection:
         found.missing = [name for name in old if name not in after.cases]
         found.new = [name for name in after.cases if name not in old]
@@ -79,8 +79,11 @@ def compare(before: Recording, after: Recording, renames: Renames) -> Comparison
 
 def _differences(old_case: str, case: str, found: Comparison) -> Iterator[Difference]:
     renames = found.renames
-    old = {renames(stage): (stage, parts) for stage, parts in found.before.cases[old_case]}
     new = dict(found.after.cases[case])
+    old = {
+        name_in(new, stage, renames): (stage, parts)
+        for stage, parts in found.before.cases[old_case]
+    }
     texts: tuple[dict[str, Parts], dict[str, Parts]] | None = None
     for stage, (name, parts) in old.items():
         if stage not in new:
@@ -101,6 +104,11 @@ def _differences(old_case: str, case: str, found: Comparison) -> Iterator[Differ
             yield Difference(case, stage, CODE, "is new", old_case)
 
 
+def name_in(names: Container[str], old: str, renames: Renames) -> str:
+    """What `old` is called among `names`: as before, or else by its new name."""
+    return old if old in names else renames(old)
+
+
 def _texts(
     old_case: str, case: str, found: Comparison
 ) -> tuple[dict[str, Parts], dict[str, Parts]]:
@@ -118,8 +126,10 @@ def _texts(
 
 def _is_renamed(old: str, new: str, renames: Renames) -> bool:
     """Whether `new` is `old` with other names; those of a dictionary are in alphabetic order."""
-    old, new = renames(old), renames.joined(new)
-    return old == new or in_any_order(old) == in_any_order(new)
+    old = renames(old)
+    # A tree in which not everything is renamed yet has old names too.
+    ways = (renames.joined(new), renames(new))
+    return old in ways or in_any_order(old) in map(in_any_order, ways)
 
 
 # -- shown ---------------------------------------------------------------------------------------
