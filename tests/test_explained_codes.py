@@ -1,4 +1,4 @@
-"""Kernels that get the codes of the registry: what `tilewright explain` says is what happens.
+"""Kernels that get the codes of the registry: what `tilewright explain` prints is what happens.
 
 One small kernel for a code, compiled for a GPU (no GPU is needed) or run on the host, as its entry
 shows it. Codes of IR have lit tests, those of wrong kernels have cases with their whole messages
@@ -24,13 +24,13 @@ from tilewright.ir.diagnostics import CompileError, DiagnosticEngine, pretty_all
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 
-_numbers = itertools.count()
+_serial = itertools.count()
 
 
 def built(source: str, name: str = "main") -> Any:
     """What `source` defines as `name`; kernels are compiled from text that linecache has."""
     source = textwrap.dedent(source).strip() + "\n"
-    file = f"<explained {next(_numbers)}>"
+    file = f"<explained {next(_serial)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     names: dict[str, Any] = {"T": T, "np": np, "tl": tl, "tw": tw}
     exec(compile(source, file, "exec"), names)
@@ -44,7 +44,7 @@ def tile_kernel(parameters: str, body: str, launch: str = "T.Kernel(1, threads=1
     return built(f"{head}{inner}")
 
 
-def said_by_compiler(make: Callable[[], Any], target: str) -> str:
+def reports_of(make: Callable[[], Any], target: str) -> str:
     """All diagnostics of a kernel on its way to CUDA."""
     engine = DiagnosticEngine()
     try:
@@ -441,7 +441,7 @@ COMPILED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("code", COMPILED)
 def test_compiled_kernels(code: str) -> None:
-    text = said_by_compiler(lambda: tile_kernel(*COMPILED[code]), "cuda:sm_90a")
+    text = reports_of(lambda: tile_kernel(*COMPILED[code]), "cuda:sm_90a")
     assert f"{CODES[code].severity}[{code}]" in text
 
 
@@ -470,7 +470,7 @@ OTHER_TARGETS: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("code", OTHER_TARGETS)
 def test_kernels_for_ampere(code: str) -> None:
     launch, parameters, body = OTHER_TARGETS[code]
-    text = said_by_compiler(lambda: tile_kernel(parameters, body, launch), "cuda:sm_80")
+    text = reports_of(lambda: tile_kernel(parameters, body, launch), "cuda:sm_80")
     assert f"{CODES[code].severity}[{code}]" in text
 
 
@@ -497,7 +497,7 @@ LAUNCHED: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("code", LAUNCHED)
 def test_grids_and_clusters(code: str) -> None:
     launch, body = LAUNCHED[code]
-    text = said_by_compiler(lambda: tile_kernel(ROLES, body, launch), "cuda:sm_90a")
+    text = reports_of(lambda: tile_kernel(ROLES, body, launch), "cuda:sm_90a")
     assert f"{CODES[code].severity}[{code}]" in text
 
 
@@ -549,9 +549,7 @@ def test_kernels_with_roles(code: str) -> None:
         f"with T.ws(0):\n{producer}\n"
         f"with T.ws(1):\n{consumer}\n"
     )
-    text = said_by_compiler(
-        lambda: tile_kernel(ROLES, body, "T.Kernel(1, threads=256)"), "cuda:sm_90a"
-    )
+    text = reports_of(lambda: tile_kernel(ROLES, body, "T.Kernel(1, threads=256)"), "cuda:sm_90a")
     assert f"error[{code}]" in text
 
 

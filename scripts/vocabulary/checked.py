@@ -7,6 +7,7 @@ CHECKED: tuple[str, ...] = (
     "docs/benchmarks.md",
     "docs/buffers.md",
     "docs/checking.md",
+    "docs/diagnostics.md",
     "docs/dialects.md",
     "docs/gpu.md",
     "docs/index.md",
@@ -20,6 +21,10 @@ CHECKED: tuple[str, ...] = (
     "docs/tlx.md",
     "docs/triton-kernels.md",
     "docs/design",
+    "scripts/diagnostics_doc.py",
     "scripts/passes_doc.py",
     "scripts/vocabulary/collect.py",
+    "src/tilewright/cli/explain.py",
+    "src/tilewright/ir/codes",
+    "src/tilewright/targets/numpy/fault_codes.py",
 )

@@ -33,7 +33,7 @@ _NEAREST = 3
 
 
 def run(arguments: Sequence[str], program: str) -> int:
-    """Do what `arguments` say; returns the exit code."""
+    """Run the command; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
         sys.stdout.write(_USAGE.format(program=program))
         return 0
@@ -69,8 +69,8 @@ def _unknown(name: str) -> str:
     match = _CODE.fullmatch(name)
     if match is None:
         return f"'{name}' is not a code: expected TW and four digits, for example TW2023"
-    number = int(match[1])
-    by_distance = sorted(CODES, key=lambda code: abs(int(code[2:]) - number))
+    requested = int(match[1])
+    by_distance = sorted(CODES, key=lambda code: abs(int(code[2:]) - requested))
     rows = [f"\n  {code}  {CODES[code].title}" for code in sorted(by_distance[:_NEAREST])]
     return f"no code TW{match[1]}; the nearest are{''.join(rows)}"
 

@@ -14,9 +14,9 @@ class CodeEntry:
 
     code: str
     severity: SeverityName
-    """That of its usual use; the meaning says where another one is possible."""
+    """That of its usual use; the meaning names exceptions."""
     title: str
-    """The headline: what is wrong, in a few words."""
+    """The headline: what is wrong, in one line."""
     meaning: str
     """One to four sentences."""
     example: str

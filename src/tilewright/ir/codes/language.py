@@ -138,8 +138,8 @@ ENTRIES = (
         ),
         example="x = tl.arange(0, 64) + tl.arange(0, 32)  # error[TW1010]: shapes do not broadcast",
         fix=(
-            "Correct the operands as the message says; notes list the variables of the line with "
-            "their shapes and types."
+            "Correct the operands as the message states; notes list the variables of the line "
+            "with their shapes and types."
         ),
     ),
     CodeEntry(

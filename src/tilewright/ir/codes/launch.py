@@ -32,10 +32,10 @@ ENTRIES = (
         severity="error",
         title="Kernel has a parameter that a launch cannot pass",
         meaning=(
-            "A function takes an on-chip buffer or a tensor as a parameter, so it can be called "
-            "from a kernel but not launched."
+            "A function takes a buffer in shared or tensor memory, or a tensor, as a parameter, "
+            "so it can be called from a kernel but not launched."
         ),
-        example="'helper' cannot be launched: its argument 'tile' is an on-chip buffer",
+        example="'helper' cannot be launched: its argument 'tile' is a buffer in shared memory",
         fix=(
             "Take pointers and tensor descriptors as parameters, and allocate buffers inside the "
             "kernel."

@@ -201,8 +201,8 @@ ENTRIES = (
         severity="error",
         title="Layouts differ",
         meaning=(
-            "`tlx.assert_same_layout` failed: the two values have layouts that place at least one "
-            "element differently."
+            "`tlx.assert_same_layout` failed: at least one element has different owners in the "
+            "two layouts."
         ),
         example="tlx.assert_same_layout(x, y)             # error[TW2045]",
         fix="Convert one of the values, or derive both from the same operation.",

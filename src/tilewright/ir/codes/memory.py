@@ -155,6 +155,6 @@ ENTRIES = (
             "twice as many, so it is compiled with more threads."
         ),
         example="compiled with 256 threads instead of 128: no registers spill",
-        fix="Set `threads` to the larger number, or reduce the tile.",
+        fix="Set `threads` to the larger value, or reduce the tile.",
     ),
 )

@@ -146,8 +146,8 @@ ENTRIES = (
         severity="error",
         title="group_size on a group that is not shared (E13)",
         meaning=(
-            "`group_size` describes how often members of a shared group repeat; it has no meaning "
-            "on a distinct group."
+            "`group_size` is the count of consecutive buffers that make one member of a shared "
+            "group; it has no meaning on a distinct group."
         ),
         example="group_size 2 is only meaningful on a shared group",
         fix="Remove `group_size`, or make the group shared.",
@@ -292,8 +292,8 @@ ENTRIES = (
         severity="warning",
         title="Spec without an overlap definition (W6)",
         meaning=(
-            "Several buffers use a spec, and nothing says how they overlap, so all of them start "
-            "at offset 0."
+            "Several buffers use a spec without an overlap definition, so all of them start at "
+            "offset 0."
         ),
         example=(
             "storage_alias_spec has no overlap definition; its 2 buffers all start at offset 0 "

@@ -154,8 +154,7 @@ ENTRIES = (
         severity="warning",
         title="Copy never read (static)",
         meaning=(
-            "No task reads the data of an asynchronous copy. Often another buffer is read in its "
-            "place."
+            "No task reads the data of an asynchronous copy. Often another buffer is read instead."
         ),
         example="buffer never read: no task reads the data of the TMA load into tile[1]",
         fix="Read the buffer, or remove the copy.",

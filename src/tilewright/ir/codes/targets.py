@@ -114,7 +114,8 @@ ENTRIES = (
         title="Disk cache not used",
         meaning=(
             "A Python warning, once per process: the cache directory cannot be written, or a "
-            "limit of the cache is not a number. Compilation continues, and results are the same."
+            "limit of the cache is not an integer. Compilation continues, and results are the "
+            "same."
         ),
         example=(
             "TILEWRIGHT_CACHE_MB=lots python train.py     # warning[TW6212]: the default applies"
