@@ -4,7 +4,7 @@
     python scripts/same_output.py record BEFORE.json            what this tree makes
     python scripts/same_output.py compare BEFORE.json AFTER.json
 
-`scripts/same_output/__init__.py` says what is compared, `--help` which options there are.
+`scripts/same_output/__init__.py` lists what is compared, `--help` the options.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Ours first: a copy of the package may be installed, and the folder of this file holds no package.
+# Ours first: a copy of the package may be installed, and this directory holds no package.
 sys.path[:1] = [str(ROOT / "src"), str(ROOT)]
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ plans, diagnostics. A stage has *parts*, each a text with its digest:
     comments    comments and docstrings of generated source
     messages    the wording of diagnostics, their notes, sentences in IR and plans
 
-A refactor must leave `code` equal. Changes of the other two are counted and fail only if asked for
-(`--strict`). The `code` of diagnostics is severity, code and place of each; a place is the text of
-its source line, so that lines may move.
+A refactor must leave `code` equal. Changes of the other two are counted and fail only on request
+(`--strict`). The `code` of diagnostics is severity, code and location of each; a location is the
+text of its source line, so that lines may move.
 
     text        takes texts apart, renames
     stages      collects the stages of one case

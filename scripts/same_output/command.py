@@ -53,12 +53,12 @@ def _parser() -> argparse.ArgumentParser:
         "against", parents=[chosen, compared], help="compare this tree with another"
     )
     three.add_argument("before", metavar="REVISION|BEFORE.json")
-    three.add_argument("--keep", type=Path, metavar="FOLDER", help="keep both recordings there")
+    three.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep both recordings there")
     return parser
 
 
 def _chosen() -> argparse.ArgumentParser:
-    """Options that say which cases are run, and how."""
+    """Options for which cases are run, and how."""
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
         "--only",
@@ -90,7 +90,7 @@ def _chosen() -> argparse.ArgumentParser:
 
 
 def _compared() -> argparse.ArgumentParser:
-    """Options that say what counts as a difference, and what is shown."""
+    """Options for what counts as a difference, and what is shown."""
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
         "--map",
@@ -118,7 +118,7 @@ def _seeds(text: str) -> range:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what `arguments` say; 1 if anything differs."""
+    """Run the command in `arguments`; returns 1 if anything differs."""
     given = _parser().parse_args(arguments)
     try:
         match given.command:
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _record(given: argparse.Namespace, path: Path, like: Recording | None = None) -> Recording:
     """Record what this tree makes of the chosen cases; with `like`, of those that it has."""
-    # Whoever only compares recordings does without the compiler.
+    # Comparing recordings does not need the compiler.
     from scripts.same_output.subjects import Selection
 
     chosen = Selection(tuple(given.only), given.seeds, given.sample)
@@ -163,18 +163,18 @@ def _record(given: argparse.Namespace, path: Path, like: Recording | None = None
 
 
 def _against(given: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="same-output-") as folder:
-        kept: Path = given.keep or Path(folder)
-        kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="same-output-") as directory:
+        results: Path = given.keep or Path(directory)
+        results.mkdir(parents=True, exist_ok=True)
         path = Path(given.before)
         if path.suffix == ".json":
             before = Recording.read(path)
-            after = _record(given, kept / "after.json", like=before)
+            after = _record(given, results / "after.json", like=before)
         else:
-            tree = Path(folder) / "tree"
+            tree = Path(directory) / "tree"
             _export(given.before, tree)
-            before = _recorded_in(tree, given, kept / "before.json")
-            after = _record(given, kept / "after.json")
+            before = _recorded_in(tree, given, results / "before.json")
+            after = _record(given, results / "after.json")
         return _show(given, before, after)
 
 

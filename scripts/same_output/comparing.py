@@ -29,7 +29,7 @@ class Difference:
 
     case: str
     stage: str
-    """As the tree behind the change calls it, unless it is gone there."""
+    """Its name in the tree after the change, unless it is gone there."""
     part: str
     what: str
     old_case: str
@@ -188,7 +188,7 @@ def _few(names: list[str]) -> str:
 def difference_lines(each: Difference, found: Comparison) -> list[str]:
     """The two texts of a difference as a diff."""
     if not (found.before.has_texts(each.old_case) and found.after.has_texts(each.case)):
-        return ["(no texts were kept: record without --no-texts)"]
+        return ["(no texts were recorded: record without --no-texts)"]
     old, new = _both(each, found)
     return list(
         unified_diff(old.splitlines(), new.splitlines(), "before", "after", n=1, lineterm="")

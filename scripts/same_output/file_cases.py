@@ -37,11 +37,11 @@ PIPELINES = {
     "merged-memory": "merge-shared-memory{report=true}",
     "ttgir": pipeline_text(capability=90, num_warps=4),
 }
-"""What every file of the corpus goes through; a file that is none of a pass's says so."""
+"""What every file of the corpus goes through; what a pass refuses is recorded so."""
 
 
 def run_text_test(name: str, stages: Stages) -> None:
-    """A text test: the IR after each pass of each of its RUN lines, and what was said."""
+    """A text test: the IR after each pass of each of its RUN lines, and its diagnostics."""
     path = ROOT / name
     for number, arguments in enumerate(_commands(path.read_text()), 1):
         with stages.guarded(f"run-{number}"):

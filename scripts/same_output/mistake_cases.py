@@ -12,17 +12,17 @@ from tests.wrong_kernels.test_gpu_wrong_kernels import HOPPER, arguments_of
 from tests.wrong_kernels.test_wrong_kernels import load
 from tilewright.passes.gpu.pipeline import GpuPipeline
 
-FOLDER = "tests/wrong_kernels"
+DIRECTORY = "tests/wrong_kernels"
 FOR_GPUS = "gpu_cases"
 
 
 def mistakes() -> list[str]:
-    folder = ROOT / FOLDER
-    return sorted(str(path.relative_to(folder)) for path in folder.glob("*cases/*.py"))
+    directory = ROOT / DIRECTORY
+    return sorted(str(path.relative_to(directory)) for path in directory.glob("*cases/*.py"))
 
 
 def run_mistake(name: str, stages: Stages) -> None:
-    case = load(ROOT / FOLDER / name)
+    case = load(ROOT / DIRECTORY / name)
     for version in ("wrong", "fixed"):
         with stages.guarded(version), warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("error", UserWarning)

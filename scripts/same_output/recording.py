@@ -45,7 +45,7 @@ class Recording:
         return self.text_file(case).is_file()
 
     def stages(self, case: str) -> dict[str, Parts] | None:
-        """The texts of a case, where they were kept."""
+        """The texts of a case, where they were recorded."""
         path = self.text_file(case)
         return json.loads(lzma.decompress(path.read_bytes())) if path.is_file() else None
 
@@ -86,13 +86,13 @@ def record(
     tasks = [(name, recording.text_file(name) if keep_texts else None, ptx) for name in names]
     for count, (name, digests) in enumerate(_run_all(tasks, jobs), 1):
         found[name] = digests
-        _tell(count, len(names), time.monotonic() - start, name)
+        _report_progress(count, len(names), time.monotonic() - start, name)
     recording.cases = {name: found[name] for name in names}
     recording.write()
     return recording
 
 
-def _tell(count: int, total: int, seconds: float, name: str) -> None:
+def _report_progress(count: int, total: int, seconds: float, name: str) -> None:
     end = "\n" if count == total else ""
     line = f"{count}/{total} cases, {seconds:.0f} s, {name}"
     if sys.stderr.isatty():
@@ -116,7 +116,7 @@ def _run_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Digests]]:
 
 
 def _run(task: Task) -> tuple[str, Digests]:
-    # Whoever only compares recordings does without the compiler.
+    # Comparing recordings does not need the compiler.
     from scripts.same_output.subjects import run_case
 
     name, path, ptx = task

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from scripts.same_output.text import BETWEEN_MESSAGES, CODE, MESSAGES, Parts, ir_parts, settled
+from scripts.same_output.text import BETWEEN_MESSAGES, CODE, MESSAGES, Parts, ir_parts, portable
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, SourcePosition
 from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import print_module
@@ -32,7 +32,7 @@ class Stages:
         while unique in self.found:
             number += 1
             unique = f"{name}#{number}"
-        self.found[unique] = {part: settled(text, ROOT) for part, text in parts.items()}
+        self.found[unique] = {part: portable(text, ROOT) for part, text in parts.items()}
 
     def code(self, name: str, text: str) -> None:
         self.add(name, ir_parts(text))
@@ -59,13 +59,13 @@ class Stages:
         return False
 
     def diagnostics(self, name: str, found: Iterable[Diagnostic]) -> None:
-        """What was said: severity, code and place as `code`, the rest as `messages`."""
+        """What was reported: severity, code and location as `code`, the rest as `messages`."""
         heads: list[str] = []
         texts: list[str] = []
         for each in found:
-            head = f"{each.severity.label} {each.code} {_place(each)}"
+            head = f"{each.severity.label} {each.code} {_source_line(each)}"
             heads.append(head)
-            notes = [f"  note {_place(note)}: {note.message}" for note in each.notes]
+            notes = [f"  note {_source_line(note)}: {note.message}" for note in each.notes]
             texts.append("\n".join([f"{head}: {each.message}", *notes]))
         self.add(name, {CODE: "\n".join(heads), MESSAGES: BETWEEN_MESSAGES.join(texts)})
 
@@ -85,13 +85,13 @@ class Stages:
                 self.add(f"{name}/raised", {CODE: f"{kind} {codes}", MESSAGES: f"{kind}: {error}"})
 
 
-def _place(diagnostic: Diagnostic) -> str:
+def _source_line(diagnostic: Diagnostic) -> str:
     position = diagnostic.trail.primary
     return "nowhere" if position is None else _line_of(position)
 
 
 def _line_of(position: SourcePosition) -> str:
-    """A place that stays the same if lines above it come or go, or its comment is another."""
+    """A location that stays the same if lines above it come or go, or its comment is another."""
     lines = linecache.getlines(position.file)
     name = Path(position.file).name
     if not 0 < position.line <= len(lines):

@@ -23,7 +23,7 @@ RUNS: dict[str, Run] = {
     "fuzz-tile": tile_cases.run_seed,
     "fuzz-tl": tl_cases.run_seed,
 }
-FOLDERS = ("tests/corpus", "tests/analysis", "tests/targets", "examples")
+DIRECTORIES = ("tests/corpus", "tests/analysis", "tests/targets", "examples")
 """Where IR files are that carry no RUN lines."""
 IR = (".mlir", ".ttir", ".ttgir")
 
@@ -76,7 +76,7 @@ def _of_kind(kind: str, seeds: range) -> list[str]:
         case "text-test":
             return _files("tests/lit")
         case "file":
-            return [name for folder in FOLDERS for name in _files(folder)]
+            return [name for directory in DIRECTORIES for name in _files(directory)]
         case "script":
             return sorted(
                 f"examples/buffers/{path.name}" for path in (ROOT / "examples/buffers").glob("*.py")
@@ -89,8 +89,8 @@ def _of_kind(kind: str, seeds: range) -> list[str]:
             return [str(seed) for seed in seeds[: -(-len(seeds) // 3)]]
 
 
-def _files(folder: str) -> list[str]:
-    paths = sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in IR)
+def _files(directory: str) -> list[str]:
+    paths = sorted(path for path in (ROOT / directory).rglob("*") if path.suffix in IR)
     return [str(path.relative_to(ROOT)) for path in paths if "Inputs" not in path.parts]
 
 

@@ -31,8 +31,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def settled(text: str, root: Path) -> str:
-    """`text` without the folder of the tree and without addresses of objects."""
+def portable(text: str, root: Path) -> str:
+    """`text` without the directory of the tree and without addresses of objects."""
     return _ADDRESS.sub("0x…", text.replace(f"{root}/", "").replace(str(root), "."))
 
 
@@ -94,7 +94,7 @@ def plan_parts(text: str) -> Parts:
     sentences: list[str] = []
 
     def plain(entry: dict[str, Any]) -> dict[str, Any]:
-        """An object of the plan; JSON hands over the inner ones first."""
+        """An object of the plan; JSON yields the inner ones first."""
         sentences.extend(map(str, entry.pop("notes", ())))
         if isinstance(source := entry.get("source"), str):
             entry["source"] = re.sub(r":\d+(:\d+)?$", "", source)
@@ -108,7 +108,7 @@ def plan_parts(text: str) -> Parts:
 class Renames:
     """Names that changed, `old new` a line: attributes, ops, passes, modules, codes of diagnostics.
 
-    A name is replaced where it stands alone: `tile.turn` does not touch `tile.turns`. A name that
+    Only whole names are replaced: `tile.a` leaves `tile.ab` as it is. A name that
     was split has a line for each of its new ones, which then count as one. `#` begins a remark.
     """
 
@@ -140,7 +140,7 @@ class Renames:
         return self._joined(self._renamed(old))
 
     def joined(self, new: str) -> str:
-        """A text from behind the change in which names that were one are one again."""
+        """A text from after the change in which names that were one are one again."""
         return self._joined(new)
 
 
@@ -150,7 +150,7 @@ class _Substitution:
     def __init__(self, table: Mapping[str, str]) -> None:
         self.table = table
         names = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
-        start = r"(?:(?<![\w-])|(?<=/\d\d-))"  # stages are called as the pass, behind its number
+        start = r"(?:(?<![\w-])|(?<=/\d\d-))"  # stages are called as the pass, after its index
         self._pattern = re.compile(rf"{start}(?:{names})(?![\w-])")
 
     def __call__(self, text: str) -> str:

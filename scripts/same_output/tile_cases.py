@@ -25,7 +25,7 @@ NUMPY = "numpy"
 
 
 def examples() -> list[str]:
-    """`label@target` of each kernel; one that does not fit a GPU says so there."""
+    """`label@target` of each kernel; one that does not fit a GPU records the error."""
     return [f"{label}@{arch}" for label, each in KERNELS.items() for arch in (*each.archs, NUMPY)]
 
 
@@ -78,7 +78,7 @@ def _run_to_source(module: ModuleOp, arch: str, stages: Stages) -> None:
 
 
 def run_on_host(module: ModuleOp, stages: Stages) -> None:
-    """NumPy source of a kernel as it was traced, and behind the passes of the tile level."""
+    """NumPy source of a kernel as it was traced, and after the passes of the tile level."""
     with stages.guarded("numpy"):
         stages.add("numpy/traced", python_parts(compile_tile_module(module.clone()).source))
     module, engine = module.clone(), DiagnosticEngine()

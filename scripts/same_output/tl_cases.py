@@ -21,20 +21,20 @@ from tilewright.runtime.compile_only import compiling_only
 from tilewright.runtime.compiled import CompiledKernel
 from tilewright.targets.triton.lowering import CompileOptions, kind_of, lower
 
-CHIPS = {"tl": (80, 90, 100), "tlx": (90, 100), "fuzz-tl": (90,)}
+CAPABILITIES = {"tl": (80, 90, 100), "tlx": (90, 100), "fuzz-tl": (90,)}
 """Compute capabilities that kernels of a kind are lowered for."""
 CLEAN_UP = "canonicalize,cse,dce"
 
 
 def run_tl(name: str, stages: Stages) -> None:
-    _run_example(tl_examples.load(name), CHIPS["tl"], stages)
+    _run_example(tl_examples.load(name), CAPABILITIES["tl"], stages)
 
 
 def run_tlx(name: str, stages: Stages) -> None:
-    _run_example(tlx_examples.load(name), CHIPS["tlx"], stages)
+    _run_example(tlx_examples.load(name), CAPABILITIES["tlx"], stages)
 
 
-def _run_example(example: ModuleType, chips: tuple[int, ...], stages: Stages) -> None:
+def _run_example(example: ModuleType, capabilities: tuple[int, ...], stages: Stages) -> None:
     """Each different kernel that the example launches."""
     launched: list[CompiledKernel] = []
     with (
@@ -45,7 +45,7 @@ def _run_example(example: ModuleType, chips: tuple[int, ...], stages: Stages) ->
     ):
         example.example(np.random.default_rng(0))
     for each in {id(each): each for each in launched}.values():
-        _run_kernel(each, chips, stages)
+        _run_kernel(each, capabilities, stages)
 
 
 def run_seed(name: str, stages: Stages) -> None:
@@ -63,24 +63,24 @@ def run_seed(name: str, stages: Stages) -> None:
             num_stages=case.num_stages,
         )
     for each in launched:
-        _run_kernel(each, CHIPS["fuzz-tl"], stages)
+        _run_kernel(each, CAPABILITIES["fuzz-tl"], stages)
 
 
-def _run_kernel(compiled: CompiledKernel, chips: tuple[int, ...], stages: Stages) -> None:
+def _run_kernel(compiled: CompiledKernel, capabilities: tuple[int, ...], stages: Stages) -> None:
     way = compiled.name
     with stages.guarded(f"{way}/clean-up"):
         _run_pipeline(f"{way}/clean-up", CLEAN_UP, compiled, stages)
     with stages.guarded(f"{way}/numpy"):
         stages.add(f"{way}/numpy", python_parts(compiled.numpy.source))
-    for chip in chips:
-        with stages.guarded(f"{way}/sm_{chip}"):
-            _run_to_ttgir(f"{way}/sm_{chip}", chip, compiled, stages)
+    for capability in capabilities:
+        with stages.guarded(f"{way}/sm_{capability}"):
+            _run_to_ttgir(f"{way}/sm_{capability}", capability, compiled, stages)
 
 
-def _run_to_ttgir(way: str, chip: int, compiled: CompiledKernel, stages: Stages) -> None:
+def _run_to_ttgir(way: str, capability: int, compiled: CompiledKernel, stages: Stages) -> None:
     metadata = compiled.metadata
     text = pipeline_text(
-        capability=chip,
+        capability=capability,
         num_warps=metadata["num_warps"],
         num_ctas=metadata["num_ctas"],
         cluster_dims=tuple(metadata["ctas_per_cga"] or ()),
@@ -89,7 +89,7 @@ def _run_to_ttgir(way: str, chip: int, compiled: CompiledKernel, stages: Stages)
     with stages.guarded(way):
         _run_pipeline(way, text, compiled, stages)
     module, engine = compiled.module.clone(), DiagnosticEngine()
-    options = CompileOptions(chip, metadata["num_warps"], num_ctas=metadata["num_ctas"])
+    options = CompileOptions(capability, metadata["num_warps"], num_ctas=metadata["num_ctas"])
     lower(module, kind_of(module), options, engine)
     stages.module(f"{way}/for-triton", module)
 

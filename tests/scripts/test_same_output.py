@@ -198,10 +198,10 @@ def test_exit_codes_and_texts(
     assert capsys.readouterr().out.endswith("+// more\n")
     assert _record(after, "--no-texts") == 0
     assert main(["compare", str(before), str(after)]) == 1
-    assert "no texts were kept" in capsys.readouterr().out
+    assert "no texts were recorded" in capsys.readouterr().out
 
 
-def test_errors_say_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_state_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", str(tmp_path / "a.json"), "--only", "tiles"]) == 2
     assert main(["against", "no-such-revision"]) == 2
     (tmp_path / "b.json").write_text("{}")
@@ -259,10 +259,10 @@ def test_sentences_of_a_plan_are_taken_apart() -> None:
 
 
 def test_names_are_replaced_where_they_stand_alone() -> None:
-    renames = Renames([("tile.turn", "tile.iteration"), ("a-pass", "b-pass")])
+    renames = Renames([("tile.old", "tile.iteration"), ("a-pass", "b-pass")])
     assert renames("gpu/07-a-pass.failed") == "gpu/07-b-pass.failed"
-    assert renames("tile.turns tile.turn, a-pass a-pass-2") == (
-        "tile.turns tile.iteration, b-pass a-pass-2"
+    assert renames("tile.olds tile.old, a-pass a-pass-2") == (
+        "tile.olds tile.iteration, b-pass a-pass-2"
     )
     split = Renames([("TW6002", "TW6002"), ("TW6002", "TW6008")])
     assert split("error TW6002") == split.joined("error TW6008") == "error TW6002"
@@ -280,8 +280,8 @@ def test_lost_cases_are_differences_and_new_ones_are_not(tmp_path: Path) -> None
     assert compare(few, many, Renames()).is_equal()
 
 
-def test_a_place_stays_while_lines_and_comments_move(tmp_path: Path) -> None:
-    def place(text: str, line: int) -> str:
+def test_a_location_stays_while_lines_and_comments_move(tmp_path: Path) -> None:
+    def location(text: str, line: int) -> str:
         path = tmp_path / f"{len(text)}" / "kernel.mlir"
         path.parent.mkdir()
         path.write_text(text)
@@ -290,7 +290,7 @@ def test_a_place_stays_while_lines_and_comments_move(tmp_path: Path) -> None:
         found.diagnostics("a", [Diagnostic(Severity.ERROR, "wrong", where, "TW1234")])
         return found.found["a"][CODE]
 
-    first = place("  foo.op\n  foo.op // expected-error {{wrong}}\n", 2)
+    first = location("  foo.op\n  foo.op // expected-error {{wrong}}\n", 2)
     assert first == "error TW1234 kernel.mlir: 'foo.op' (occurrence 2) column 3"
-    assert place("// more\n  foo.op\n\n  foo.op // said otherwise\n", 4) == first
-    assert place("  foo.op\n  foo.op", 1) != first
+    assert location("// more\n  foo.op\n\n  foo.op // reworded\n", 4) == first
+    assert location("  foo.op\n  foo.op", 1) != first
