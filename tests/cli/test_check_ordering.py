@@ -80,14 +80,14 @@ def test_a_buffer_nobody_reads_is_reported(command):
     code, out, err = command("check", extra=SPARE)
     assert (code, out) == (1, "True\n")
     assert "script.py:17:" in err
-    assert "error[TW6139]: buffer never read: nobody reads spare, which partition0 writes" in err
+    assert "error[TW6139]: buffer never read: no task reads spare, which partition0 writes" in err
     assert err.endswith("tilewright check: 1 launch of 1 kernel, 1 program: 1 report\n")
 
 
 def test_a_buffer_nobody_reads_may_be_allowed(command):
     code, out, err = command("check", "--allow-unread", extra=SPARE)
     assert (code, out) == (0, "True\n")
-    assert "warning[TW6139]: buffer never read: nobody reads spare, which partition0 writes" in err
+    assert "warning[TW6139]: buffer never read: no task reads spare, which partition0 writes" in err
     assert err.endswith(": no fault\n")
     code, _, err = command("run", "--allow-unread")
     assert code == 1

@@ -171,7 +171,7 @@ def test_check_finds_a_race_that_run_lets_pass(command, script):
     assert command("run", path) == (0, "[2 2 4] []\n", "")
     code, _, err = command("check", path)
     assert code == 1
-    assert f"{path}:16:5: error[TW6108]: race on x_ptr[0]" in err
+    assert f"{path}:16:5: error[TW6108]: data race on x_ptr[0]" in err
     assert err.endswith("tilewright check: fault in everyone after 1 launch without one\n")
 
 
@@ -283,13 +283,13 @@ def test_check_of_ir_text(command, two):
         "check", two, "--kernel=copy", "--arg=p=bf16[2]:empty", "--arg=q=bf16[1]"
     )
     assert code == 1
-    assert f"{two}:16:10: error[TW6107]: load of p[0], which nobody has written" in err
+    assert f"{two}:16:10: error[TW6107]: uninitialised load: p[0] has not been written" in err
     assert err.endswith("tilewright check: fault in copy\n")
     code, _, err = command(
         "check", two, "--kernel=copy", "--arg=p=bf16[2]", "--arg=q=bf16[1]", "--grid=2"
     )
     assert code == 1
-    assert f"{two}:17:5: error[TW6108]: race on q[0]" in err
+    assert f"{two}:17:5: error[TW6108]: data race on q[0]" in err
     code, _, err = command(
         "check", two, "--kernel=copy", "--arg=p=bf16[2]", "--arg=q=bf16[1]:zeros"
     )

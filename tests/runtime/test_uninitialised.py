@@ -68,7 +68,7 @@ def test_a_grid_that_is_too_small_is_told_once():
 
 def test_reading_it_is_a_fault():
     out = np.zeros(32, np.float32)
-    with pytest.raises(NumpyFault, match=r"load of x_ptr\[0\], which nobody has written"):
+    with pytest.raises(NumpyFault, match=r"uninitialised load: x_ptr\[0\] has not been written"):
         copy[(1,)](tw.empty(32), out, 32, BLOCK=32)
 
 

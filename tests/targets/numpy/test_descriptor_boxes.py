@@ -66,10 +66,10 @@ def test_a_store_behind_the_end_of_a_row_was_silent() -> None:
         .splitlines()[0]
         .endswith(
             "error[TW6110]: descriptor store in program (0, 0, 0) passes the end of a row of 27 elements, "
-            "54 bytes, not a multiple of 16: it writes elements 27 to 31 too"
+            "54 bytes, not a multiple of 16: it overwrites elements 27 to 31"
         )
     )
-    assert "let the last extent be a multiple of 8" in str(fault.value)
+    assert "make the last extent a multiple of 8" in str(fault.value)
 
 
 @pytest.mark.parametrize(("columns", "to"), [(24, 16), (27, 0), (27, 32), (64, 48)])

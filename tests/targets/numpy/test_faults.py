@@ -27,9 +27,9 @@ def test_a_block_that_passes_the_end():
         kernel.py:4:9: error[TW6101]: load out of bounds: x[1000], but x has 1000 elements
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (7, 0, 0), lane 104 of 128; 24 lanes of 1 program are concerned
+          note: program (7, 0, 0), lane 104 of 128; 24 lanes of 1 program affected
           note: x is float32 with shape (1000,)
-          note: the block passes the end of x by 24 elements: load with `mask=offsets < 1000`, offsets being what is added to x
+          note: the block extends 24 elements past the end of x: load with `mask=offsets < 1000`, where offsets are the offsets added to x
         """,
     )
     assert (fault.kind, fault.program, fault.lane, fault.index) == (
@@ -48,9 +48,9 @@ def test_a_grid_that_is_too_large():
         kernel.py:4:9: error[TW6101]: load out of bounds: x[256], but x has 256 elements
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (2, 0, 0), lane 0 of 128; 256 lanes of 2 programs are concerned
+          note: program (2, 0, 0), lane 0 of 128; 256 lanes of 2 programs affected
           note: x is float32 with shape (256,)
-          note: program 2 begins beyond the end: 2 of the 4 programs of the grid cover x; launch 2, or mask with `offsets < 256`
+          note: program 2 starts past the end: 2 of the 4 programs of the grid cover x; launch 2, or mask with `offsets < 256`
         """,
     )
 
@@ -63,7 +63,7 @@ def test_a_mask_that_lets_a_bad_lane_through():
         kernel.py:4:9: error[TW6101]: load out of bounds: x[10], but x has 10 elements
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (1, 0, 0), lane 2 of 8; 2 lanes of 1 program are concerned
+          note: program (1, 0, 0), lane 2 of 8; 2 lanes of 1 program affected
           note: x is float32 with shape (10,)
           note: the mask is true for this lane: it must be false from element 10 of x on; check the size it compares with, and the strides passed
         """,
@@ -79,8 +79,8 @@ def test_a_block_pointer_with_the_wrong_shape():
         lambda: memory.load(0, (memory.address_of(0), offsets * 4), (offsets < 12,), None)
     )
     assert fault.diagnostic.notes[-1].message == (
-        "bounds are checked here against a shape that is not that of x: shape and strides of the "
-        "block pointer or descriptor must stay within 10 elements"
+        "the bounds check uses a shape other than that of x: keep the shape and strides of the "
+        "block pointer or descriptor within 10 elements"
     )
 
 
@@ -93,9 +93,9 @@ def test_a_negative_offset():
         kernel.py:4:9: error[TW6101]: load out of bounds: 2 elements before the first of x
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (0, 0, 0), lane 0 of 4; 2 lanes of 1 program are concerned
+          note: program (0, 0, 0), lane 0 of 4; 2 lanes of 1 program affected
           note: x is float32 with shape (8,)
-          note: offsets become negative: mask these lanes, or check what is subtracted from x
+          note: offsets are negative: mask these lanes, or check what is subtracted from x
         """,
     )
 
@@ -114,9 +114,9 @@ def test_rows_beyond_the_last_one():
         kernel.py:4:9: error[TW6101]: store out of bounds: x[10, 0], but x has shape (10, 6)
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (0, 2, 0), lane [2, 0] of 4x4; 16 lanes of 2 programs are concerned
+          note: program (0, 2, 0), lane [2, 0] of 4x4; 16 lanes of 2 programs affected
           note: x is float16 with shape (10, 6)
-          note: the block passes the end of x by 10 elements: store with a mask of the indices along each axis, `(index_0 < 10) & (index_1 < 6)`
+          note: the block extends 10 elements past the end of x: store with a mask of the indices along each axis, `(index_0 < 10) & (index_1 < 6)`
         """,
     )
     assert fault.index == (10, 0)
@@ -134,7 +134,7 @@ def test_an_address_of_another_argument():
             |         ^
           note: program (0, 0, 0)
           note: x is int32 with shape (4,)
-          note: the address lies in y, which is no part of x
+          note: the address is inside y, which is not part of x
           note: check the strides and offsets: they must stay below 4 elements
         """,
     )
@@ -150,7 +150,7 @@ def test_a_view_taken_for_contiguous():
         kernel.py:4:9: error[TW6102]: load between the elements of x: 4 bytes after x[0, 0]
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (0, 0, 0), lane 1 of 16; 8 lanes of 1 program are concerned
+          note: program (0, 0, 0), lane 1 of 16; 8 lanes of 1 program affected
           note: x is float32 with shape (4, 4) and strides (8, 2) in elements: it is not contiguous
           note: pass the strides of x to the kernel and use them, or pass np.ascontiguousarray(x)
         """,
@@ -170,7 +170,7 @@ def test_a_misaligned_address():
     expect(
         fails(lambda: memory.load(0, (memory.address_of(0) + 6,), (), None)),
         """
-        kernel.py:4:9: error[TW6103]: load of float32 at a misaligned address: 2 bytes after x[1]; it must be a multiple of 4
+        kernel.py:4:9: error[TW6103]: misaligned load of float32: 2 bytes after x[1]; the address must be a multiple of 4 bytes
           4 |     x = tl.load(x_ptr + offs)
             |         ^
           note: program (0, 0, 0)
@@ -187,12 +187,12 @@ def test_an_address_of_nobody():
     expect(
         fault,
         f"""
-        kernel.py:4:9: error[TW6104]: load at an address of no array: {x.ctypes.data + (1 << 40):#x}
+        kernel.py:4:9: error[TW6104]: load at an unmapped address: {x.ctypes.data + (1 << 40):#x} is in no array
           4 |     x = tl.load(x_ptr + offs)
             |         ^
           note: program (0, 0, 0)
           note: the nearest array below is x, which ends {(1 << 40) - 16} bytes earlier
-          note: only arrays that the launch knows can be reached: pass those whose addresses are in memory as reachable=...
+          note: only arrays passed to the launch are mapped: pass arrays whose addresses are stored in memory as reachable=...
         """,
     )
     assert fault.argument is None
@@ -206,8 +206,8 @@ def test_a_null_pointer():
         kernel.py:4:9: error[TW6105]: load through a null pointer
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (0, 0, 0), lane 0 of 4; 4 lanes of 1 program are concerned
-          note: an argument is None here, or a pointer in memory is zero: pass an array, or mask it
+          note: program (0, 0, 0), lane 0 of 4; 4 lanes of 1 program affected
+          note: an argument is None, or a pointer loaded from memory is zero: pass an array, or mask the access
         """,
     )
 
@@ -229,9 +229,9 @@ def test_a_read_only_array():
         kernel.py:4:9: error[TW6106]: store to x[1], but x is read-only
           4 |     x = tl.load(x_ptr + offs)
             |         ^
-          note: program (0, 0, 0), lane 0 of 2; 2 lanes of 1 program are concerned
+          note: program (0, 0, 0), lane 0 of 2; 2 lanes of 1 program affected
           note: x is int32 with shape (4,)
-          note: pass an array that may be written, for example x.copy()
+          note: pass a writable array, for example x.copy()
         """,
     )
     assert "atomic update to x[1]" in str(
@@ -245,7 +245,7 @@ def test_programs_are_named_in_three_dimensions():
     memory = memory_of([site("load", "i4")], x, grid=(2, 3, 2))
     fault = fails(lambda: memory.load(0, (memory.address_of(0), np.arange(12) * 4), (), None))
     assert fault.program == (1, 2, 0)
-    assert "note: program (1, 2, 0); 7 programs are concerned" in str(fault)
+    assert "note: program (1, 2, 0); 7 programs affected" in str(fault)
 
 
 def test_masked_and_inactive_lanes_are_not_looked_at():
@@ -287,12 +287,12 @@ def test_reading_what_nobody_has_written():
     expect(
         fails(lambda: memory.load(1, (base, four), (), None)),
         """
-        kernel.py:4:9: error[TW6107]: load of x[0, 3], which nobody has written
+        kernel.py:4:9: error[TW6107]: uninitialised load: x[0, 3] has not been written
           4 |     x = tl.load(x_ptr + offs)
             |         ^
           note: program (0, 0, 0), lane 3 of 4
           note: x is float32 with shape (2, 4)
-          note: x was made without values: make it with zeros(...), or store to it before, and mask lanes that no store covers
+          note: x was allocated without values: allocate it with zeros(...), or store to it first and mask the lanes that no store covers
         """,
     )
     assert fails(lambda: memory.load(2, (base, four), (), None)).lane == 3

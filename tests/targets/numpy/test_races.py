@@ -59,12 +59,12 @@ def test_two_programs_write_one_element():
     expect(
         fails(lambda: race(("store", [3, 3], {}))),
         """
-        kernel.py:3:5: error[TW6108]: race on x[3]: programs (0, 0, 0) and (1, 0, 0) both write it
+        kernel.py:3:5: error[TW6108]: data race on x[3]: programs (0, 0, 0) and (1, 0, 0) both write it
           3 | def kernel(x_ptr, offs):
             |     ^
           note: program (0, 0, 0)
           note: x is int32 with shape (8,)
-          note: programs of a launch run in any order: let each have its own elements of x, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)
+          note: the order of programs is undefined: give each program its own elements of x, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)
         """,
     )
 
@@ -73,7 +73,7 @@ def test_one_program_reads_what_another_writes():
     expect(
         fails(lambda: race(("load", [0, 1], {}), ("store", [1, 2], {}))),
         """
-        kernel.py:3:5: error[TW6108]: race on x[1]: program (1, 0, 0) reads it and program (0, 0, 0) writes it
+        kernel.py:3:5: error[TW6108]: data race on x[1]: program (1, 0, 0) reads it and program (0, 0, 0) writes it
           3 | def kernel(x_ptr, offs):
             |     ^
           note: program (1, 0, 0)
@@ -81,7 +81,7 @@ def test_one_program_reads_what_another_writes():
             4 |     x = tl.load(x_ptr + offs)
               |     ^
           note: x is int32 with shape (8,)
-          note: programs of a launch run in any order: let each have its own elements of x, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)
+          note: the order of programs is undefined: give each program its own elements of x, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)
         """,
     )
 
@@ -177,7 +177,7 @@ def test_a_race_with_a_program_two_batches_ago():
         memory.store(0, (memory.address_of(0), elements[first : first + 2]), np.int32(1), ())
     memory.begin(np.arange(4, 6))
     fault = fails(lambda: memory.store(0, (memory.address_of(0), elements[4:]), np.int32(1), ()))
-    assert "race on x[7]: programs (5, 0, 0) and (0, 0, 0) both write it" in str(fault)
+    assert "data race on x[7]: programs (5, 0, 0) and (0, 0, 0) both write it" in str(fault)
 
 
 def test_all_programs_writing_one_element_race():

@@ -200,7 +200,9 @@ def counts_then_waits(count, flag):
 def test_atomics_before_an_endless_wait_happen_once() -> None:
     count = np.zeros(1, np.int32)
     text = fault_of(counts_then_waits, (4,), count, np.array([1, 1, 0, 1], np.int32))
-    assert "error[TW6012]: program (2, 0, 0) waits for memory that nobody changes" in text
+    assert (
+        "error[TW6012]: deadlock: program (2, 0, 0) waits for memory that no program writes" in text
+    )
     assert count[0] == 4
 
 
@@ -225,7 +227,9 @@ def waits_by_max(flag):
 @pytest.mark.parametrize("kernel", [waits_by_add, waits_by_max])
 def test_spinning_on_an_atomic_that_changes_nothing_is_waiting(kernel) -> None:
     text = fault_of(kernel, (4,), np.zeros(1, np.int32))
-    assert "error[TW6012]: program (0, 0, 0) waits for memory that nobody changes" in text
+    assert (
+        "error[TW6012]: deadlock: program (0, 0, 0) waits for memory that no program writes" in text
+    )
     kernel[(4,)](np.ones(1, np.int32))  # what it waits for is there
 
 
@@ -355,17 +359,17 @@ def steps_by_constant(out, STEP: tl.constexpr):
 @pytest.mark.parametrize(
     ("bounds", "advice"),
     [
-        ((0, 5, 0), "on a GPU this loop does not end"),
-        ((0, 5, -2), "on a GPU this loop does not end"),
-        ((5, 0, -1), "on a GPU this loop does not turn at all"),
+        ((0, 5, 0), "on a GPU this loop does not terminate"),
+        ((0, 5, -2), "on a GPU this loop does not terminate"),
+        ((5, 0, -1), "on a GPU the trip count is 0"),
     ],
 )
 def test_a_step_that_is_not_positive_is_a_fault(bounds, advice) -> None:
     text = fault_of(steps, (1,), np.zeros(1, np.int64), *bounds)
     low, high, step = bounds
     assert (
-        f"error[TW6013]: the step of a loop is {step} in program (0, 0, 0): "
-        f"it counts from {low} to {high}"
+        f"error[TW6013]: loop step is {step} in program (0, 0, 0): "
+        f"the loop counts from {low} to {high}"
     ) in text
     assert advice in text
 
@@ -420,7 +424,7 @@ def describes(x, out, stride, start):
     ("stride", "start", "message"),
     [
         (5, 0, "stride 0 is 20 bytes, not a multiple of 16"),
-        (8, 1, "its address is 4 bytes past a multiple of 16"),
+        (8, 1, "base address is 4 bytes past a multiple of 16"),
     ],
 )
 def test_a_descriptor_that_the_hardware_does_not_take_is_a_fault(stride, start, message) -> None:

@@ -24,7 +24,7 @@ ENTRIES = (
             "A module run on the host must have one entry: a public function, or one marked "
             "`tile.entry`, or the function given by name."
         ),
-        example="the module must hold a function called 'scale' to run, found 0",
+        example="expected exactly one function named 'scale' in the module, found 0",
         fix="Name a function of the module, or make all functions but one private.",
     ),
     CodeEntry(

@@ -53,7 +53,7 @@ ENTRIES = (
         severity="error",
         title="Address outside of all arrays",
         meaning="The address belongs to no array that was passed to the launch.",
-        example="load at an address of no array: 0x7f0000001000",
+        example="load at an unmapped address: 0x7f0000001000 is in no array",
         fix=(
             "Derive addresses from pointer arguments, and pass every array that the kernel "
             "accesses."

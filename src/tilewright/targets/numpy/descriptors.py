@@ -41,7 +41,7 @@ def _problem(descriptor: Descriptor, region: MemoryRegion) -> tuple[str, str] | 
     if len(shape) != len(strides):
         return (
             f"{len(shape)} extents but {len(strides)} strides",
-            "give one stride for each extent",
+            "pass one stride for each extent",
         )
     if strides[-1] != 1:
         return (
@@ -56,8 +56,8 @@ def _problem(descriptor: Descriptor, region: MemoryRegion) -> tuple[str, str] | 
             )
     if region.base % ALIGNMENT:
         return (
-            f"its address is {region.base % ALIGNMENT} bytes past a multiple of {ALIGNMENT}",
-            f"pass a copy of {name}, or a view that begins at a multiple of {ALIGNMENT} bytes",
+            f"base address is {region.base % ALIGNMENT} bytes past a multiple of {ALIGNMENT}",
+            f"pass a copy of {name}, or a view that starts at a multiple of {ALIGNMENT} bytes",
         )
     return _reach(descriptor, region)
 
@@ -72,6 +72,5 @@ def _reach(descriptor: Descriptor, region: MemoryRegion) -> tuple[str, str] | No
     elements = excess // region.array.itemsize
     return (
         f"it reaches {elements} element{'s' if elements > 1 else ''} past the end",
-        f"shape and strides must describe at most the {region.array.size} elements of "
-        f"{region.name}",
+        f"reduce the shape or strides: {region.name} has {region.array.size} elements",
     )

@@ -133,7 +133,7 @@ class Emitter:
         """The type of a value's elements."""
         found = scalar_type(value.type)
         if found is None:
-            raise self.unsupported(f"NumPy has no type like '{value.type}'")
+            raise self.unsupported(f"type '{value.type}' has no equivalent in NumPy")
         return found
 
     def define(self, value: SSAValue, defined: Value) -> None:
@@ -167,8 +167,8 @@ class Emitter:
         rule = self.unit.rules.get(op.name)
         if rule is None:
             raise self.unsupported(
-                f"'{op.name}' has no meaning in the NumPy target",
-                "it runs IR before layouts are assigned (.ttir): tt, arith, math, scf, cf, ub",
+                f"'{op.name}' is not supported on target numpy",
+                "the target runs IR before layout assignment (.ttir): tt, arith, math, scf, cf, ub",
             )
         rule(self, op)
 

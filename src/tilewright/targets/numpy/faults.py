@@ -3,9 +3,9 @@
     k.py:9:9: error[TW6101]: load out of bounds: x[1000], but x has 1000 elements
       9 |     x = tl.load(x_ptr + offs)
         |         ^
-      note: program (7, 0, 0), lane 104 of 128; 24 lanes of 1 program are concerned
+      note: program (7, 0, 0), lane 104 of 128; 24 lanes of 1 program affected
       note: x is float32 with shape (1000,)
-      note: the block passes the end of x by 24 elements: load with `mask=offs < 1000`, ...
+      note: the block extends 24 elements past the end of x: load with `mask=offs < 1000`, ...
 
 The lane named is the first one in the order of the launch. The last note is the smallest change
 that would help, as far as the lanes tell (`advice`).
@@ -133,8 +133,8 @@ def _who(scene: Scene) -> str:
         return first
     of_programs = f"{programs} program" + ("s" if programs > 1 else "")
     if not scene.site.shape:
-        return f"{first}; {of_programs} are concerned"
-    return f"{first}; {lanes} lanes of {of_programs} are concerned"
+        return f"{first}; {of_programs} affected"
+    return f"{first}; {lanes} lanes of {of_programs} affected"
 
 
 def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
@@ -145,8 +145,8 @@ def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     place = place_of(scene.address, region)
     if scene.address % site.dtype.itemsize:
         message = (
-            f"{scene.noun} of {site.dtype} at a misaligned address: {place}; "
-            f"it must be a multiple of {site.dtype.itemsize}"
+            f"misaligned {scene.noun} of {site.dtype}: {place}; "
+            f"the address must be a multiple of {site.dtype.itemsize} bytes"
         )
         note = (
             "pointer arithmetic counts elements of the pointer's type: check casts of the pointer"
@@ -176,7 +176,7 @@ def _out_of_bounds(
     notes = [describe(region)]
     other = scene.space.at(scene.address)
     if other is not None and other is not region:
-        notes.append(f"the address lies in {other.name}, which is no part of {region.name}")
+        notes.append(f"the address is inside {other.name}, which is not part of {region.name}")
     notes.append(
         advise_bounds(scene.site, region, scene.lanes, scene.bad, scene.grid, masked=scene.masked)
     )
@@ -187,9 +187,12 @@ def _out_of_bounds(
 def _nobodys(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     if 0 <= scene.address < _NULL_PAGE:
         message = f"{scene.noun} through a null pointer"
-        note = "an argument is None here, or a pointer in memory is zero: pass an array, or mask it"
+        note = (
+            "an argument is None, or a pointer loaded from memory is zero: pass an array, or mask "
+            "the access"
+        )
         return MemoryFault("null pointer", scene, message, (note,), sources)
-    message = f"{scene.noun} at an address of no array: {scene.address:#x}"
+    message = f"{scene.noun} at an unmapped address: {scene.address:#x} is in no array"
     return MemoryFault(
         "unknown address", scene, message, advise_unknown(scene.address, scene.space), sources
     )
@@ -206,7 +209,7 @@ def read_only(scene: Scene, sources: SourceManager | None) -> MemoryFault:
 def uninitialised(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     assert scene.region is not None
     place = place_of(scene.address, scene.region)
-    message = f"{scene.noun} of {place}, which nobody has written"
+    message = f"uninitialised {scene.noun}: {place} has not been written"
     note = advise_uninitialised(scene.region.name)
     return MemoryFault("uninitialised", scene, message, (describe(scene.region), note), sources)
 
@@ -224,7 +227,11 @@ def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFau
     here = () if other.site.index == scene.site.index else (note,)
     advice = advise_race(scene.region.name)
     return MemoryFault(
-        "race", scene, f"race on {place}: {what}", (*here, describe(scene.region), advice), sources
+        "race",
+        scene,
+        f"data race on {place}: {what}",
+        (*here, describe(scene.region), advice),
+        sources,
     )
 
 

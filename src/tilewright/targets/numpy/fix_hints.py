@@ -26,11 +26,11 @@ def advise_bounds(
     name, size = region.name, region.array.size
     word = _WORDS[site.kind]
     if int(bad.addresses[0]) < region.low:
-        return f"offsets become negative: mask these lanes, or check what is subtracted from {name}"
+        return f"offsets are negative: mask these lanes, or check what is subtracted from {name}"
     if masked and not site.masked:
         return (
-            f"bounds are checked here against a shape that is not that of {name}: shape and "
-            f"strides of the block pointer or descriptor must stay within {size} elements"
+            f"the bounds check uses a shape other than that of {name}: keep the shape and strides "
+            f"of the block pointer or descriptor within {size} elements"
         )
     if masked:
         return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
@@ -42,7 +42,7 @@ def advise_bounds(
     wanted = _programs_needed(site, region, mine, grid)
     if wanted is not None:
         return (
-            f"program {int(program)} begins beyond the end: {wanted} of the {prod(grid)} programs "
+            f"program {int(program)} starts past the end: {wanted} of the {prod(grid)} programs "
             f"of the grid cover {name}; launch {wanted}, or mask with `offsets < {size}`"
         )
     return f"check the strides and offsets: they must stay below {size} elements"
@@ -55,8 +55,8 @@ def _too_far(region: MemoryRegion, address: int) -> str:
     if len(shape) > 1 and len(beyond) == 1:
         axis = beyond[0]
         return (
-            f", whose index along axis {axis} of {region.name} is {index[axis]} of {shape[axis]}: "
-            "let the mask compare that index too, or check the strides passed"
+            f", whose index along axis {axis} of {region.name} is {index[axis]} (extent "
+            f"{shape[axis]}): compare that index in the mask too, or check the strides passed"
         )
     return (
         f": it must be false from element {region.array.size} of {region.name} on; check the size "
@@ -67,10 +67,11 @@ def _too_far(region: MemoryRegion, address: int) -> str:
 def _overshoot(region: MemoryRegion, end: int, word: str) -> str:
     name, size = region.name, region.array.size
     excess = place_of(end, region).element - (size - 1)
-    beyond = f"the block passes the end of {name} by {excess} element" + ("s" if excess > 1 else "")
+    beyond = f"the block extends {excess} element{'s' if excess > 1 else ''} past the end of {name}"
     if region.array.ndim == 1:
         return (
-            f"{beyond}: {word} with `mask=offsets < {size}`, offsets being what is added to {name}"
+            f"{beyond}: {word} with `mask=offsets < {size}`, where offsets are the offsets added "
+            f"to {name}"
         )
     checks = " & ".join(f"(index_{axis} < {extent})" for axis, extent in _extents(region))
     return f"{beyond}: {word} with a mask of the indices along each axis, `{checks}`"
@@ -109,24 +110,24 @@ def advise_unknown(address: int, space: AddressSpace) -> tuple[str, ...]:
         notes = (f"the nearest array below is {nearest.name}, which ends {distance} bytes earlier",)
     return (
         *notes,
-        "only arrays that the launch knows can be reached: "
-        "pass those whose addresses are in memory as reachable=...",
+        "only arrays passed to the launch are mapped: "
+        "pass arrays whose addresses are stored in memory as reachable=...",
     )
 
 
 def advise_read_only(name: str) -> str:
-    return f"pass an array that may be written, for example {name}.copy()"
+    return f"pass a writable array, for example {name}.copy()"
 
 
 def advise_uninitialised(name: str) -> str:
     return (
-        f"{name} was made without values: make it with zeros(...), or store to it before, "
-        "and mask lanes that no store covers"
+        f"{name} was allocated without values: allocate it with zeros(...), or store to it first "
+        "and mask the lanes that no store covers"
     )
 
 
 def advise_race(name: str) -> str:
     return (
-        "programs of a launch run in any order: let each have its own elements of "
+        "the order of programs is undefined: give each program its own elements of "
         f"{name}, or combine them with an atomic (tl.atomic_add, tl.atomic_max, ...)"
     )

@@ -155,7 +155,7 @@ def full_grid(grid: Sequence[int]) -> Grid:
     """A grid with all three extents."""
     padded = (*(int(extent) for extent in grid), 1, 1)
     if not 1 <= len(grid) <= 3 or min(padded[:3]) < 0:
-        raise ValueError(f"a grid has one to three extents that are not negative, got {grid}")
+        raise ValueError(f"expected a grid of one to three non-negative extents, got {grid}")
     return padded[0], padded[1], padded[2]
 
 
@@ -250,7 +250,7 @@ class _Launch:
             reason = memory.finish()
         except OrderConflict as conflict:
             is_undone = memory.rollback()
-            assert is_undone, "only a batch that is tracked is given up"
+            assert is_undone, "only a tracked batch is rolled back"
             return conflict.reason
         except NumpyFault as fault:
             wraps = kernel.recompile is not None and fault.diagnostic.code in _ADDRESS_FAULTS
@@ -264,7 +264,7 @@ class _Launch:
                 return self._together(programs)
             # What the batch saw is what each program sees only if they are independent.
             self._fault = None if memory.is_tracked else fault
-            return "something is wrong; running one by one to find the first"
+            return "a fault occurred; programs run sequentially to find the first one"
         except Exception as error:
             self._print(batch)
             raise self._mapped(error) from error
@@ -381,8 +381,8 @@ def kernel_of(
     ]
     if len(found) == 1:
         return found[0]
-    wanted = "a public function" if name is None else f"a function called '{name}'"
-    message = f"the module must hold {wanted} to run, found {len(found)}"
+    wanted = "public function" if name is None else f"function named '{name}'"
+    message = f"expected exactly one {wanted} in the module, found {len(found)}"
     raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 

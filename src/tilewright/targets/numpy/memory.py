@@ -106,7 +106,7 @@ class LaunchMemory:
         self.is_tracked = any(watched.owners for watched in self._watched)
         if options.check_races and self.is_tracked:
             # What a batch did that is undone later must not count as a race.
-            self.serial_reason = "races are looked for and programs may share elements"
+            self.serial_reason = "race checks are on and programs may share elements"
 
     # Setting up.
 

@@ -121,8 +121,8 @@ class Owners:
     def _enter_past(self, touch: CellAccess) -> None:
         if self._past is None:
             raise OrderConflict(
-                f"programs may share elements of {self._name}: {touch.site.text} touches what lies "
-                "between elements of another program"
+                f"programs may share elements of {self._name}: {touch.site.text} accesses memory "
+                "between the elements of another program"
             )
         for entry, past in self._past:
             entry(past)
@@ -184,8 +184,8 @@ class _Tables:
 
     def _fail(self, touch: CellAccess, how: str) -> NoReturn:
         raise OrderConflict(
-            f"programs share elements of {self._name}: {touch.site.text} touches what a later "
-            f"program has already {how}"
+            f"programs share elements of {self._name}: {touch.site.text} accesses an element that "
+            f"a later program has already {how}"
         )
 
 

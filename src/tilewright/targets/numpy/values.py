@@ -31,11 +31,11 @@ PROGRAM = 1
 """The bit of the program axis."""
 
 NO_OTHER = (
-    "it comes from lanes where the mask of this is false, and there is no `other`: "
-    "give one (0.0 for a sum, -float('inf') for a maximum), or mask the use"
+    "it comes from lanes where the mask of this load is false, and `other` is not given: "
+    "pass `other` (0.0 for a sum, -float('inf') for a maximum), or mask the use"
 )
-NO_QUOTIENT = "it comes from a division by zero here: choose another divisor there, or mask the use"
-NO_RESULT = "it comes from lanes where the mask of this is false: mask the use"
+NO_QUOTIENT = "it comes from a division by zero here: use another divisor there, or mask the use"
+NO_RESULT = "it comes from lanes where the mask of this op is false: mask the use"
 
 
 def axis_bit(axis: int) -> int:

@@ -308,7 +308,7 @@ def test_a_lock_makes_programs_run_one_by_one() -> None:
 def test_a_lock_that_nobody_opens_is_reported() -> None:
     lock, out = np.ones(1, np.int32), np.zeros(1, np.int32)
     with pytest.raises(
-        NumpyFault, match=r"program \(0, 0, 0\) waits for memory that nobody changes"
+        NumpyFault, match=r"deadlock: program \(0, 0, 0\) waits for memory that no program writes"
     ):
         run(SPIN, (3,), lock, out)
 
@@ -321,7 +321,7 @@ def test_blocks_that_go_back_are_refused() -> None:
 ^two:
   tt.return
 }"""
-    with pytest.raises(Unsupported, match="blocks that branch back are not run"):
+    with pytest.raises(Unsupported, match="backward branches are not supported on target numpy"):
         compiled(text)
 
 

@@ -160,4 +160,4 @@ def test_inline_assembly_is_refused_where_it_stands() -> None:
         compiled(text)
     message = str(caught.value)
     assert message.startswith("kernel.mlir:2:")
-    assert "error[TW6001]: inline assembly cannot run on a CPU: lop3.b32" in message
+    assert "error[TW6001]: inline assembly is not supported on target numpy: lop3.b32" in message

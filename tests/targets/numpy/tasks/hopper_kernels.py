@@ -97,7 +97,7 @@ def gemm_pipelined(
 
 @tw.jit
 def gemm_too_early(a_ptr, c_ptr, ACTS: tl.constexpr):
-    """The result of a product is used before it was waited for, unless `ACTS` is "wait"."""
+    """The result of a product is used before the wait for it, unless `ACTS` is "wait"."""
     rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     a = tlx.local_alloc((64, 64), tl.float16, 1)
     tlx.local_store(a[0], tl.load(a_ptr + rows * 64 + columns))

@@ -154,7 +154,7 @@ def test_the_way_out_is_fewer_stages() -> None:
 
 def test_arguments_that_no_launch_can_give() -> None:
     text = module("").replace("%out: !tt.ptr<i8>", "%k: !ttg.memdesc<16xi8, #flat, #smem>")
-    assert "'kernel' cannot be launched: its argument 'k' is an on-chip buffer" in failure(
+    assert "'kernel' cannot be launched: its argument 'k' is a buffer in shared or tensor memory" in failure(
         text.replace("tt.return", "%x = ttg.local_load %k : !ttg.memdesc<16xi8, #flat, #smem> -> "
                      "tensor<16xi8>\n    tt.return")
     )  # fmt: skip

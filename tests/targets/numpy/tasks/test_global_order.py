@@ -53,7 +53,7 @@ def test_a_wait_alone_is_not(seed: int, fence: str) -> None:
         run_through_memory(seed, wait=True, fence=fence)
     text = str(found.value)
     assert [each.kind for each in found.value.findings] == ["fence"]
-    assert "read of x_ptr by default finds 2048 bytes of global memory" in text
+    assert "read of x_ptr by default covers 2048 bytes of global memory" in text
     assert "the TMA store of tile[0], issued by default" in text
     assert "tl.store(out_ptr + where, tl.load(x_ptr + where))" in text
     assert "tlx.async_descriptor_store(x_desc, tile[0], [0, 0])" in text

@@ -46,7 +46,7 @@ def test_result_of_a_product_must_be_waited_for() -> None:
     kernels.gemm_too_early[(1,)](a, c, "wait")
     wanted = 2 * (a.astype(np.float64) @ a.astype(np.float64))
     np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-3)
-    with pytest.raises(TaskFault, match="is used before it was waited for") as found:
+    with pytest.raises(TaskFault, match="is used before the wait for it") as found:
         kernels.gemm_too_early[(1,)](a, c, "nothing")
     assert found.value.kind == "not arrived"
     assert "tl.store(c_ptr + rows * 64 + columns, acc * 2)" in str(found.value)
@@ -66,7 +66,7 @@ def test_named_barrier_for_too_many_threads_is_a_deadlock() -> None:
     with pytest.raises(TaskFault, match="waits for 384 threads at barrier") as found:
         kernels.ping_pong[(1,)](np.zeros((8, 32), np.int32), 4, 384)
     assert found.value.kind == "deadlock"
-    assert "they wait in a circle" in str(found.value)
+    assert "wait cycle" in str(found.value)
 
 
 def test_every_thread_arrives_at_a_warp_barrier() -> None:
@@ -94,7 +94,7 @@ def test_stores_into_the_other_cta() -> None:
 
 def test_a_grid_is_made_of_whole_clusters() -> None:
     x = np.zeros(3 * 64, np.float32)
-    with pytest.raises(ValueError, match=r"the grid \(3, 1, 1\) is no multiple of the cluster"):
+    with pytest.raises(ValueError, match=r"grid \(3, 1, 1\) is not a multiple of cluster"):
         kernels.neighbours[(3,)](x, x.copy(), 64, ctas_per_cga=(2, 1, 1))
 
 
@@ -107,7 +107,7 @@ def test_functions_work_on_buffers() -> None:
 
 def test_unwritten_shared_memory_is_reported() -> None:
     out = np.zeros((64, 32), np.float32)
-    with pytest.raises(TaskFault, match="of which 4096 bytes nobody has written") as found:
+    with pytest.raises(TaskFault, match="uninitialised read: 4096 bytes of") as found:
         kernels.unwritten[(1,)](out)
     assert found.value.kind == "uninitialised"
     with tw.running(check_uninitialised=False):
@@ -138,9 +138,11 @@ def test_gather_and_scatter() -> None:
     kernels.by_index[(1,)](x, order, out, 32)
     np.testing.assert_array_equal(out[0], np.take_along_axis(x, order, 1))
     np.testing.assert_array_equal(out[1], 2 * x)
-    with pytest.raises(TaskFault, match=r"index 32 is out of bounds: tile.0. has 32 along axis 1"):
+    with pytest.raises(
+        TaskFault, match=r"index 32 is out of bounds: axis 1 of tile.0. has extent 32"
+    ):
         kernels.by_index[(1,)](x, order + 1, out, 32)
-    with pytest.raises(TaskFault, match="nobody has written"):
+    with pytest.raises(TaskFault, match="uninitialised read"):
         kernels.by_index[(1,)](x, np.zeros_like(order), out, 32)
 
 

@@ -96,12 +96,12 @@ def test_the_older_way_of_reuse() -> None:
 def test_buffers_are_counted() -> None:
     x = np.zeros(32, np.float32)
     kernels.overrun[(1,)](x, 2)
-    with pytest.raises(TaskFault, match=r"buffers\[3\], but there are 3") as found:
+    with pytest.raises(TaskFault, match=r"buffers\[3\], but the extent is 3") as found:
         kernels.overrun[(1,)](x, 3)
     assert found.value.kind == "out of bounds"
-    assert "buffers is made here" in str(found.value)
+    assert "buffers is allocated here" in str(found.value)
 
 
 def test_functions_with_jumps_cannot_use_buffers() -> None:
-    with pytest.raises(Unsupported, match="returns from several places"):
+    with pytest.raises(Unsupported, match="has several returns"):
         kernels.calls_with_jumps[(1,)](np.zeros(32, np.int32), 2)

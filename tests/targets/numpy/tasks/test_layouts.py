@@ -46,7 +46,7 @@ def test_rows_of_another_length_are_not() -> None:
         seen_as[(1,)](X, words, 64, 32, True)
     (text,) = [str(each.message) for each in found]
     assert "warning[TW6127]" in text
-    assert "8192 bytes of it were written through another layout" in text
+    assert "8192 bytes of it were written with another layout" in text
     assert "written as 128-byte swizzle of 32 rows of 256 bytes" in text
     assert "read as 128-byte swizzle of 64 rows of 128 bytes" in text
     assert "value = tlx.local_load(other).to(tl.int32, bitcast=True)" in text

@@ -77,17 +77,17 @@ def test_a_deadlock_names_the_circle_and_who_could_help() -> None:
     text = str(found.value)
     line = RING.split("\n").index("        ttng.wait_barrier %e, %before : !bar") + 1 - 1
     assert f"kernel.mlir:{line}" in text
-    assert "waits for the phase of parity 0 of empty[0] to end" in text
+    assert "waits for the phase of parity 0 of empty[0] to complete" in text
     assert "0 of 1 arrivals came" in text
-    assert "nothing in the kernel signals empty" in text
-    assert "they wait in a circle" not in text
+    assert "no op of the kernel signals empty" in text
+    assert "wait cycle" not in text
 
 
 def test_a_deadlock_of_two_tasks_is_a_circle() -> None:
     with pytest.raises(TaskFault) as found:
         run(changed(RING, WAIT_EMPTY, WAIT_EMPTY.replace("before", "turn")), schedules=1)
     text = str(found.value)
-    assert "they wait in a circle: default -> partition0 -> default" in text
+    assert "wait cycle: default -> partition0 -> default" in text
     assert "partition0 signals full with ttng.barrier_expect at kernel.mlir:" in text
     assert "default signals empty with ttng.arrive_barrier at kernel.mlir:" in text
 
@@ -125,5 +125,5 @@ def test_the_report_names_task_place_and_both_lines() -> None:
     assert "read of b[0] while the TMA load into b[0] still writes b[0]" in text
     assert f"kernel.mlir:{copy}:9: note: the TMA load into b[0] was issued here" in text
     assert "note: program (0, 0, 0), default, schedule with seed 0" in text
-    assert "16384 bytes of shared memory are common to both" in text
-    assert "it reports to full[0], which is in phase 1 with 0 bytes due" in text
+    assert "the accesses overlap in 16384 bytes of shared memory" in text
+    assert "it completes on full[0], which is in phase 1 with 0 bytes pending" in text

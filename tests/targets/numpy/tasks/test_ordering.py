@@ -228,12 +228,12 @@ def test_buffers_nobody_reads_are_reported(tmp_path: Path) -> None:
     with tw.running(schedules=2, recorder=log.recorder):
         run_ping_pong(load(tmp_path, text))
     (report,) = log.unread()
-    assert report.message == "buffer never read: nobody reads spare, which default writes here"
+    assert report.message == "buffer never read: no task reads spare, which default writes here"
     assert report.code == "TW6139"
     assert report.trail.primary is not None
     assert report.trail.primary.line == line_of(text, "local_store(spare")
     assert [note.message for note in report.notes] == [
-        "in none of 2 runs; without it there is room for more stages"
+        "not read in any of 2 runs; remove the buffer to free its memory"
     ]
 
 
@@ -284,7 +284,7 @@ def test_a_load_nobody_reads_is_reported(tmp_path: Path) -> None:
     assert not np.array_equal(got, wanted)
     (report,) = log.unread()
     assert report.message == (
-        "buffer never read: nobody reads what the TMA load into tile[1] brings (issued by "
+        "buffer never read: no task reads the data of the TMA load into tile[1] (issued by "
         "partition0, iteration 1)"
     )
     assert report.trail.primary is not None
@@ -300,7 +300,7 @@ def test_elements_by_index_are_not_analysed_and_listed(tmp_path: Path) -> None:
         got, wanted = run_ping_pong(load(tmp_path, text))
     np.testing.assert_array_equal(got, wanted)
     line = line_of(text, "local_gather")
-    assert list(log.not_analysed) == [f"which elements of box[0] are touched at kernels.py:{line}"]
+    assert list(log.not_analysed) == [f"which elements of box[0] are accessed at kernels.py:{line}"]
     assert log.unread() == []
 
 

@@ -79,7 +79,9 @@ def _in_order(emitter: Emitter, region: Region) -> list[Block]:
         follower = successors[index]
         if state.get(follower) is False:
             emitter.location = None if end is None else end.location
-            raise emitter.unsupported("blocks that branch back are not run; use a while loop")
+            raise emitter.unsupported(
+                "backward branches are not supported on target numpy; use a while loop"
+            )
         if follower not in state:
             stack.append((follower, 0))
     return finished[::-1]
@@ -110,7 +112,7 @@ def _write_end(
         here = Piece(f"{blocks.text}.here()", 0, 0, emitter.depth, blocks.line)
         returns.append(_Edge(scope, here, values_of(emitter, end.operands)))
     else:
-        raise emitter.unsupported(f"'{end.name}' is not run on a CPU")
+        raise emitter.unsupported(f"'{end.name}' is not supported on target numpy")
 
 
 def _joined(emitter: Emitter, edges: Sequence[_Edge]) -> list[Packing]:

@@ -132,7 +132,7 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Piece:
         if op.name in _OUTSIDE or op.name.startswith(("tt.load", "tt.store", "tt.atomic")):
             emitter.location = op.location
             raise emitter.unsupported(
-                f"'{op.name}' in a function applied to elements is not run on a CPU"
+                f"'{op.name}' in an elementwise function is not supported on target numpy"
             )
     captured = _captured(region, ops)
     saved = {value: emitter.values[value] for value in captured}
@@ -191,7 +191,7 @@ def _lift(emitter: Emitter, value: SSAValue, rank: int) -> Piece:
     """A scalar from outside, in a form that broadcasts against the elements."""
     found = emitter.values[value]
     if not isinstance(found, Tensor):
-        raise emitter.unsupported("a function applied to elements can use only numbers")
+        raise emitter.unsupported("an elementwise function can capture scalars only")
     piece = to_rank(emitter, found.piece, rank)
     inside = Piece(piece.text, piece.axes, 0, piece.depth, piece.line)
     emitter.define(value, Tensor(inside))

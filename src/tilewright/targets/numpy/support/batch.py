@@ -21,27 +21,27 @@ from tilewright.targets.numpy.support.control import Control
 
 _MAX_PRINTED = 1024
 
-_ENDLESS = "a step must be positive: on a GPU this loop does not end"
+_ENDLESS = "the step must be positive: on a GPU this loop does not terminate"
 _BACKWARDS = (
-    "on a GPU this loop does not turn at all: only a step that is a constant (`tl.constexpr`) may "
-    "be negative; count up, and compute the index from the end"
+    "on a GPU the trip count is 0: only a constant step (`tl.constexpr`) may be negative; count "
+    "up, and compute the index from the end"
 )
 _ROWS = (
-    f"pad the rows to a multiple of {ALIGNMENT} bytes, or load with pointers and a mask: the "
-    "hardware takes no other strides"
+    f"pad the rows to a multiple of {ALIGNMENT} bytes, as TMA requires, or load with pointers and "
+    "a mask"
 )
 _START = (
-    f"let the tensor begin at a multiple of {ALIGNMENT} bytes, and add the rest to the offsets of "
-    "the loads: the hardware takes no other address"
+    f"start the tensor at a multiple of {ALIGNMENT} bytes, as TMA requires, and add the remainder "
+    "to the offsets of the loads"
 )
 
 _COLUMN = (
-    "the tensor memory accelerator ends the kernel there with an illegal instruction: start at a "
-    "multiple of {unit} elements, or load and store with pointers and a mask"
+    "TMA fails there with an illegal instruction: start at a multiple of {unit} elements, or load "
+    "and store with pointers and a mask"
 )
 _END = (
-    "the tensor memory accelerator writes whole units of 16 bytes: let the last extent be a "
-    "multiple of {unit}, or store with pointers and a mask"
+    "TMA writes whole 16-byte units: make the last extent a multiple of {unit}, or store with "
+    "pointers and a mask"
 )
 
 
@@ -159,7 +159,9 @@ class Batch(Control):
             failed = self._first(left)
             self._wait_for_ever(place, 0 if failed is None else failed[0])
         elif self._may_wait():
-            raise OrderConflict("a loop turns so often that programs may wait for each other")
+            raise OrderConflict(
+                "a loop has so many iterations that programs may wait for each other"
+            )
 
     def _may_wait(self) -> bool:
         """Whether a program may wait for another one of the batch.
@@ -173,8 +175,8 @@ class Batch(Control):
             raise OrderConflict("programs wait for each other")
         where = self.coordinates(position)
         text = (
-            f"program {where} waits for memory that nobody changes\n"
-            "programs run one after another here: one can wait only for those before it"
+            f"deadlock: program {where} waits for memory that no program writes\n"
+            "programs run sequentially here: a program can wait only for programs before it"
         )
         self._raise(WaitFault, "TW6012", place, text, where, ())
 
@@ -189,7 +191,7 @@ class Batch(Control):
         position, _ = failed
         where = self.coordinates(position)
         start, end, by = (int(_of_program(bound, position)) for bound in (low, high, step))
-        text = f"the step of a loop is {by} in program {where}: it counts from {start} to {end}"
+        text = f"loop step is {by} in program {where}: the loop counts from {start} to {end}"
         advice = _ENDLESS if start < end else _BACKWARDS
         self._raise(StepFault, "TW6013", place, text, where, (), advice)
 
@@ -197,7 +199,7 @@ class Batch(Control):
         """Stop at a descriptor that the hardware does not take; the last stride is 1."""
         if not self.options.check_bounds:
             return
-        given = [("its address", base), *((f"stride {i}", s) for i, s in enumerate(strides))]
+        given = [("base address", base), *((f"stride {i}", s) for i, s in enumerate(strides))]
         for number, (what, value) in enumerate(given):
             in_bytes = value if number == 0 else value.astype(np.int64) * itemsize
             failed = self._first(in_bytes % ALIGNMENT != 0)
@@ -244,8 +246,8 @@ class Batch(Control):
         last = min(-(-end // unit) * unit, int(_of_program(start, failed[0])) + width)
         text = (
             f"descriptor store in program {where} passes the end of a row of {end} elements, "
-            f"{end * itemsize} bytes, not a multiple of {ALIGNMENT}: it writes elements {end} to "
-            f"{last - 1} too"
+            f"{end * itemsize} bytes, not a multiple of {ALIGNMENT}: it overwrites elements "
+            f"{end} to {last - 1}"
         )
         self._raise(DescriptorFault, CODE, place, text, where, (), _END.format(unit=unit))
 

@@ -1,9 +1,9 @@
 """What goes wrong in a run of tasks, put into words at the author's lines.
 
     gemm.py:41: error[TW6121]: deadlock: partition0 waits for the phase of parity 1 of empty[0] to
-    end (in phase 0: 0 of 1 arrivals came)
+    complete (in phase 0: 0 of 1 arrivals came)
       note: partition0 waits for default: that signals empty at gemm.py:58
-      note: default waits for the phase of parity 0 of full[1] to end ...
+      note: default waits for the phase of parity 0 of full[1] to complete ...
       note: default waits for partition0: ...
 
 The note on whom a task waits for follows the barrier: who signals it is known from the program.
@@ -139,11 +139,11 @@ class Teller:
             diagnostic.notes.extend(self._whom(each, error))
         if len(cycle) > 1:
             text = " -> ".join([*cycle, cycle[0]])
-            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"they wait in a circle: {text}"))
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"wait cycle: {text}"))
         if error.over:
             ended = ", ".join(error.over)
-            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"{ended}: already at the end"))
-        text = "an arrival is missing, an arrive count is too high, or a parity is the wrong one"
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, f"already finished: {ended}"))
+        text = "an arrival is missing, an arrive count is too high, or a wait uses the wrong parity"
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
         return diagnostic
 
@@ -173,7 +173,7 @@ class Teller:
             return []
         signals = self._signals_for(stuck)
         if not signals:
-            text = f"nothing in the kernel signals {subject.root.name}"
+            text = f"no op of the kernel signals {subject.root.name}"
             return [Diagnostic(Severity.NOTE, text, self._place(subject.place))]
         found: list[Diagnostic] = []
         for signal in signals:

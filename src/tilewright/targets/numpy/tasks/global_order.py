@@ -208,13 +208,13 @@ class GlobalOrder(Recorder):
             size = int((stored == number).sum())
             cause = Cause(
                 "fence",
-                f"{prior.operation} writes through another proxy: a wait for it does not make what "
-                "it wrote visible to threads",
+                f"{prior.operation} writes through the async proxy: waiting for it does not make "
+                "its writes visible to threads",
                 Remark('tlx.fence("gpu") between the wait and this read', access.place),
             )
             message = (
-                f"{TITLES['fence']}: {access} finds {count_text(size, 'byte')} of global memory "
-                f"that {prior} has written, with no fence between them"
+                f"{TITLES['fence']}: {access} covers {count_text(size, 'byte')} of global memory "
+                f"written by {prior}, with no fence between them"
             )
             made = Finding(message, access.place, cause, prior, access, size)
             self._fences.setdefault((prior.place, access.place), made)

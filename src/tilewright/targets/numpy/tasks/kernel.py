@@ -102,7 +102,7 @@ class TaskKernel(NumpyKernel):
         options = RunOptions(sources=self.sources) if options is None else options
         shape = full_grid(grid)
         if any(n % c for n, c in zip(shape, self.cluster, strict=True)):
-            raise ValueError(f"the grid {shape} is no multiple of the cluster {self.cluster}")
+            raise ValueError(f"grid {shape} is not a multiple of cluster {self.cluster}")
         report = RunReport(programs=shape[0] * shape[1] * shape[2], batch_size=1)
         started = time.perf_counter()
         seeds = range(options.seed, options.seed + max(options.schedules, 1))
@@ -177,8 +177,8 @@ class _Runs:
         )
         diagnostic = Diagnostic(Severity.ERROR, message, None, CODES["schedule"])
         note = (
-            "a wait or an arrival is missing: something is read before it is written, or written "
-            "again before it was read"
+            "a wait or an arrival is missing: data is read before it is written, or overwritten "
+            "before it is read"
         )
         diagnostic.notes.append(Diagnostic(Severity.NOTE, note))
         raise TaskFault("schedule", diagnostic, None, self._sources, seed)
@@ -379,7 +379,11 @@ def compile_tasks(
 def _require_arguments(kernel: FuncOp, sources: SourceManager | None) -> None:
     """Complain about parameters that no launch can fill: on-chip buffers, tensors of pointers."""
     for index, argument in enumerate(kernel.args):
-        kind = "an on-chip buffer" if isinstance(argument.type, MemDescType) else None
+        kind = (
+            "a buffer in shared or tensor memory"
+            if isinstance(argument.type, MemDescType)
+            else None
+        )
         if isinstance(argument.type, TensorType):
             kind = "a tensor"
         if kind is None:
@@ -387,7 +391,7 @@ def _require_arguments(kernel: FuncOp, sources: SourceManager | None) -> None:
         hint = hint_of_value(argument, f"arg{index}")
         message = f"'{kernel.sym_name.data}' cannot be launched: its argument '{hint}' is {kind}"
         found = Diagnostic(Severity.ERROR, message, kernel.location, "TW6003")
-        text = "give it pointers and tensor descriptors, and make the rest inside"
+        text = "pass pointers and tensor descriptors, and allocate buffers inside the kernel"
         found.notes.append(Diagnostic(Severity.NOTE, text))
         raise Unsupported(found, sources)
 

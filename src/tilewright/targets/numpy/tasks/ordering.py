@@ -140,10 +140,10 @@ class OrderingLog:
             if key in self._read:
                 continue
             owner, place = key[1], places[access.place]
-            message = f"{TITLES['unread']}: nobody reads {owner}, which {access.task} writes here"
+            message = f"{TITLES['unread']}: no task reads {owner}, which {access.task} writes here"
             code = ORDERING_CODES["unread"]
             made = Diagnostic(severity, message, place.location, code)
-            text = f"in none of {self.clusters} runs; without it there is room for more stages"
+            text = f"not read in any of {self.clusters} runs; remove the buffer to free its memory"
             made.notes.append(Diagnostic(Severity.NOTE, text))
             found.append(made)
         silent = {key for key in self._written if key not in self._read}
@@ -155,13 +155,15 @@ class OrderingLog:
 
 def _unread_copy(place: SourceSite, access: Access, severity: Severity) -> Diagnostic:
     message = (
-        f"{TITLES['unread']}: nobody reads what {access.operation} brings (issued by "
+        f"{TITLES['unread']}: no task reads the data of {access.operation} (issued by "
         f"{access.task}, iteration {access.iteration})"
     )
     made = Diagnostic(severity, message, place.location, ORDERING_CODES["unread"])
-    text = f"is another buffer read in its place? {access.region.owner} is read elsewhere"
+    text = (
+        f"{access.region.owner} is read elsewhere: check that its consumer reads the right buffer"
+    )
     made.notes.append(Diagnostic(Severity.NOTE, text))
-    text = "if it was fetched in advance and in vain, take it out, or check with --allow-unread"
+    text = "if the copy is a prefetch without a consumer, remove it, or pass --allow-unread"
     made.notes.append(Diagnostic(Severity.NOTE, text))
     return made
 
@@ -264,7 +266,7 @@ class OrderingRecorder(Recorder):
             made = self._fault_of(findings, [fault.diagnostic], sources)
             made.kind = "deadlock"
             return made
-        rest = f"what follows the fault of the schedule with seed {self._seed}"
+        rest = f"execution after the fault in the schedule with seed {self._seed}"
         self._log.not_analysed[rest] = None
         if not findings:
             self._keep_timeline(replaces=True)
@@ -281,7 +283,7 @@ class OrderingRecorder(Recorder):
         told = [each for each in findings if each is not self._stuck]
         diagnostics = [self._diagnostic(each) for each in told]
         if after is not None:
-            text = f"the run ended here: {after.message}"
+            text = f"execution stopped here: {after.message}"
             diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
         if self._timeline is not None:
             self._timeline.timeline.notes.extend(each.message for each in diagnostics)
@@ -366,7 +368,7 @@ class OrderingRecorder(Recorder):
     def picks(self, view: View, place: int) -> None:
         self._picked = view
         where = self._where(place)
-        self._checker.not_analysed[f"which elements of {view.name} are touched at {where}"] = None
+        self._checker.not_analysed[f"which elements of {view.name} are accessed at {where}"] = None
 
     def _named(self, view: View) -> str:
         return f"CTA {view.arena.cta} {view.name}" if self._many else view.name
@@ -395,7 +397,7 @@ class OrderingRecorder(Recorder):
     def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
         strand, place = self._strands[actor], self._at[place]
         self._checker.expect(strand, barrier.key, size_bytes, place)
-        self._mark(strand, "expect", f"announces {size_bytes} bytes to {barrier.name}", place)
+        self._mark(strand, "expect", f"expects {size_bytes} bytes on {barrier.name}", place)
         self._announced = (strand.name, barrier.key)
 
     @override
@@ -409,7 +411,7 @@ class OrderingRecorder(Recorder):
         self._checker.phase(barrier.key)
         if self._timeline is not None:
             name = f"CTA {barrier.cta} {barrier.name}" if self._many else barrier.name
-            self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} ends")
+            self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} completes")
 
     @override
     def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
@@ -464,7 +466,7 @@ class OrderingRecorder(Recorder):
     def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
         strand = self._strands[task]
         self._checker.came(strand, barrier, generation, barrier.name, self._at[place])
-        self._mark(self._strands[task], "arrive", f"comes to {barrier.name}", place)
+        self._mark(self._strands[task], "arrive", f"arrives at {barrier.name}", place)
 
     @override
     def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
@@ -507,7 +509,7 @@ def _proxy(operation: AsyncOperation, view: View) -> Proxy:
 
 
 def _parity(what: str) -> int:
-    """The parity in the text of a wait: `the phase of parity 1 of empty[0] to end`."""
+    """The parity in the text of a wait: `the phase of parity 1 of empty[0] to complete`."""
     return int(what.partition("parity ")[2][:1] or 0)
 
 

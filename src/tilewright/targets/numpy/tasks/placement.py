@@ -75,7 +75,7 @@ def dtype_of(type: MemDescType) -> np.dtype[Any]:
     element = type.element_type
     if isinstance(element, IntegerType):
         return np.dtype(f"V{-(-element.width.data // _BYTE)}")
-    raise UnitError(f"NumPy has no type like '{element}'")
+    raise UnitError(f"type '{element}' has no equivalent in NumPy")
 
 
 def kind_of(type: MemDescType, pitch: int) -> ArenaKind:

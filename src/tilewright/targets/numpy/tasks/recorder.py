@@ -42,7 +42,7 @@ Deed: TypeAlias = Literal["read", "write"]
 Proxy: TypeAlias = Literal["generic", "async", "tensor"]
 """Through which path memory is reached: by threads, by copy engines and the shared-memory side of
 matrix units, by the tensor-memory side of matrix units and its loads and stores."""
-GroupKind: TypeAlias = Literal["copies", "stores", "products"]
+GroupKind: TypeAlias = Literal["cp.async", "TMA store", "wgmma"]
 """What is waited for by counting: cp.async groups, TMA stores, wgmma."""
 
 

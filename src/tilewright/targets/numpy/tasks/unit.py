@@ -96,10 +96,10 @@ class TaskEmitter(Emitter):
     def op(self, op: Operation) -> None:
         if op.name not in self.unit.rules:
             self.location = op.location
-            whose = "an op of AMD GPUs: it is" if op.name.startswith(_OF_AMD) else "an op that is"
+            kind = "AMD op " if op.name.startswith(_OF_AMD) else ""
             raise self.unsupported(
-                f"'{op.name}' is {whose} not run on this target, numpy",
-                "its IR is made and checked; to run the kernel, do without it here",
+                f"{kind}'{op.name}' is not supported on target numpy",
+                "its IR is generated and verified, not executed; remove the op to run the kernel",
             )
         if self.tasks.in_flight and op.name not in _HANDS_ON | _WAITS | _ENDS:
             self.location = op.location

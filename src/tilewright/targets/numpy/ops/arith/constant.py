@@ -84,7 +84,9 @@ def _constant(emitter: Emitter, op: Operation) -> None:
             Tensor(_dense(emitter, op, cast("Sequence[int | float]", value.get_values()), type)),
         )
     else:
-        raise emitter.unsupported(f"constants of kind '{value.name}' hold no numbers")
+        raise emitter.unsupported(
+            f"constants of kind '{value.name}' are not supported on target numpy"
+        )
 
 
 def _dense(

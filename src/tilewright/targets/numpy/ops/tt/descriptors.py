@@ -43,7 +43,7 @@ _UNSIGNED = {"min": "umin", "max": "umax"}
 def _make(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MakeTensorDescOp)
     if op.desc_ptr is not None:
-        raise emitter.unsupported("descriptors in memory of the program are not run on a CPU")
+        raise emitter.unsupported("descriptors in program memory are not supported on target numpy")
     emitter.define(op.result, new_descriptor(emitter, op))
 
 
@@ -143,7 +143,7 @@ def _reduce(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorReduceOp)
     word = DESCRIPTOR_REDUCE_KIND.word(op.kind)
     if word in ("inc", "dec"):
-        raise emitter.unsupported(f"the descriptor reduction '{word}' is not run on a CPU")
+        raise emitter.unsupported(f"descriptor reduction '{word}' is not supported on target numpy")
     type = emitter.scalar_type(op.src)
     block = described(emitter, op.desc)
     if shape_of(op.src.type) != block.extents:

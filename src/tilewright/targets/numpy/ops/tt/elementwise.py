@@ -144,7 +144,7 @@ def _inline_asm(emitter: Emitter, op: Operation) -> None:
     text = cast("ElementwiseInlineAsmOp", op).asm_string.data
     first = text.strip().splitlines()[0].strip() if text.strip() else text
     raise emitter.unsupported(
-        f"inline assembly cannot run on a CPU: {first}",
+        f"inline assembly is not supported on target numpy: {first}",
         "write it with tl operations, or guard it so that only GPU targets compile it",
     )
 
@@ -154,7 +154,7 @@ def _fp_to_fp(emitter: Emitter, op: Operation) -> None:
     source, target = emitter.scalar_type(op.src), emitter.scalar_type(op.result)
     rounding = "rtne" if op.rounding is None else ROUNDING.word(op.rounding)
     if rounding == "rs":
-        raise emitter.unsupported("stochastic rounding is not available in the NumPy target")
+        raise emitter.unsupported("stochastic rounding is not supported on target numpy")
     if target.name == "f32" and is_narrow(source):
         elementwise(emitter, op, "to_single({0})")
     else:

@@ -26,7 +26,7 @@ def pointee_bytes(emitter: Emitter, type: Attribute) -> int:
     assert isinstance(pointer, PtrType)
     found = scalar_type(pointer.pointee)
     if found is None:
-        raise emitter.unsupported(f"NumPy has no type like '{pointer.pointee}'")
+        raise emitter.unsupported(f"type '{pointer.pointee}' has no equivalent in NumPy")
     return found.dtype.itemsize
 
 

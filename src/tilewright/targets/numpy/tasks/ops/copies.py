@@ -136,7 +136,7 @@ def _is_true(value: SSAValue) -> bool:
 def _tma_load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncTMACopyGlobalToLocalOp)
     if op.offsets:
-        raise emitter.unsupported("TMA copies in im2col mode are not run on a CPU")
+        raise emitter.unsupported("TMA copies in im2col mode are not supported on target numpy")
     type = emitter.scalar_type(op.result)
     is_issued = _is_true(op.pred)
     access = access_at(emitter, op, op.desc, op.coord, type.dtype.itemsize, is_checked=is_issued)

@@ -60,7 +60,9 @@ def _specialize(emitter: Emitter, op: Operation) -> None:
 
 def _only_block(emitter: Emitter, region: Region) -> Block:
     if len(region.blocks) != 1:
-        raise emitter.unsupported("a task with jumps is not run on a CPU; use if and else")
+        raise emitter.unsupported(
+            "unstructured branches in a task are not supported on target numpy; use if and else"
+        )
     return region.blocks[0]
 
 
@@ -70,8 +72,8 @@ def _call(emitter: Emitter, op: Operation) -> None:
     callee = emitter.unit.functions.get(op.callee.root_reference.data)
     if callee is not None and needs_tasks(callee):
         raise emitter.unsupported(
-            f"'{callee.sym_name.data}' uses on-chip memory and returns from several places",
-            "let it have one return, at its end",
+            f"'{callee.sym_name.data}' uses shared or tensor memory and has several returns",
+            "use one return, at the end of the function",
         )
     BASE_RULES[op.name](emitter, op)
 

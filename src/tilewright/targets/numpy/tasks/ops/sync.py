@@ -63,7 +63,7 @@ def _expect(emitter: Emitter, op: Operation) -> None:
 def _arrive(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ArriveBarrierOp)
     if op.is_multicast:
-        raise emitter.unsupported("an arrival at several CTAs at once is not run on a CPU")
+        raise emitter.unsupported("an arrival on several CTAs is not supported on target numpy")
     each = ", each=True" if op.per_thread is not None else ""
     text = f"{{0}}.arrive({{1}}, {op.count.value.data}, {{2}}, {{place}}{each})"
     call(emitter, text, emitter.piece(op.alloc), predicate(emitter, op.pred))

@@ -132,7 +132,7 @@ class View:
         extent = self.shape[0]
         problem = self.problem
         if problem is None and not 0 <= i < extent:
-            problem = f"buffer out of bounds: {self.name}[{i}], but there are {extent}"
+            problem = f"buffer out of bounds: {self.name}[{i}], but the extent is {extent}"
         keeps = len(self.shape) == 1
         return replace(
             self,
@@ -162,11 +162,11 @@ class View:
         for start, extent, whole in zip(starts, wanted, self.shape, strict=True):
             if problem is None and not 0 <= start <= whole - extent:
                 problem = (
-                    f"slice out of bounds: {extent} from {start} on of {self.name}, whose shape is "
+                    f"slice out of bounds: {start}:{start + extent} of {self.name}, whose shape is "
                     f"{self.shape}"
                 )
         if problem is None and self.block is not None and wanted != self.shape:
-            problem = f"a slice of {self.name} is not modelled: its tile is not plain"
+            problem = f"slice of {self.name} not modelled: its tile is stored in blocks"
         step = sum(i * s for i, s in zip(starts, self.strides, strict=True))
         listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, wanted, strict=True))
         return replace(
@@ -220,7 +220,7 @@ class View:
         number = int(rank)
         if not 0 <= number < len(self.peers):
             count = count_text(len(self.peers), "CTA")
-            problem = f"there is no CTA {number} in a cluster of {count}"
+            problem = f"CTA rank {number} is out of bounds in a cluster of {count}"
             return replace(self, problem=self.problem or problem)
         return replace(self, arena=self.peers[number])
 
@@ -236,7 +236,7 @@ class View:
             raise RuntimeFault("out of bounds", self.problem, self.notes())
 
     def notes(self) -> list[Note | str]:
-        return [Note(f"{self.root.name} is made here", self.root.place)]
+        return [Note(f"{self.root.name} is allocated here", self.root.place)]
 
     def array(self) -> Any:
         """The elements, to read or write in place."""

@@ -64,7 +64,9 @@ class CtaEngines(CtaSync):
         extent = view.shape[axis]
         if where.size and (where.min() < 0 or where.max() >= extent):
             wrong = int(where.min() if where.min() < 0 else where.max())
-            message = f"index {wrong} is out of bounds: {view.name} has {extent} along axis {axis}"
+            message = (
+                f"index {wrong} is out of bounds: axis {axis} of {view.name} has extent {extent}"
+            )
             raise RuntimeFault("out of bounds", message, view.notes(), place)
         return where
 
@@ -117,7 +119,7 @@ class CtaEngines(CtaSync):
             self.writes(target, _tile(values, target.shape), "generic", place)
 
         what = f"the copy into {target.name}"
-        self.groups("copies").issue(self.start(what, "cp.async", place, finish, [(target, True)]))
+        self.groups("cp.async").issue(self.start(what, "cp.async", place, finish, [(target, True)]))
 
     def copy_bulk(
         self,
@@ -147,13 +149,13 @@ class CtaEngines(CtaSync):
 
     def commit(self, place: int) -> None:
         """Close a group of cp.async."""
-        self.groups("copies").commit()
-        self.cluster.recorder.commit(self.cluster.task, "copies", place)
+        self.groups("cp.async").commit()
+        self.cluster.recorder.commit(self.cluster.task, "cp.async", place)
 
     def arrive_when_copied(self, barrier: View, increments: bool, place: int) -> None:
         """Threads arrive once the copies that the task has issued so far are done."""
         gate = self.barrier_for(barrier, place)
-        threads, mine = self.cluster.task.threads, self.groups("copies")
+        threads, mine = self.cluster.task.threads, self.groups("cp.async")
         if increments:
             gate.expect_arrivals(threads)
         before = [*mine.older(0), *mine.open]
@@ -189,10 +191,10 @@ class CtaEngines(CtaSync):
 
         what = f"the TMA {'reduction' if reduces else 'store'} of {source.name}"
         operation = self.start(what, "tma stores", place, finish, [(source, False)])
-        groups = self.groups("stores")
+        groups = self.groups("TMA store")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "stores", place)
+        self.cluster.recorder.commit(self.cluster.task, "TMA store", place)
 
     def store_bulk(
         self, site: int, address: Terms, source: View, size_bytes: Any, pred: Any, place: int
@@ -211,10 +213,10 @@ class CtaEngines(CtaSync):
         operation = self.start(
             f"the bulk store of {source.name}", "tma stores", place, finish, [(part, False)]
         )
-        groups = self.groups("stores")
+        groups = self.groups("TMA store")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "stores", place)
+        self.cluster.recorder.commit(self.cluster.task, "TMA store", place)
 
     # -- between CTAs ------------------------------------------------------------------------
 
@@ -290,10 +292,10 @@ class CtaEngines(CtaSync):
     # -- waits -------------------------------------------------------------------------------
 
     def wait_copies(self, leave: int, place: int) -> Generator[Wait, None, None]:
-        yield from self.wait_groups("copies", leave, place)
+        yield from self.wait_groups("cp.async", leave, place)
 
     def wait_stores(self, leave: int, place: int) -> Generator[Wait, None, None]:
-        yield from self.wait_groups("stores", leave, place)
+        yield from self.wait_groups("TMA store", leave, place)
 
 
 def _unbatched(value: Any) -> Any:

@@ -47,8 +47,8 @@ class Layouts:
         size = count_text(int(np.count_nonzero(strange)), "byte")
         layouts = {number: text or PLAIN for text, number in self._numbers.items()}
         self.warn(
-            f"not analysed: the value read from {view.name}: {size} of it were written through "
-            "another layout, and how the hardware permutes them is not modelled",
+            f"not analysed: the value read from {view.name}: {size} of it were written with "
+            "another layout, and the permutation by the hardware is not modelled",
             f"written as {layouts[other]}, read as {layouts[mine]}",
             place,
         )

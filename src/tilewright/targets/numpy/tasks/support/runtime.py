@@ -44,13 +44,13 @@ class CtaRuntime(CtaEngines):
         names = " @ ".join(each.name for each, _ in parts)
         engine = f"wgmma of {self.cluster.task.name}"
         operation = self.start(
-            f"the product with {names}", engine, place, finish, parts, in_order=True
+            f"the wgmma with {names}", engine, place, finish, parts, in_order=True
         )
         self.landing[id(result)] = (result, operation)
-        groups = self.groups("products")
+        groups = self.groups("wgmma")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "products", place)
+        self.cluster.recorder.commit(self.cluster.task, "wgmma", place)
         return result
 
     def wgmma_now(
@@ -58,14 +58,14 @@ class CtaRuntime(CtaEngines):
     ) -> Generator[Wait | None, None, Any]:
         """A product that is waited for."""
         result = self.wgmma(a, b, c, use_c, place)
-        yield from self.wait_groups("products", 0, place)
+        yield from self.wait_groups("wgmma", 0, place)
         return result
 
     def wgmma_wait(
         self, leave: int, place: int, *values: Any
     ) -> Generator[Wait | None, None, tuple[Any, ...]]:
         """Until at most `leave` products are under way; hands `values` on."""
-        yield from self.wait_groups("products", leave, place)
+        yield from self.wait_groups("wgmma", leave, place)
         return values
 
     def landed(self, place: int, value: Any) -> None:
@@ -75,10 +75,10 @@ class CtaRuntime(CtaEngines):
             return
         operation = found[1]
         issued = operation.place if isinstance(operation.place, int) else None
-        message = f"the result of {operation.what} is used before it was waited for"
+        message = f"the result of {operation.what} is used before the wait for it"
         notes = [
             Note("it was issued here", issued),
-            "use what async_dot_wait returns instead",
+            "use the result of async_dot_wait instead",
         ]
         raise RuntimeFault("not arrived", message, notes, place)
 
@@ -128,7 +128,7 @@ class CtaRuntime(CtaEngines):
         if scales is not None:
             parts += [(scales[0], False), (scales[3], False)]
         parts += [(each, True) for each in results]
-        what = f"the product {a.name} @ {b.name} -> {d.name}"
+        what = f"the MMA {a.name} @ {b.name} -> {d.name}"
         return self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
 
     def mma_now(self, *args: Any, **kwargs: Any) -> Generator[Wait | None, None, None]:
@@ -136,7 +136,7 @@ class CtaRuntime(CtaEngines):
         operation = self.mma(*args, **kwargs)
         if operation is not None:
             yield Wait(operation.what, lambda: operation.is_done, place=operation.place)
-            self.cluster.recorder.waited_group(self.cluster.task, "products", [operation], 0)
+            self.cluster.recorder.waited_group(self.cluster.task, "wgmma", [operation], 0)
 
     def _operand(self, view: View, place: int) -> Any:
         proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "async"
@@ -214,8 +214,8 @@ class CtaRuntime(CtaEngines):
     def get_descriptor(self, address: Any, count: int, place: int) -> tuple[Any, ...]:
         found = self.descriptors.get(int(address))
         if found is None or len(found) != count:
-            message = "there is no tensor descriptor of this kind at this address"
-            note = "make it first: tlx.make_tensor_descriptor(desc_ptr=...)"
+            message = "no tensor descriptor of this rank at this address"
+            note = "create it first with tlx.make_tensor_descriptor(desc_ptr=...)"
             raise RuntimeFault("uninitialised", message, [note], place)
         return found
 

@@ -198,7 +198,7 @@ class CtaState(Batch):
         _, _, low, high = view.box
         for offset, barrier in owner.barriers.items():
             if low < offset + 8 and offset < high:
-                message = f"write to {view.name} over the barrier {barrier.name}"
+                message = f"write to {view.name} overwrites barrier {barrier.name}"
                 notes = [Note(f"{barrier.name} is initialised here", barrier.place)]
                 raise RuntimeFault("barrier", message, notes, place)
 
@@ -262,7 +262,7 @@ class CtaState(Batch):
     def wait_groups(self, kind: GroupKind, leave: int, place: int) -> Generator[Wait, None, None]:
         """Until at most `leave` groups of the current task are under way."""
         groups, task = self.groups(kind), self.cluster.task
-        what = f"all but {leave} groups of {kind}" if leave else f"all groups of {kind}"
+        what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
         yield Wait(what, lambda: groups.is_done(leave), place=place)
         done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
         self.cluster.recorder.waited_group(task, kind, done, place)
@@ -278,16 +278,19 @@ class CtaState(Batch):
                 if operation.engine.startswith(_OF_THREADS):
                     continue
                 doing = "writes" if held.writes else "reads"
-                message = f"the CTA ends while {operation.what} still {doing} {held.view.name}"
+                message = f"the CTA exits while {operation.what} still {doing} {held.view.name}"
                 issued = operation.place if isinstance(operation.place, int) else None
-                notes = [Note("it was issued here", issued), "wait for it before the end"]
+                notes = [
+                    Note("it was issued here", issued),
+                    "wait for it before the kernel returns",
+                ]
                 raise RuntimeFault("not arrived", message, notes, place)
 
 
 def _uninitialised(view: View, place: int) -> RuntimeFault:
     holes = ~view.cells(view.arena.filled)
     count = int(holes.sum())
-    message = f"read of {view.name}, of which {count_text(count, 'byte')} nobody has written"
+    message = f"uninitialised read: {count_text(count, 'byte')} of {view.name} not written"
     return RuntimeFault("uninitialised", message, view.notes(), place)
 
 
@@ -298,8 +301,8 @@ def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) ->
     message = f"{verb} {view.name} while {operation.what} still {doing} {held.view.name}"
     issued = operation.place if isinstance(operation.place, int) else None
     notes: list[Note | str] = [
-        Note(f"{operation.what} was issued here by {operation.task}, and is not done", issued),
-        f"{count_text(shared, 'byte')} of {view.arena.name} are common to both",
+        Note(f"{operation.what} was issued here by {operation.task}, and is in flight", issued),
+        f"the accesses overlap in {count_text(shared, 'byte')} of {view.arena.name}",
         _how_to_wait(operation),
     ]
     return RuntimeFault("not arrived", message, notes, place)
@@ -307,9 +310,9 @@ def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) ->
 
 def _how_to_wait(operation: AsyncOperation) -> str:
     if not operation.gates:
-        return "wait for it first: for its group, or for a commit behind it"
+        return "wait for its group, or for a commit after it, before this access"
     gate = operation.gates[0]
     return (
-        f"it reports to {gate.name}, which is in phase {gate.phase} with {gate.bytes_due} bytes "
-        "due: wait for the phase it belongs to, and announce all bytes of that phase"
+        f"it completes on {gate.name}, which is in phase {gate.phase} with {gate.bytes_due} bytes "
+        "pending: wait for the phase that tracks it, and expect all bytes of that phase"
     )

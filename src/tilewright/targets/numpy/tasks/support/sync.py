@@ -18,10 +18,10 @@ from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, c
 
 _NAMED = 16
 """Hardware barriers of a CTA (PTX ISA, `barrier`)."""
-_COUNT_NOTE = "everyone who uses a barrier must give the number of threads that come to it"
+_COUNT_NOTE = "every use of a named barrier must pass the same count: the threads that arrive at it"
 _PHASE_NOTE = (
-    "an arrive count too many in one phase: someone arrives twice, does not wait for the phase "
-    "before, or the barrier is made for too few"
+    "too many arrivals in one phase: a task arrives twice, does not wait for the previous phase, "
+    "or the arrive count of the barrier is too low"
 )
 
 
@@ -50,15 +50,15 @@ class CtaSync(CtaState):
 
     def inval_barrier(self, view: View, place: int) -> None:
         """The bytes are no barrier any more."""
-        barrier = self._barrier(view, place, "invalidated")
+        barrier = self._barrier(view, place, "invalidation")
         del self.cluster.ctas[view.arena.cta].barriers[view.start]
         self.cluster.recorder.invalidate(self.cluster.task, barrier, place)
 
-    def _barrier(self, view: View, place: int, verb: str) -> Barrier:
+    def _barrier(self, view: View, place: int, use: str) -> Barrier:
         view.require()
         found = self.cluster.ctas[view.arena.cta].barriers.get(view.start)
         if found is None:
-            message = f"{view.name} is {verb} before it was initialised"
+            message = f"uninitialised barrier {view.name}: {use} before its initialisation"
             raise RuntimeFault("barrier", message, view.notes(), place)
         return found
 
@@ -66,7 +66,7 @@ class CtaSync(CtaState):
         """Arrive once for all threads of the task, or for `each` of them."""
         if pred:
             times = count * self.cluster.task.threads if each else count
-            self.arrived_at(self._barrier(view, place, "arrived at"), times, place)
+            self.arrived_at(self._barrier(view, place, "arrival"), times, place)
 
     def arrived_at(self, barrier: Barrier, count: int, place: int) -> None:
         """Count arrivals of the current actor."""
@@ -77,7 +77,7 @@ class CtaSync(CtaState):
         """Announce bytes and arrive."""
         if not pred:
             return
-        barrier = self._barrier(view, place, "announced bytes to")
+        barrier = self._barrier(view, place, "expect-tx")
         recorder, task = self.cluster.recorder, self.cluster.task
         recorder.expect(task, barrier, size_bytes, place)
         recorder.arrive(task, barrier, 1, place)
@@ -85,7 +85,7 @@ class CtaSync(CtaState):
 
     def barrier_for(self, view: View, place: int) -> Barrier:
         """The barrier that an operation reports to, which must be there when it is issued."""
-        return self._barrier(view, place, "given to an operation")
+        return self._barrier(view, place, "asynchronous operation")
 
     def deliver(self, barrier: Barrier, size_bytes: int, place: int) -> None:
         """The operation that finishes has delivered bytes."""
@@ -113,15 +113,15 @@ class CtaSync(CtaState):
         """Until the phase of a parity has ended."""
         if not pred:
             return
-        barrier = self._barrier(view, place, "waited for")
+        barrier = self._barrier(view, place, "wait")
         task, recorder, wanted = self.cluster.task, self.cluster.recorder, int(parity) & 1
         if barrier.cta != self.rank:
-            message = f"a wait for {barrier.name} of another CTA"
-            note = "let the other CTA arrive on a barrier of this one"
+            message = f"wait on {barrier.name}, a barrier of another CTA"
+            note = "wait on a barrier of this CTA, on which the other CTA arrives"
             raise RuntimeFault("barrier", message, [note], place)
         recorder.waiting(task, barrier, wanted, place)
         yield Wait(
-            f"the phase of parity {wanted} of {barrier.name} to end",
+            f"the phase of parity {wanted} of {barrier.name} to complete",
             lambda: barrier.has_passed(wanted),
             barrier.missing,
             barrier,
@@ -157,7 +157,7 @@ class CtaSync(CtaState):
     def _gate(self, number: Any, place: int) -> NamedBarrier:
         wanted = int(number)
         if not 0 <= wanted < _NAMED:
-            message = f"there is no barrier {wanted}: numbers go from 0 to {_NAMED - 1}"
+            message = f"invalid barrier id {wanted}: ids are 0 to {_NAMED - 1}"
             raise RuntimeFault("barrier", message, (), place)
         return self.gates.setdefault(wanted, NamedBarrier(f"barrier {wanted}"))
 
