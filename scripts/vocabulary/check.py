@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -47,7 +48,17 @@ def findings(paths: Iterable[str], allowed: Iterable[Allowed] = ALLOWED) -> Iter
             yield from _in_text(name, text, exempt)
 
 
+_ANY = re.compile("|".join(each.pattern.pattern for each in RULES if each.pattern), re.IGNORECASE)
+"""Most lines match none of the patterns: one search excludes them all."""
+_PARTS = frozenset().union(*(each.parts for each in RULES))
+
+
 def _in_text(name: str, text: Text, exempt: set[str]) -> Iterator[Finding]:
+    if text.kind is Kind.NAME:
+        if _PARTS.isdisjoint(parts_of(text.text)):
+            return
+    elif not _ANY.search(text.text):
+        return
     for rule in RULES:
         if rule.key in exempt:
             continue

@@ -59,20 +59,19 @@ def _comments(source: str) -> Iterator[Text]:
 
 
 def _python(source: str) -> Iterator[Text]:
-    tree = ast.parse(source)
-    documented: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and _is_string(node.value):
-            documented.add(node.value)
-            yield from _lines(Kind.DOCSTRING, node.value)
-    inner = {
-        part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    nodes = list(ast.walk(ast.parse(source)))
+    documented = {
+        node.value for node in nodes if isinstance(node, ast.Expr) and _is_string(node.value)
     }
-    for node in ast.walk(tree):
+    joined = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield Text(Kind.MESSAGE, node.lineno, without_code(_joined(node)))
-        elif _is_string(node) and node not in documented and node not in inner:
-            yield from (each for each in _lines(Kind.MESSAGE, node) if " " in each.text.strip())
+        elif node in documented:
+            yield from _lines(Kind.DOCSTRING, node)
+        elif _is_string(node):
+            if node not in joined:
+                yield from (each for each in _lines(Kind.MESSAGE, node) if " " in each.text.strip())
         else:
             yield from (Text(Kind.NAME, line, name) for name, line in _defined(node))
 
