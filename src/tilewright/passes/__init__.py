@@ -127,7 +127,7 @@ RENAMED: Mapping[str, str] = {
 
 
 def current(spec: PassSpec) -> PassSpec:
-    """A pass under its present name; warns if it was asked for by an old one."""
+    """A pass under its present name; warns if it was requested by an old one."""
     if spec.name not in RENAMED:
         return spec
     name = RENAMED[spec.name]

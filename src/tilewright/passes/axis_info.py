@@ -1,8 +1,8 @@
-"""Say of every value in which lanes it rises by one, by what it divides, where it stays the same.
+"""Report contiguity, divisibility and constancy of every value.
 
-Remarks have the words of Triton's own alignment tests. With ``attributes`` pointers and integers
+Remarks have the format of Triton's own alignment tests. With ``attributes`` pointers and integers
 also get the hints that ``tl.max_contiguous`` and ``tl.multiple_of`` would write by hand, as far as
-they say anything: ``tt.contiguity``, ``tt.divisibility`` and ``tt.constancy``.
+they are not trivial: ``tt.contiguity``, ``tt.divisibility`` and ``tt.constancy``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MAX_HINT = 2**31 - 1
 
 @dataclass(frozen=True)
 class AxisInfoPass(Pass):
-    """Tell contiguity, divisibility and constancy of every value, in remarks or hints."""
+    """Report contiguity, divisibility and constancy of every value, in remarks or hints."""
 
     name = "axis-info"
     attributes: bool = False
     """Write hints onto ops that compute addresses."""
     remarks: bool = True
-    """Say it in remarks."""
+    """Report them in remarks."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         known = axis_facts(module)
@@ -60,7 +60,7 @@ def _hints(op: Operation, info: AxisInfo) -> dict[str, Attribute]:
     return {
         name: _dense(numbers)
         for name, numbers in found.items()
-        # What the author says counts more, and ones say nothing.
+        # User-written hints take precedence, and ones are trivial.
         if name not in op.attributes and any(number > 1 for number in numbers)
     }
 

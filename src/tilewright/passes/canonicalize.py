@@ -1,4 +1,4 @@
-"""Bring IR into one form: folded, simplified, constants gathered at the top of functions.
+"""Rewrite IR into one form: folded, simplified, constants gathered at the top of functions.
 
 All rules run together until none applies: folding (``dialects.folding``), the rewrites in
 ``passes.canonicalization``, and removal of dead ops. What they agree on is MLIR's canonical form
@@ -39,7 +39,7 @@ class Canonicalize(Pass):
 
 
 def canonicalize(root: Operation, max_iterations: int = 10) -> bool:
-    """Bring everything inside ``root`` into canonical form; false if it did not settle."""
+    """Rewrite everything inside ``root`` into canonical form; false if it did not converge."""
     rewriter = Rewriter()
     pool = ConstantPool()
     pool.gather(root, rewriter)
@@ -52,7 +52,7 @@ def canonicalize(root: Operation, max_iterations: int = 10) -> bool:
 
 
 class Rules(RewritePattern[Operation]):
-    """All rules as one pattern, which knows those of an op by its name."""
+    """All rules as one pattern, which finds those of an op by its name."""
 
     def __init__(self, pool: ConstantPool):
         self._fold = FoldOps(pool)

@@ -9,7 +9,7 @@ count in any order. An op replaces another only where it dominates it, which sco
         region of an op      sees the table of the block around it
         dominated block      sees the table of its dominator
 
-The kept op keeps its location; if that is unknown it takes the other's.
+The remaining op keeps its location; if that is unknown it takes the other's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cse(Pass):
 
 
 def eliminate_common_subexpressions(root: Operation, rewriter: Rewriter) -> None:
-    """Merge equal ops inside ``root`` and drop dead ones on the way."""
+    """Merge equal ops inside ``root`` and drop dead ones in the same walk."""
     _Eliminator(rewriter).run(root)
 
 
@@ -116,7 +116,7 @@ class _Numbers:
 
 
 Steps: TypeAlias = Iterator["Steps"]
-"""Work that hands out the work to do first; IR may be nested deeper than Python's stack."""
+"""Work that yields the work to do first; IR may be nested deeper than Python's stack."""
 
 
 class _Eliminator:

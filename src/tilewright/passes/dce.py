@@ -1,7 +1,7 @@
-"""Dead code elimination: drop ops whose results nobody uses and that leave no trace.
+"""Dead code elimination: drop ops whose results are unused and that have no effects.
 
-Going backwards through the text, an op is met after all its users, so one sweep also removes what
-only dead ops used. Reads and allocations that nobody looks at count as dead; results and arguments
+Walking backwards, an op is visited after all its users, so one sweep also removes what only dead
+ops used. Unused reads and allocations count as dead; results and arguments
 of loops and branches stay as they are, which is the canonicaliser's business.
 """
 

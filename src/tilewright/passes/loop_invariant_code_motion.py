@@ -56,7 +56,7 @@ class LoopInvariantCodeMotion(Pass):
 
 
 def hoist_invariants(loop: Operation, rewriter: Rewriter) -> None:
-    """Move the invariant ops of a loop's body in front of the loop, in their order."""
+    """Move the invariant ops of a loop's body before the loop, in their order."""
     body = loop.regions[0]
     for block in body.blocks:
         for op in list(block.ops):
@@ -80,7 +80,7 @@ def _may_run_early(op: Operation) -> bool:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Whether ``op``, what it contains left aside, neither traps nor runs for ever."""
+    """Whether ``op``, what it contains left aside, neither traps nor runs forever."""
     if op.get_trait(IsTerminator) is not None:
         return True
     trait = op.get_trait(ConditionallySpeculatable)

@@ -10,9 +10,9 @@ each other become views of one allocation; all others stay as they are, barriers
                                                      %c = view of %m at 0, then a store of %x
 
 Three checks follow, always: the planner's own checker goes over the offsets, the driver verifies
-the module, and a trace of the new module (``merging.trace``), which knows nothing of liveness and
-plan, looks for a value that somebody overwrites before it is read. A fault is an error of this
-compiler and reported as one.
+the module, and a trace of the new module (``merging.trace``), which uses neither liveness nor the
+plan, looks for a value that is overwritten before it is read. A finding is an internal compiler
+error and reported as one.
 
 A group whose allocation would take away scratch memory that layout conversions in between need is
 left alone (``merging.scratch``).
@@ -54,13 +54,13 @@ class MergeSharedMemory(Pass):
     name = "merge-shared-memory"
 
     report: bool = False
-    """Say of every two buffers that could not share why, and what was left alone."""
+    """Report for every two buffers that could not share why, and what was left alone."""
 
     effort: Literal["default", "max"] = "default"
     """How long to plan: a compiler's time, or until no better plan can exist."""
 
     plan_only: bool = False
-    """Say what would be saved and change nothing."""
+    """Report what would be saved and change nothing."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         changed = False
@@ -78,9 +78,9 @@ class MergeSharedMemory(Pass):
             self._prove(module, engine)
 
     def _accept(self, plan: FunctionPlan, engine: DiagnosticEngine) -> bool:
-        """Whether the plan keeps its promises and the target has room for it."""
+        """Whether the plan is valid and fits into the memory of the target."""
         for op, reason in plan.unsized:
-            engine.warning(op, f"left out, as its size is not known: {reason}", LEFT_ALONE)
+            engine.warning(op, f"buffer not merged: unknown size: {reason}", LEFT_ALONE)
         for violation in check_offsets(plan.plan.problem, plan.plan.offsets):
             if violation.fault.name != "OVER_CAPACITY":
                 engine.error(plan.function, f"{self.name}: {violation}", OVERLAPPING_BUFFERS)
@@ -97,8 +97,8 @@ class MergeSharedMemory(Pass):
         for number, op in crowded.items():
             if self.report:
                 names = ", ".join(member.name for member in groups[number].members)
-                text = f"{names}: left to the next allocator, or they would be in use here"
-                engine.remark(op, f"{text}, where scratch memory is needed", LEFT_ALONE)
+                text = f"{names} not merged: this op needs the memory as scratch"
+                engine.remark(op, text, LEFT_ALONE)
         return tuple(group for number, group in enumerate(groups) if number not in crowded)
 
     def _remark(
@@ -121,10 +121,8 @@ class MergeSharedMemory(Pass):
 
     def _prove(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for fault in check_module(module).faults:
-            text = f"{self.name} broke its own promise: {fault}"
-            engine.error(fault.op, text, OVERLAPPING_BUFFERS).note(
-                fault.other, "the other one is here"
-            )
+            text = f"internal compiler error in {self.name}: {fault}"
+            engine.error(fault.op, text, OVERLAPPING_BUFFERS).note(fault.other, "other access")
 
 
 def _too_large(plan: FunctionPlan, memory: Memory, engine: DiagnosticEngine) -> None:
@@ -141,10 +139,10 @@ def _explain(plan: FunctionPlan, engine: DiagnosticEngine) -> None:
     for memory in Memory:
         for each in plan.of(memory):
             if each.kept and not each.buffer.is_barrier:
-                engine.remark(each.op, f"{each.name} stays as it is: {each.kept}", LEFT_ALONE)
+                engine.remark(each.op, f"{each.name} not merged: {each.kept}", LEFT_ALONE)
         for one, two, conflict in plan.conflicts(memory):
             text = f"{one.name} and {two.name} cannot share: {in_words(one, two, conflict)}"
-            engine.remark(two.op, text, APART).note(conflict.at, "both are in use here")
+            engine.remark(two.op, text, APART).note(conflict.at, "both are live here")
 
 
 def in_words(one: Candidate, two: Candidate, conflict: Conflict) -> str:

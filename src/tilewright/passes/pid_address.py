@@ -1,7 +1,7 @@
 """Write next to every load, store and atomic how its address depends on the program id.
 
-A pass for people and for other tools: IR goes through unchanged but for an attribute on every
-access, ``tilewright.address``, and a remark at its place in the source::
+A pass for human readers and other tools: IR goes through unchanged but for an attribute on every
+access, ``tilewright.address``, and a remark at its source position::
 
     tt.load %p {tilewright.address = {align_bytes = 16 : i64, block_size = 128 : i64,
                 coalesced = true, offset = "4*lane0 + 512*pid0", pattern = "PID_AFFINE",
@@ -45,9 +45,9 @@ class PidAddress(Pass):
     attributes: bool = True
     """Put ``tilewright.address`` on every access."""
     remarks: bool = True
-    """Say it in remarks."""
+    """Report it in remarks."""
     values: bool = False
-    """Remark on the integers and addresses on the way to an access, too."""
+    """Remark on the integers and addresses that lead to an access, too."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels_of(module):
@@ -70,7 +70,7 @@ class PidAddress(Pass):
 
 
 def kernels_of(module: ModuleOp) -> Iterator[FuncOp]:
-    """Functions with a body that callers outside see; all of them if nobody sees any."""
+    """Functions with a body that are visible outside; all of them if none is."""
     functions = [op for op in walk(module) if isinstance(op, FuncOp) and not op.is_declaration]
     public = [function for function in functions if function.is_public]
     yield from public or functions

@@ -195,7 +195,7 @@ REFERENCE: Final[tuple[Entry, ...]] = (
     Entry("LowerDeviceStorageAccessInfo", note="void: spaces are part of the type"),
     Entry("LowerIntrin", files=("targets/cuda/emit/scalars.py",)),
     Entry("tilelang_cuda", files=("targets/cuda/emit/", "targets/cuda/header/")),
-    Entry("tilelang_hip", note="void: there is no AMD target; `bind-target` knows its name"),
+    Entry("tilelang_hip", note="void: there is no AMD target; `bind-target` recognises its name"),
     # Tenstorrent.
     _later("apply_tt_defaults", TENSTORRENT, "apply_tt_defaults"),
     _later("infer_default_tt_schedule", TENSTORRENT, "infer_tt_schedule"),

@@ -1,4 +1,4 @@
-"""Drop private functions, and other private symbols, that nobody refers to.
+"""Drop unreferenced private functions and other private symbols.
 
 What can be seen from outside is alive, and so is every symbol that something alive mentions in an
 attribute. A private function that only calls itself, or only other dead functions, is dead too.

@@ -9,7 +9,7 @@
 module attributes {"ttg.num-warps" = 4 : i32} {
   // Every pair is ordered.
   // CHECK-NOT: warning
-  // CHECK: remark: {{[0-9]+}} events in 3 runs: nothing unordered found
+  // CHECK: remark: no unordered accesses in {{[0-9]+}} events of 3 runs
   tt.func public @ordered(%x: tensor<16x16xf32, #blocked>, %w: tensor<16x16xf16, #blocked>) {
     %c0 = arith.constant 0 : i32
     %true = arith.constant true
@@ -58,15 +58,15 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #bars = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
-  // CHECK: warning[TW4062]: race: write of 'p'[0] in task 2 may run before read of 'qk'[0] in task 0 completes; no barrier orders them
+  // CHECK: warning[TW4062]: data race: write of 'p'[0] in task 2 may run before read of 'qk'[0] in task 0 completes; no barrier orders them
   // CHECK-NEXT: ttg.local_store %w1, %weights
   // CHECK: note: the other access, iteration 0: read of 'qk'[0] in task 0
   // CHECK-NEXT: ttg.local_load %scores
-  // CHECK: note: this one, iteration 0: write of 'p'[0] in task 2; 512 bytes are common to both
+  // CHECK: note: this access, iteration 0: write of 'p'[0] in task 2; the accesses overlap in 512 bytes
   // CHECK-NEXT: note: qk[0] and p[0] are different buffers in the same bytes
   // CHECK-NEXT: note: missing: task 2 does not wait for the phase of used that orders them
   // CHECK-NEXT: note: smallest fix: tlx.barrier_wait on used (parity 0) before this
-  // CHECK: note: seen where loops of unknown length run once
+  // CHECK: note: found with a trip count of 1 for loops of unknown trip count
   // Without the wait, weights may be written while scores are still read.
   tt.func public @race(%x: tensor<16x16xf32, #blocked>, %w: tensor<16x16xf16, #blocked>) {
     %c0 = arith.constant 0 : i32
@@ -166,7 +166,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #bars = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
-  // CHECK: remark[TW4069]: synchronisation not analysed: the index of a buffer depends on data
+  // CHECK: remark[TW4069]: synchronisation not analysed: the index of a buffer is data-dependent
   // CHECK-NEXT: ttg.memdesc_index %bar[%n]
   tt.func public @data(%ptr: !tt.ptr<i32>) {
     %true = arith.constant true
@@ -186,7 +186,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #bars = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
-  // CHECK: remark[TW4069]: synchronisation not analysed: never reached by task 0 with loops of 1, 2, 3 iterations
+  // CHECK: remark[TW4069]: synchronisation not analysed: not reached by task 0 with trip counts 1, 2, 3
   // CHECK-NEXT: ttng.arrive_barrier %bar, 1
   tt.func public @branch(%n: i32) {
     %c7 = arith.constant 7 : i32
@@ -208,10 +208,10 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
-  // CHECK: warning[TW4062]: race: read of 'a'[1] in task 0 may run before write of 'a'[1] in task 0 completes; no barrier orders them
+  // CHECK: warning[TW4062]: data race: read of 'a'[1] in task 0 may run before write of 'a'[1] in task 0 completes; no barrier orders them
   // CHECK: note: the other access, iteration 1: the copy into a[1], issued by task 0
   // CHECK: note: smallest fix: tlx.async_load_commit_group and tlx.async_load_wait_group before this
-  // CHECK: note: seen where loops of unknown length run 2 times
+  // CHECK: note: found with a trip count of 2 for loops of unknown trip count
   // CHECK-NOT: warning
   tt.func public @late(%ptrs: tensor<16x16x!tt.ptr<f32>, #blocked>, %to: tensor<16x16x!tt.ptr<f32>, #blocked>, %n: i32) {
     %c0 = arith.constant 0 : i32

@@ -54,7 +54,7 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
   tt.func @one_dimension() {
     %spec = tlx.storage_alias_spec storage = tmem : !tlx.storage_alias_spec<tmem>
     // expected-error @+2 {{TMEM allocations must be at least 2D, got rank 1}}
-    // expected-note @+1 {{tensor memory has rows and columns; give the buffer both}}
+    // expected-note @+1 {{tensor memory has rows and columns; give the buffer two dimensions}}
     %a = tlx.storage_alias_local_alloc %spec : !tlx.storage_alias_spec<tmem> -> !ttg.memdesc<128xf32, #dummy, #ttng.tensor_memory, mutable>
     tt.return
   }

@@ -17,7 +17,7 @@ module {
     // expected-note @+1 {{the first definition is here}}
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<shared>) -> ()
     // expected-error @+2 {{storage_alias_spec already has a set_buffer_overlap defined; each spec can only have one overlap definition}}
-    // expected-note @+1 {{put both into one tree, or name phases and ask for multi-overlap=true}}
+    // expected-note @+1 {{put both into one tree, or name phases and set multi-overlap=true}}
     tlx.set_buffer_overlap(%spec, %h) : (!spec, !tlx.reuse_group<distinct>) -> ()
     tt.return
   }
@@ -254,7 +254,7 @@ module {
     // expected-warning @+1 {{allocation is not part of the spec's overlap definition; it starts at offset 0 and may overlap every other buffer}}
     %c = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
-    // expected-note @+1 {{this definition does not mention it}}
+    // expected-note @+1 {{this definition does not name the buffer}}
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
     tt.return
   }
@@ -290,7 +290,7 @@ module {
 module {
   tt.func @definition_forgotten() {
     // expected-warning @+2 {{storage_alias_spec has no overlap definition; its 2 buffers all start at offset 0 and overlap each other}}
-    // expected-note @+1 {{add a set_buffer_overlap, or ask for infer-overlap=true}}
+    // expected-note @+1 {{add a set_buffer_overlap, or set infer-overlap=true}}
     %spec = tlx.storage_alias_spec storage = smem : !spec
     %a = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %b = tlx.storage_alias_local_alloc %spec : !spec -> !a

@@ -106,7 +106,7 @@ module {
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
     // expected-error @+2 {{buffers with different storage-alias placements meet here}}
-    // expected-note @+1 {{index the arrays before they meet, or let the same array come from all sides}}
+    // expected-note @+1 {{index the arrays before control flow joins, or pass the same array on all paths}}
     %x = scf.if %c -> (!a) {
       scf.yield %a : !a
     } else {
@@ -132,7 +132,7 @@ module {
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
     %plain = ttg.local_alloc : () -> !a
     // expected-error @+2 {{buffers with different storage-alias placements meet here}}
-    // expected-note @+1 {{index the arrays before they meet}}
+    // expected-note @+1 {{index the arrays before control flow joins}}
     cf.cond_br %c, ^bb1(%a : !a), ^bb1(%plain : !a)
   ^bb1(%x: !a):
     tt.return

@@ -18,7 +18,7 @@ module {
     // expected-note @+1 {{index the array first}}
     %v = ttg.memdesc_reinterpret %a : !a -> !v
     // expected-error @+2 {{buffers with different storage-alias placements meet here}}
-    // expected-note @+1 {{index the arrays before they meet}}
+    // expected-note @+1 {{index the arrays before control flow joins}}
     %x = scf.if %c -> (!a) {
       scf.yield %a : !a
     } else {

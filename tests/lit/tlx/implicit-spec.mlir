@@ -65,10 +65,10 @@ module {
     %a = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %b = tlx.storage_alias_local_alloc %spec : !spec -> !a
     %g = tlx.reuse_group(%a, %b) group_kind = distinct : (!a, !a) -> !tlx.reuse_group<distinct>
-    // expected-note @+1 {{this definition does not mention it}}
+    // expected-note @+1 {{this definition does not name the buffer}}
     tlx.set_buffer_overlap(%spec, %g) : (!spec, !tlx.reuse_group<distinct>) -> ()
     // expected-warning @+4 {{reuse of the buffer 'b' is deprecated}}
-    // expected-note @+3 {{it starts at offset 0 of the spec, wherever 'b' lies}}
+    // expected-note @+3 {{the buffer starts at offset 0 of the spec, whatever the offset of 'b'}}
     // expected-note @+2 {{becomes a second allocation}}
     // expected-warning @+1 {{allocation is not part of the spec's overlap definition}}
     %n = tlx.local_alias %b : !a -> !n
@@ -87,7 +87,7 @@ module {
   tt.func @indexed(%i: i32) {
     %a = ttg.local_alloc : () -> !a
     %one = ttg.memdesc_index %a[%i] : !a -> !one
-    // expected-error @+1 {{reuse= needs a whole allocation, this is one buffer of it}}
+    // expected-error @+1 {{reuse= requires a whole allocation, got one buffer of an array}}
     %b = tlx.local_alias %one : !one -> !one
     tt.return
   }

@@ -8,13 +8,13 @@
 module {
   tt.func @of_an_argument(%a: !a) {
     // expected-error @+2 {{LocalAliasOp must refer to a local_alloc or local_alias op}}
-    // expected-note @+1 {{it refers to a block argument; make the alias outside}}
+    // expected-note @+1 {{the alias refers to a block argument; create it outside the region}}
     %b = tlx.local_alias %a : !a -> !a
     tt.return
   }
   tt.func @of_an_indexed_buffer(%i: i32) {
     %a = ttg.local_alloc : () -> !a
-    // expected-note @+1 {{it refers to this op}}
+    // expected-note @+1 {{the alias refers to this op}}
     %one = ttg.memdesc_index %a[%i] : !a -> !one
     // expected-error @+1 {{LocalAliasOp must refer to a local_alloc or local_alias op}}
     %b = tlx.local_alias %one : !one -> !one
@@ -47,7 +47,7 @@ module {
 !b = !ttg.memdesc<64x64xf32, #shared, #smem, mutable>
 module attributes {"ttg.num-warps" = 4 : i32} {
   tt.func @with_contents(%x: tensor<64x64xf16, #blocked>) {
-    // expected-note @+1 {{this allocation has contents and keeps its type}}
+    // expected-note @+1 {{this allocation is initialised, so its type cannot change}}
     %a = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !a
     // expected-error @+1 {{TLXRewriteLocalAlias cannot view a 65536-bit allocation as a 131072-bit alias}}
     %b = tlx.local_alias %a : !a -> !b
@@ -86,7 +86,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 !b = !ttg.memdesc<96xi8, #flat, #smem, mutable>
 module attributes {"ttg.num-warps" = 4 : i32} {
   tt.func @with_odd_bytes(%x: tensor<64xi8, #line>) {
-    // expected-note @+1 {{this allocation has contents and keeps its type}}
+    // expected-note @+1 {{this allocation is initialised, so its type cannot change}}
     %a = ttg.local_alloc %x : (tensor<64xi8, #line>) -> !a
     // expected-error @+1 {{TLXRewriteLocalAlias cannot view a 512-bit allocation as a 768-bit alias}}
     %b = tlx.local_alias %a : !a -> !b
@@ -104,10 +104,10 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 !b = !ttg.memdesc<128x32xf32, #full, #ttng.tensor_memory, mutable>
 module attributes {"ttg.num-warps" = 4 : i32} {
   tt.func @with_a_token() {
-    // expected-note @+1 {{this allocation has contents and keeps its type}}
+    // expected-note @+1 {{this allocation is initialised, so its type cannot change}}
     %a, %token = ttng.tmem_alloc : () -> (!a, !ttg.async.token)
     // expected-error @+2 {{TLXRewriteLocalAlias cannot view a 4096-bit allocation as a 1024-bit alias}}
-    // expected-note @+1 {{it needs 128 rows, not 64}}
+    // expected-note @+1 {{128 rows required, 64 allocated}}
     %b = tlx.local_alias %a : !a -> !b
     tt.return
   }

@@ -9,7 +9,7 @@
 #smem = #ttg.shared_memory
 !m = !ttg.memdesc<65536xi8, #flat, #smem, mutable>
 !b = !ttg.memdesc<4x64x64xf32, #shared, #smem, mutable>
-// expected-remark @+1 {{2 buffers in 1 allocation keep their promises}}
+// expected-remark @+1 {{placement verified: 2 buffers in 1 allocation}}
 module {
   tt.func @sound(%i: i32) {
     %m = ttg.local_alloc : () -> !m
@@ -43,7 +43,7 @@ module {
     %0 = arith.muli %i, %c2 : i32
     %c0 = arith.constant 0 : i32
     %1 = arith.addi %0, %c0 : i32
-    // expected-error @+1 {{index of 'b' is not 2*i + 1, as its placement asks for}}
+    // expected-error @+1 {{index of 'b' is not 2*i + 1, as its placement requires}}
     %x = ttg.memdesc_index %b[%1] : !b -> !one
     // expected-warning @+1 {{index arithmetic was changed since lowering; not analysed}}
     %y = ttg.memdesc_index %b[%folded] : !b -> !one

@@ -179,7 +179,10 @@ def test_an_alias_of_a_leaf_does_not_move_in_silence():
     body = TRIPLE + "%n = tlx.local_alias %c : !a -> !a\n"
     (warning,) = lower(function(body), implicit_spec=True, placement="explicit").diagnostics
     assert warning.message.startswith("reuse of the buffer 'c' is deprecated")
-    assert warning.notes[0].message == "it starts at offset 0 of the spec, wherever 'c' lies"
+    assert (
+        warning.notes[0].message
+        == "the buffer starts at offset 0 of the spec, whatever the offset of 'c'"
+    )
 
 
 def test_groups_in_blocks_that_are_not_in_order_are_erased():

@@ -145,7 +145,7 @@ def test_a_view_that_lost_its_record_is_a_fault():
     (fault,) = verify_module(module).faults
     assert (fault.op, fault.message) == (
         first,
-        "this view has no record, unlike others of its allocation",
+        "view without a placement record, unlike others of its allocation",
     )
 
 
@@ -155,4 +155,4 @@ def test_a_count_that_is_made_up_is_not_gone_through():
     start = time.process_time()
     faults = verify_module(parse(text)).faults
     assert time.process_time() - start < 5
-    assert faults[0].message == "'a' has 3 slots, its placement asks for 1999999999999"
+    assert faults[0].message == "'a' has 3 slots, its placement requires 1999999999999"

@@ -240,7 +240,7 @@ ENTRIES = (
         severity="remark",
         title="Prefetch dropped",
         meaning="Stock Triton has no equivalent of a prefetch, which is a hint, so it is removed.",
-        example="stock Triton has no 'ttng.prefetch_tensormap': the prefetch is left out",
+        example="prefetch not applied: stock Triton has no 'ttng.prefetch_tensormap'",
         fix="Nothing is required.",
     ),
 )

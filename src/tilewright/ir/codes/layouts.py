@@ -152,8 +152,8 @@ ENTRIES = (
             "buffer; a descriptor has one."
         ),
         example=(
-            "this copy needs #ttg.nvmma_shared<{swizzlingByteWidth = 64, ...}>, but its "
-            "descriptor is for another layout"
+            "layout mismatch: copy requires #ttg.nvmma_shared<{swizzlingByteWidth = 64, ...}>, "
+            "descriptor has #ttg.nvmma_shared<{swizzlingByteWidth = 128, ...}>"
         ),
         fix="Create a second descriptor for the second copy.",
     ),
@@ -216,8 +216,7 @@ ENTRIES = (
             "and costs a barrier."
         ),
         example=(
-            "a tensor of 64 x 64 changes its layout in every iteration: 8192 bytes through shared "
-            "memory"
+            "layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory"
         ),
         fix="Move the conversion out of the loop, or use the value in one layout.",
     ),
@@ -244,7 +243,7 @@ ENTRIES = (
             "access the same shared-memory bank in one instruction."
         ),
         example=(
-            "bank conflicts in a buffer that shares storage: 16 x 16 B, 512 wavefronts (64 "
+            "bank conflicts in a buffer with aliased storage: 16 x 16 B, 512 wavefronts (64 "
             "without conflicts)"
         ),
         fix=(

@@ -53,7 +53,7 @@ ENTRIES = (
             "A buffer keeps its own storage and takes no part in merging, for the reason given. "
             "If its size is unknown, the report is a warning."
         ),
-        example="bar stays as it is: its address is used by another function",
+        example="bar not merged: its address is used by another function",
         fix="Nothing is required; give the buffer a static size to include it.",
     ),
     CodeEntry(

@@ -15,7 +15,7 @@ ENTRIES = (
             "both accesses, the bytes in common and a fix."
         ),
         example=(
-            "race: read of 'tile'[0] in task 1 may run before write of 'tile'[0] in task 0 "
+            "data race: read of 'tile'[0] in task 1 may run before write of 'tile'[0] in task 0 "
             "completes"
         ),
         fix="Arrive on a barrier after the first access and wait for it before the second.",
@@ -29,7 +29,7 @@ ENTRIES = (
             "that are read later."
         ),
         example=(
-            "overwritten: read of 'p'[0] in task 1 finds what write of 'qk'[0] in task 0 left there"
+            "overwritten: read of 'p'[0] in task 1 observes the data of write of 'qk'[0] in task 0"
         ),
         fix=(
             "Read the first buffer before the second one is written, or place them in distinct "
@@ -135,7 +135,7 @@ ENTRIES = (
             "`tlx-check-alias-sync` could not follow an op, for the reason given. Ordering is not "
             "proved from there on."
         ),
-        example="not analysed: an index depends on data",
+        example="not analysed: an index is data-dependent",
         fix="Run `tilewright check`, which uses the values of a run.",
     ),
     CodeEntry(

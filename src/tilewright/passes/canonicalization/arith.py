@@ -1,7 +1,7 @@
 """Rewrites of arithmetic that leave one op fewer, or a simpler one.
 
 Constants combine on scalars only, as in MLIR: a chain of additions and subtractions of constants is
-``sign * x + offset``, and so is a chain of two chains. The new op makes no promise about wrapping,
+``sign * x + offset``, and so is a chain of two chains. The new op has no wrapping guarantees (nsw),
 since the combined constant may wrap where the two steps did not.
 """
 

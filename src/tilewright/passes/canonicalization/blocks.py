@@ -1,4 +1,4 @@
-"""Control flow between blocks: branches that are decided, blocks that nobody reaches.
+"""Control flow between blocks: branches that are decided, unreachable blocks.
 
 cf.cond_br on a constant                 cf.br
 cf.cond_br to one block with one state   cf.br

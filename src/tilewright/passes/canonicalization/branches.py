@@ -1,7 +1,7 @@
 """``scf.if`` whose outcome is known, does not matter, or is a plain choice.
 
     constant condition                      the branch that is taken
-    a result nobody uses                    dropped
+    an unused result                        dropped
     both branches yield the same value      that value
     branches yield values made outside      ``arith.select``
     the condition used inside a branch      true in one, false in the other
@@ -72,7 +72,7 @@ class KnownInside(RewritePattern[IfOp]):
 
 @pattern(IfOp)
 def drop_results(op: IfOp, rewriter: Rewriter) -> None:
-    """Results that nobody uses, or that are one value whichever branch is taken."""
+    """Drop results that are unused, or one value whichever branch is taken."""
     if not op.results:
         return
     ends = op.then_yield, op.else_yield

@@ -40,7 +40,7 @@ class ConstantPool:
         self._gathered: dict[int, Operation] = {}
 
     def value(self, operand: SSAValue) -> Attribute | None:
-        """The constant behind an operand."""
+        """The constant that defines an operand."""
         if not isinstance(operand, OpResult):
             return None
         op = operand.op
@@ -49,7 +49,7 @@ class ConstantPool:
         return op.properties["value"] if isinstance(op, ConstantOp) else constant_value(operand)
 
     def integer(self, operand: SSAValue) -> int | None:
-        """The signed number behind an operand that is a scalar integer constant."""
+        """The signed value of an operand that is a scalar integer constant."""
         value = self.value(operand)
         number = single_number(value) if is_integer_attr(value) else None
         return number if isinstance(number, int) else None

@@ -1,7 +1,7 @@
 """Replace ops by what they compute, and put constants on the right.
 
-The rules are those of ``dialects.folding`` and of ops that carry ``Foldable`` themselves. What a
-rule answers as an attribute becomes a gathered constant. The constant of a commutative op goes to
+The rules are those of ``dialects.folding`` and of ops that carry ``Foldable`` themselves. An
+attribute that a rule returns becomes a gathered constant. The constant of a commutative op goes to
 the right, so that every other rule needs to look there only.
 """
 

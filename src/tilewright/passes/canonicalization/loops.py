@@ -1,11 +1,11 @@
 """``scf.for`` and ``scf.while`` that run never or once, or carry what does not change.
 
 A loop whose bounds are constants runs ``ceil((upper - lower) / step)`` times; none leaves the
-initial values, one leaves the body. A carried value is dropped when nobody needs it to be carried::
+initial values, one leaves the body. A carried value is dropped when it need not be carried::
 
     yields its own argument            it is the initial value throughout
     yields the initial value           likewise
-    argument and result are unused     nobody looks at it
+    argument and result are unused     it is dead
     starts and yields like another     it is the other
 """
 
@@ -104,7 +104,7 @@ class _Carried:
 
 
 def _rebuild(op: ForOp, kept: Sequence[int], rewriter: Rewriter) -> None:
-    """The same loop with some of its carried values; nobody uses the others any more."""
+    """The same loop with some of its carried values; the others are unused."""
     last = op.yield_op
     last.operands = [last.operands[index] for index in kept]
     body = op.body_block
@@ -123,7 +123,7 @@ def _rebuild(op: ForOp, kept: Sequence[int], rewriter: Rewriter) -> None:
 
 
 def move_into(op: Operation, new: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
-    """Let ``new`` stand for ``op``: it takes over the regions and the results that are kept.
+    """Replace ``op`` by ``new``, which takes over the regions and the remaining results.
 
     The regions come after the insertion, so that what is inside keeps its locations.
     """

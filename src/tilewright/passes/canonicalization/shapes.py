@@ -4,10 +4,10 @@
     broadcast(broadcast x)           broadcast x
     convert_layout(convert_layout x) convert_layout x
     reshape(reshape x)               reshape x, free to reorder if either was
-    trans(trans x)                   trans x, by the product of the permutations
+    trans(trans x)                   trans x, by the composed permutation
 
-The last op's type holds the layout that its users expect, so it is kept as it stands. A reshape
-that asks for an efficient or a sliced layout was put there for that layout and stays.
+The last op's type holds the layout that its users expect, so it is preserved. A reshape that
+requests an efficient or a sliced layout was put there for that layout and stays.
 """
 
 from __future__ import annotations

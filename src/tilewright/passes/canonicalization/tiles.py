@@ -1,11 +1,11 @@
-"""Ops of the tile level: numbers that have become known, loops over nothing, idle promises.
+"""Ops of the tile level: values that have become constant, empty loops, trivial assumptions.
 
     %c8 = arith.constant 8 : index
     tile.parallel (%i) in (%c8)          ->   tile.parallel (%i) in (8)
     tile.parallel (%i, %j) in (0, %n)    ->   nothing
     tile.assume %true                    ->   nothing
 
-Loops of one turn stay: a parallel loop also says that the code in it is spread over the threads.
+Loops of one iteration stay: a parallel loop also distributes the code in it over the threads.
 """
 
 from __future__ import annotations

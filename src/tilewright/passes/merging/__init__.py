@@ -1,1 +1,1 @@
-"""Merging of on-chip buffers by liveness: the problem, the plan, the rewriting, the proof."""
+"""Merging of on-chip buffers by liveness: problem, plan, rewriting and proof."""

@@ -57,7 +57,7 @@ BARRIER_ALIGNMENT = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """One allocation on its way to the planner. `kept` says why it stays where it is."""
+    """One candidate allocation of the planner. `fixed_because` is why it is not moved."""
 
     buffer: LiveBuffer
     name: str
@@ -74,7 +74,7 @@ class Candidate:
 
     @property
     def block(self) -> Block:
-        """What the planner is told."""
+        """The block of the planner's problem."""
         is_fixed = bool(self.kept) and not self.buffer.is_barrier
         live = ALWAYS if is_fixed else self.buffer.spans
         return Block(self.name, self.size, self.align, self.memory.value, live, self.region)
@@ -108,7 +108,7 @@ class FunctionPlan:
         return self.plan.height(memory.value) if self.of(memory) else 0
 
     def unmerged(self, memory: Memory) -> int:
-        """What the buffers take one after the other, the strictest alignment first."""
+        """The total size of the buffers placed sequentially, the strictest alignment first."""
         end = 0
         for each in sorted(self.of(memory), key=lambda each: -each.align):
             end = -(-end // each.align) * each.align + each.size
@@ -183,9 +183,9 @@ def scope_of(op: Operation) -> Region | None:
 
 
 def _apart(candidates: list[Candidate]) -> Iterator[Apart]:
-    """Barriers lie beside everything else. Another barrier may follow one that was invalidated.
+    """Barriers do not overlap with data. A barrier may reuse the bytes of an invalidated one.
 
-    One allocation has to be seen by all that lie in it, which isolated partitions do not.
+    All buffers of one allocation must see it, which isolated partitions do not.
     """
     movable = [each for each in candidates if not each.kept]
     for position, one in enumerate(movable):
@@ -215,7 +215,7 @@ def _candidate(
         align = BARRIER_ALIGNMENT if buffer.is_barrier else _alignment(op)
     kept = _reason_to_stay(buffer, type)
     if not kept and is_cluster:
-        kept = "other CTAs of the cluster may use it"
+        kept = "other CTAs of the cluster may access it"
     region = None
     if buffer.partition is not None:
         started = liveness.flow.enter[buffer.partition.op]
@@ -233,15 +233,15 @@ def _reason_to_stay(buffer: LiveBuffer, type: MemDescType) -> str:
     op = buffer.op
     layout = unwrapped(type.encoding)
     if buffer.is_barrier:
-        return "a barrier, never merged with data"
+        return "mbarriers are never merged with data"
     if buffer.escapes:
-        return "a call or an op of unknown effect uses it"
+        return "used by a call or an op with unknown effects"
     if isinstance(layout, PaddedSharedEncoding | PartitionedSharedEncoding):
-        return "its layout has gaps that views cannot have"
+        return "padded and partitioned layouts cannot be views"
     if len(op.results) > 1:
-        return "a token stands for its contents"
+        return "a token tracks its contents"
     if not type.mutable and any(isinstance(v, BlockArgument) for v in _all_views(op)):
-        return "it is constant and passed on to other blocks"
+        return "constant, and passed to other blocks"
     return ""
 
 

@@ -22,7 +22,7 @@ class Group:
 
     @property
     def apart(self) -> int:
-        """What the members take one after the other."""
+        """The total size of the members without sharing."""
         return sum(member.size for member in self.members)
 
     @property
@@ -37,7 +37,7 @@ class Group:
 
 
 def groups_of(plan: FunctionPlan, memory: Memory) -> tuple[Group, ...]:
-    """The connected stretches of addresses in which buffers lie over each other."""
+    """The connected address ranges in which buffers overlap."""
     movable = sorted((each for each in plan.of(memory) if not each.kept), key=plan.offset)
     stretches: list[list[Candidate]] = []
     end = -1

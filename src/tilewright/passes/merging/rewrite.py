@@ -9,9 +9,9 @@
                                                 %c = ttg.memdesc_reinterpret %s -> 64x64xf16
                                                 ttg.local_store %t, %c
 
-Rows are the largest power of two that divides every offset; types want powers of two everywhere but
-in front. Buffers that share with nobody are left alone, so that whoever allocates next keeps all
-freedom with them. Barriers only get the alignment that they need, 8 bytes.
+Rows are the largest power of two that divides every offset; types require powers of two everywhere
+but in the leading dimension. Buffers that share with no other are left alone, so that the next
+allocator is free to place them. Barriers only get the alignment that they need, 8 bytes.
 
 Tensor memory has no slices by column, so there a buffer is an element of an array of its own kind.
 """
@@ -47,7 +47,7 @@ from tilewright.passes.tlx.storage_alias.materialise import (
 )
 
 BUFFER = "tilewright.buffer"
-"""The name of the buffer, on the op that is its place in a merged allocation."""
+"""The name of the buffer, on the op that is its view of a merged allocation."""
 
 
 def merge(plan: FunctionPlan, groups: Sequence[Group], rewriter: Rewriter) -> None:
@@ -77,7 +77,7 @@ def _materialise(group: Group, rewriter: Rewriter) -> None:
 
 
 def _anchor(ops: Sequence[Operation]) -> Operation:
-    """The op in front of which something dominates all of `ops`."""
+    """The op before which a new op dominates all of `ops`."""
     scope = scope_of(ops[0])
     paths = [_path(op, scope) for op in ops]
     for block, first in reversed(paths[0]):

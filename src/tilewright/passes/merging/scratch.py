@@ -1,4 +1,4 @@
-"""Ops that will ask for shared memory of their own, and groups that would be in their way.
+"""Ops that need shared scratch memory, and groups that would occupy it.
 
 Layout conversions, reductions and the like are lowered through scratch memory. It is taken from
 what is free at that op. One allocation for a whole group is in use from its first buffer to its
@@ -6,7 +6,7 @@ last, so memory that single allocations would leave free in between is gone. Whe
 more than the plan needs anyway, the group is better left alone: an allocator that follows the
 single allocations may still give them the same bytes.
 
-Sizes are estimates from above, as the lowering is somebody else's.
+Sizes are upper bounds, as another compiler does the lowering.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _alone(plan: FunctionPlan, groups: Sequence[Group], point: int) -> int:
 
 
 def _idle(group: Group, point: int) -> int:
-    """How much of a group nobody needs at `point`."""
+    """How many bytes of a group are not live at `point`."""
     idle, end = group.size, 0
     for member, start in sorted(zip(group.members, group.offsets, strict=True), key=_by_offset):
         if _is_held(member.buffer.spans, point) and start + member.size > end:

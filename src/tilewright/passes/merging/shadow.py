@@ -1,9 +1,9 @@
-"""Who owns which address, while a trace runs: the judge of merged memory.
+"""The owner of every address while a trace runs: the checker of merged memory.
 
-Every write stamps its addresses with the buffer it belongs to, every read looks whether the last
-stamp is its own; reading what was never written is nobody else's fault. Work that an engine has not
-finished keeps its addresses from other buffers. What is found needs no plan and no liveness, only
-two buffers, the addresses they share and the order in which they were touched.
+Every write marks its addresses with the buffer it belongs to, every read checks that the last mark
+is its own; a read of uninitialised memory is not an error of merging. Work in flight in an
+asynchronous unit reserves its addresses. A finding needs no plan and no liveness, only two buffers,
+the addresses they share and the order in which they were accessed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilewright.analysis.buffer_liveness import Engine
 class AddressRange:
     """Addresses ``start .. end`` of one allocation as part of `buffer`; `exact` if all are meant.
 
-    `buffer` is the op that made the buffer: an allocation, or a view with a place in one.
+    `buffer` is the op that defines the buffer: an allocation, or a view at an address in one.
     """
 
     root: Operation
@@ -52,7 +52,7 @@ class MergeFinding:
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine is doing to a place. `barriers` are those that report its end.
+    """Work in flight in an asynchronous unit. `barriers` are those that report its completion.
 
     `partition` is the region whose threads have started it; None for those of the function.
     """
@@ -81,13 +81,13 @@ class Shadow:
     )
 
     def read(self, place: AddressRange, op: Operation) -> None:
-        """`op` reads `place`: nobody else may have written there since its own buffer did."""
+        """`op` reads `where`: no other buffer may have written there since its own buffer did."""
         foreign = [*self._lost(place)]
         if not place.exact and sum(e - s for s, e, _, _ in foreign) < place.end - place.start:
             return  # the element that is meant may be one of the others
         for start, end, buffer, writer in foreign:
             key = (op, place.buffer, buffer)
-            text = f"{op.name} reads addresses {start}..{end}, which {writer.name} has overwritten"
+            text = f"{op.name} reads addresses {start}..{end}, overwritten by {writer.name}"
             self.faults.setdefault(
                 key, MergeFinding(op, f"{text} as part of another buffer", writer)
             )
@@ -97,7 +97,7 @@ class Shadow:
         for work in self.work:
             if work.place.buffer is not place.buffer and work.place.meets(place):
                 low, high = max(place.start, work.place.start), min(place.end, work.place.end)
-                text = f"{op.name} writes addresses {low}..{high}, which {work.op.name} still uses"
+                text = f"{op.name} writes addresses {low}..{high}, still in use by {work.op.name}"
                 key = (op, place.buffer, work.place.buffer)
                 fault = MergeFinding(op, f"{text} as part of another buffer", work.op)
                 self.faults.setdefault(key, fault)
@@ -108,18 +108,18 @@ class Shadow:
     def collide(
         self, one: tuple[AddressRange, Operation], two: tuple[AddressRange, Operation]
     ) -> None:
-        """Two touches that may happen in any order."""
+        """Two accesses that may happen in any order."""
         place, op = one
         other, other_op = two
         if place.buffer is other.buffer or not place.meets(other):
             return
         low, high = max(place.start, other.start), min(place.end, other.end)
-        text = f"{op.name} and {other_op.name} use addresses {low}..{high} for different buffers"
+        text = f"data race: {op.name} and {other_op.name} use addresses {low}..{high}"
         key = (op, place.buffer, other.buffer)
-        self.faults.setdefault(key, MergeFinding(op, f"{text} at the same time", other_op))
+        self.faults.setdefault(key, MergeFinding(op, f"{text} for different buffers", other_op))
 
     def _lost(self, place: AddressRange) -> Iterator[tuple[int, int, Operation, Operation]]:
-        """What others have overwritten of values there. Who never wrote has nothing to lose."""
+        """Values of this buffer that other buffers have overwritten; none if it never wrote."""
         own = self.history.get(place.buffer, ())
         for start, end, buffer, writer in self._at(place):
             if buffer is not place.buffer and any(s < end and start < e for s, e in own):

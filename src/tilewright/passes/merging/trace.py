@@ -1,16 +1,16 @@
 """Proof by enumeration that merged buffers keep their contents, found without the plan.
 
-A function is run with small numbers for its arguments: integers are computed, tensors are not,
-loops make a few turns, conditions that depend on data go one way or the other. Each run is a trace
-of reads and writes with addresses, and ``shadow`` judges it. Several runs differ in the numbers, in
-the least number of turns of a loop and in the way that unknown conditions go.
+A function is run with small integers for its arguments: integers are computed, tensors are not,
+loops make a few iterations, data-dependent branches are taken or not. Each run is a trace of reads
+and writes with addresses, which ``shadow`` checks. Several runs differ in the integers, in the
+minimal trip count of a loop and in the branches that unknown conditions take.
 
-Nothing is taken from the liveness analysis but what single ops do to their operands. Engines end
-their work by the rules of the hardware: groups in order, barriers by the wait for that very
-element. The partitions of ``warp_specialize`` run one after the other, waits in one for work of
-another are counted when all are through, and places used in two of them must not meet.
+Nothing is taken from the liveness analysis but the effects of single ops on their operands.
+Asynchronous work completes by the rules of the hardware: groups in order, barriers by the wait for
+that very element. The partitions of ``warp_specialize`` run sequentially, waits in one for work of
+another are counted when all have run, and address ranges used in two of them must not overlap.
 
-What cannot be followed is said: jumps between blocks, and runs that get too long.
+What cannot be followed is reported: jumps between blocks, and runs that get too long.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SIZE_BITS = 32
 
 @dataclass(frozen=True)
 class Run:
-    """What a run assumes: integer arguments in turn, least turns of loops, unknown branches."""
+    """Assumptions of a run: integer arguments, minimal trip counts, unknown branches."""
 
     arguments: tuple[int, ...]
     turns: int
@@ -109,7 +109,7 @@ Value = Attribute | AddressRange | None
 
 
 def check_module(module: ModuleOp, runs: Sequence[Run] = RUNS) -> TraceResult:
-    """Run every function of `module` and report what was lost on the way."""
+    """Run every function of `module` and report the values that were lost."""
     faults: dict[tuple[Operation, str], MergeFinding] = {}
     unknown: dict[Operation, None] = {}
     touched = 0
@@ -166,7 +166,7 @@ class _Trace:
         self.block(body.blocks[0])
 
     def block(self, block: Block) -> list[Value]:
-        """Run the ops of `block`; answers with what its terminator hands on."""
+        """Run the ops of `block`; returns the operands of its terminator."""
         last: list[Value] = []
         for op in block.ops:
             self.steps += 1

@@ -1,6 +1,6 @@
 """Check, without data and without running, that barriers order what shares bytes.
 
-Every kernel of tasks is followed with its buffers, barriers and asynchronous engines, and with no
+Every kernel of tasks is followed with its buffers, barriers and asynchronous units, and with no
 tensor at all. Loops of unknown length run 1, 2 and twice the longest ring plus one times; numbers
 that depend on arguments get values that make it so. Loops around loops run 5 times at most, so that
 they do not multiply. What two tasks, or a task and an engine, do to the same bytes must be ordered
@@ -49,21 +49,23 @@ class CheckAliasSync(Pass):
     name = "tlx-check-alias-sync"
 
     trip_counts: tuple[int, ...] = ()
-    """How often loops of unknown length run, one run for each; by default 1, 2 and enough to use
+    """Trip counts of loops of unknown length, one run for each; by default 1, 2 and enough to use
     every slot twice."""
 
     arguments: tuple[str, ...] = ()
     """``name=number``: what an argument is, where no other choice makes sense."""
 
     cluster_size: int = 0
-    """CTAs that run together; by default as the module says, or as few as its ops need."""
+    """CTAs of the cluster; by default as the module specifies, or as few as its ops need."""
 
     report: bool = False
-    """Say what was followed."""
+    """Report what was followed."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         if not 0 <= self.cluster_size <= MAX_CLUSTER:
-            engine.error(module, f"a cluster has 1 to {MAX_CLUSTER} CTAs, not {self.cluster_size}")
+            engine.error(
+                module, f"cluster-size must be 1 to {MAX_CLUSTER}, got {self.cluster_size}"
+            )
             return
         placed = _placed(module, engine)
         if placed is None:
@@ -91,8 +93,8 @@ class CheckAliasSync(Pass):
         for op, reason in verdict.unknown.items():
             engine.remark(op, f"synchronisation not analysed: {reason}", NOT_ANALYSED)
         if self.report and not verdict.witnesses and not verdict.unread:
-            tail = ", as far as it was followed" if verdict.unknown else ""
-            text = f"{verdict.events} events in {verdict.runs} runs: nothing unordered found{tail}"
+            tail = "; partly not analysed" if verdict.unknown else ""
+            text = f"no unordered accesses in {verdict.events} events of {verdict.runs} runs{tail}"
             engine.remark(function, text)
 
     def _given(self, function: FuncOp, engine: DiagnosticEngine) -> dict[Root, int] | None:
@@ -101,7 +103,8 @@ class CheckAliasSync(Pass):
             name, _, number = each.partition("=")
             if name not in known or not number.lstrip("-").isdigit():
                 names = ", ".join(known) or "none"
-                engine.error(function, f"arguments: '{each}' is not one of {names} and a number")
+                text = f"arguments: expected NAME=INTEGER, got '{each}'; names: {names}"
+                engine.error(function, text)
                 return None
             found[known[name]] = int(number)
         return found

@@ -1,8 +1,8 @@
-"""Answer what the author asked about layouts.
+"""Report and compare layouts as the kernel requests.
 
 ``tlx.dump_layout`` becomes a remark that names the layout a value ended up with.
-``tlx.assert_same_layout`` and ``tlx.assert_same_layout_expected`` hold if every element is in the
-same place, however the layouts are spelled; if not, both are named. The ops go.
+``tlx.assert_same_layout`` and ``tlx.assert_same_layout_expected`` hold if every element has the
+same owner, however the layouts are written; if not, both are named. The ops are erased.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIFFERENT = "TW2045"
 
 @dataclass(frozen=True)
 class DumpLayout(Pass):
-    """Remarks and errors for the author's questions about layouts."""
+    """Remarks and errors for the kernel's queries about layouts."""
 
     name = "tlx-dump-layout"
 
@@ -69,4 +69,4 @@ def _compare(
         one, other = linear_of(found, shape), linear_of(wanted, shape)
         if one is not None and other is not None and one.same_map(other):
             return
-    engine.error(op, f"the layouts differ: {found} is not {wanted}", DIFFERENT)
+    engine.error(op, f"layout mismatch: expected {wanted}, got {found}", DIFFERENT)

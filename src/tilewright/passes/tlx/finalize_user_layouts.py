@@ -1,7 +1,7 @@
-"""Take the marks off layouts that the author chose.
+"""Unwrap user-specified layouts.
 
-``#tlx.user_layout<L>`` kept passes from choosing another layout. Once all layouts are chosen the
-mark has done its work, and stock Triton does not know it. Tensors have lost theirs when they got
+``#tlx.user_layout<L>`` keeps passes from choosing another layout. Once all layouts are chosen the
+mark is no longer needed, and stock Triton does not have it. Tensors have lost theirs when they got
 their layouts; here are the buffers.
 """
 

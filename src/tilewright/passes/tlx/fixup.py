@@ -1,10 +1,10 @@
 """Prepare a module that a TLX kernel was traced into.
 
-Such a module says things that plain Triton leaves to later passes, so those have to be told:
+Such a module fixes things that plain Triton leaves to later passes, so it records for them:
 
 * the target, and how many warps, threads and CTAs there are, since layouts are already in use;
-* what is in the module (``tlx.has_tlx_ops`` and others): generic passes keep their hands off loops
-  that the author has pipelined and specialised;
+* what is in the module (``tlx.has_tlx_ops`` and others): generic passes leave user-pipelined and
+  warp-specialised loops alone;
 * requests of an ``async_tasks`` block that concern the whole kernel.
 
 What a kernel of this kind must not do is reported first. A module without anything of TLX is left
@@ -69,7 +69,7 @@ _TRUE = IntegerAttr.from_bool(True)
 
 @dataclass(frozen=True)
 class TritonTlxFixup(Pass):
-    """Check what the author wrote, and note on the module what later passes must know."""
+    """Check the kernel, and note on the module what later passes need."""
 
     name = "triton-tlx-fixup"
 
@@ -102,7 +102,7 @@ class TritonTlxFixup(Pass):
             self._lift_requests(module, list(_specialized(ops)), engine)
 
     def _facts(self) -> Mapping[str, Attribute]:
-        """What the options say, as attributes of the module."""
+        """The options as attributes of the module."""
         return {
             NUM_WARPS: IntegerAttr(self.num_warps, i32),
             THREADS_PER_WARP: IntegerAttr(self.threads_per_warp, i32),
@@ -160,7 +160,7 @@ class TritonTlxFixup(Pass):
     def _lift_requests(
         self, module: ModuleOp, tasks: list[WarpSpecializeOp], engine: DiagnosticEngine
     ) -> None:
-        """Put what blocks of tasks ask for the whole kernel on the module, under the same name."""
+        """Put kernel-wide requests of task blocks on the module, under the same name."""
         delays = list(_integers(op.attributes.get(TRY_WAIT_SUSPEND) for op in tasks))
         if delays:
             module.attributes[TRY_WAIT_SUSPEND] = IntegerAttr(min(delays), i32)
@@ -186,7 +186,7 @@ def _uses_two_ctas(op: Operation) -> bool:
 
 
 def _has_pipeline_border(op: Operation) -> bool:
-    """Whether a loop is cut into stages for alternating warps by its author."""
+    """Whether the kernel cuts a loop into stages for alternating warps."""
     return isinstance(op, ForOp) and any(PIPELINE_BORDER in each.attributes for each in walk(op))
 
 

@@ -1,8 +1,8 @@
 """Write down what instructions demand of the layouts of their operands.
 
 The front end wraps the operands of matrix instructions in ``tlx.require_layout`` already, but a
-task may have another number of warps than the layout was made for, or too many for its rows. Behind
-this pass
+task may have another number of warps than the layout is for, or too many for its rows. After this
+pass
 
 * the accumulator of every ``ttng.warp_group_dot`` has a wgmma layout for the warps that execute it,
   a register operand the operand layout to match;
@@ -91,7 +91,7 @@ def wgmma_layout(
     down = min(groups, rows // _GROUP_ROWS)
     across = groups // down
     width = min(_MAX_COLUMNS, columns // across)
-    # Integer products come in fewer widths: beyond 32, multiples of 16.
+    # Integer MMAs come in fewer widths: beyond 32, multiples of 16.
     step = 16 if is_integer and width > 32 else 8
     while width >= 8 and ((columns // across) % width or width % step):
         width -= 8
@@ -118,8 +118,8 @@ def _require_product(op: WarpGroupDotOp, rewriter: Rewriter, engine: DiagnosticE
             rows, columns = shape_of(op.d.type)
             engine.error(
                 op,
-                f"{warps} warps cannot compute {rows} x {columns} with wgmma: it takes groups of "
-                f"{WARP_GROUP} warps and multiples of {_GROUP_ROWS} rows",
+                f"no wgmma layout for {rows} x {columns} and {warps} warps: groups of {WARP_GROUP} "
+                f"warps and multiples of {_GROUP_ROWS} rows are required",
                 NO_WGMMA,
             )
             return
@@ -142,7 +142,7 @@ def _give_layout(op: WarpGroupDotOp, layout: NvidiaMmaEncoding, rewriter: Rewrit
         operand = DotOperandEncoding(op_idx=0, parent=layout, k_width=32 // bit_width(op.a.type))
         op.operands[0] = _required(op, _origin(op.a), operand, rewriter)
     result = rewriter.retype(op.d, accumulator.type)
-    # The front end lets go of the layout behind the waits.
+    # The front end releases the layout after the waits.
     for use in list(result.uses):
         _retype_waits(use.operation, use.index, accumulator.type, rewriter)
 

@@ -1,10 +1,10 @@
 """Let buffers have the layouts that their users require.
 
-``tlx.require_layout`` on a buffer says which layout an instruction or a copy needs. The buffer it
-leads back to, through views, is allocated in that layout, unless the author chose one
-(``tlx.user_layout``) or another user needs a different one; both are errors. Behind this pass no
-buffer is required to be what it is not, and the ops are gone. Requirements on tensors stay: the
-pass that gives tensors their layouts meets them.
+``tlx.require_layout`` on a buffer is the layout that an instruction or a copy needs. The buffer it
+leads back to, through views, is allocated in that layout, unless it has a user-specified one
+(``tlx.user_layout``) or another user needs a different one; both are errors. After this pass every
+buffer has its required layout, and the ops are gone. Requirements on tensors stay: the pass that
+gives tensors their layouts satisfies them.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def _meet(
     rewriter: Rewriter,
     engine: DiagnosticEngine,
 ) -> bool:
-    """Let the buffer behind `op` have the layout that `op` requires; False if it cannot."""
+    """Give the buffer of `op` the layout that `op` requires; False if it cannot have it."""
     wanted = unwrapped(memdesc_of(op.result).encoding)
     root, layout = _root(op.src, wanted)
     has = memdesc_of(op.src).encoding
     if layout is None:
-        engine.error(op, f"the buffer cannot be viewed as {wanted}", CONFLICT)
+        engine.error(op, f"layout conflict: no view of the buffer has {wanted}", CONFLICT)
         return False
     known, first = decided.setdefault(root, (layout, op))
     if known != layout:
@@ -82,13 +82,13 @@ def _meet(
         return True
     if isinstance(memdesc_of(root).encoding, UserLayout):
         owner = root.owner
-        diagnostic = engine.error(op, f"{wanted} is needed here", CONFLICT)
-        diagnostic.note(owner if isinstance(owner, Operation) else None, "the author chose another")
+        diagnostic = engine.error(op, f"layout conflict: {wanted} is required here", CONFLICT)
+        diagnostic.note(owner if isinstance(owner, Operation) else None, "user-specified layout")
         return False
     try:
         retyped = retype_buffer(root, memdesc_of(root).with_encoding(layout), rewriter)
     except CannotFollow as problem:
-        engine.error(op, f"{wanted} is needed here, but {problem}", CONFLICT)
+        engine.error(op, f"layout conflict: {wanted} is required, but {problem}", CONFLICT)
         return False
     decided[retyped] = decided[root]
     return True
@@ -97,8 +97,8 @@ def _meet(
 def _conflict(
     op: Operation, layout: Attribute, known: Attribute, first: Operation, engine: DiagnosticEngine
 ) -> None:
-    diagnostic = engine.error(op, f"the buffer would have to be laid out as {layout}", CONFLICT)
-    diagnostic.note(first, f"this use needs {known}; use two buffers")
+    diagnostic = engine.error(op, f"layout conflict: this use requires {layout}", CONFLICT)
+    diagnostic.note(first, f"this use requires {known}; use two buffers")
 
 
 def _root(value: SSAValue, layout: Attribute) -> tuple[SSAValue, Attribute | None]:

@@ -1,12 +1,12 @@
 """Placeholders become layouts.
 
-While a kernel is traced, nobody knows how many warps a task will have. So values that are read from
-or written to tensor memory have a placeholder, which is decided here:
+The warp count of a task is unknown while its kernel is traced. So values that are read from or
+written to tensor memory have a placeholder, which is decided here:
 
 * ``#tlx.dummy_register_layout<..., true>``: a layout in which tensor memory can be read and
   written, by the number of warps of the task;
 * ``#tlx.dummy_register_layout<..., false>``: blocked, rows first;
-* ``#tlx.dummy_tmem_layout``: that of scale factors if a product uses them so, else a plain matrix.
+* ``#tlx.dummy_tmem_layout``: that of scale factors if an MMA uses them so, else a plain matrix.
 
 Tensor memory has 128 lanes, 32 of them within reach of each warp of a warp group. So a warp holds
 32 rows and each of its threads one of them; with eight warps, two share rows and split columns.
@@ -75,8 +75,8 @@ class ResolvePlaceholderLayouts(Pass):
                 if found is None:
                     engine.error(
                         op,
-                        f"tensor memory of {dummy.shape[0]} rows cannot be accessed by "
-                        f"{num_warps_at(place)} warps; a task needs 4 or 8",
+                        f"tensor memory of {dummy.shape[0]} rows requires a task of 4 or 8 warps, "
+                        f"got {num_warps_at(place)}",
                         NO_LAYOUT,
                     )
                     return
@@ -97,7 +97,7 @@ def _resolve_memory(buffer: SSAValue, rewriter: Rewriter) -> None:
 
 
 def _is_scale(buffer: SSAValue) -> bool:
-    """Whether `buffer`, or a view of it, holds the scale factors of a product."""
+    """Whether `buffer`, or a view of it, holds the scale factors of an MMA."""
     return any(_takes_scale(use.operation, use.index) for use in buffer.uses)
 
 
@@ -105,7 +105,7 @@ def _takes_scale(op: Operation, index: int) -> bool:
     if isinstance(op, TCGen5MMAScaledOp):
         return op.operands[index] in (op.a_scale, op.b_scale)
     if isinstance(op, TMEMCopyOp):
-        return index == 1  # the copy engine of tensor memory fills scale factors from bytes
+        return index == 1  # tcgen05.cp fills scale factors from bytes
     if op.name == PARTITIONS_OP:
         return any(_is_scale(region.blocks[0].args[index]) for region in op.regions)
     views = [result for result in op.results if isinstance(result.type, MemDescType)]

@@ -1,4 +1,4 @@
-"""Turn aliases of buffers into reinterpretations of one allocation.
+"""Replace aliases of buffers by reinterpretations of one allocation.
 
 Aliases form classes: an allocation, its aliases, and aliases of those. A class gets one allocation
 that is large enough for all, and every alias becomes a ``ttg.memdesc_reinterpret`` of it::
@@ -96,9 +96,11 @@ def _classes(module: ModuleOp, engine: DiagnosticEngine) -> list[_Class] | None:
         failed = True
         diagnostic = engine.error(op, finding("E14").message, code_of("E14"))
         if isinstance(owner, Operation):
-            diagnostic.note(owner, "it refers to this op")
+            diagnostic.note(owner, "the alias refers to this op")
         else:
-            diagnostic.note(None, "it refers to a block argument; make the alias outside")
+            diagnostic.note(
+                None, "the alias refers to a block argument; create it outside the region"
+            )
     return None if failed else list(found.values())
 
 
@@ -141,7 +143,7 @@ def _winner(each: _Class) -> MemDescType:
 def _representable(type: MemDescType) -> MemDescType:
     """`type`, or where it is a row of bytes of any length, rows of a length that types may have.
 
-    Newer releases of Triton want powers of two everywhere but in front of what a layout describes.
+    Newer releases of Triton require powers of two in all dimensions that a layout describes.
     """
     extent = type.shape[0]
     width = extent & -extent
@@ -164,12 +166,12 @@ def _too_small(each: _Class, wanted: MemDescType, engine: DiagnosticEngine) -> N
     alias = each.aliases[views.index(needs)]
     diagnostic = engine.error(alias, found.message, code_of("E15"))
     if memory_of(own) is Memory.TMEM and rows_of(needs) > rows_of(own):
-        diagnostic.note(None, f"it needs {rows_of(needs)} rows, not {rows_of(own)}")
-    diagnostic.note(each.allocation, "this allocation has contents and keeps its type")
+        diagnostic.note(None, f"{rows_of(needs)} rows required, {rows_of(own)} allocated")
+    diagnostic.note(each.allocation, "this allocation is initialised, so its type cannot change")
 
 
 def _allocate(each: _Class, wanted: MemDescType, rewriter: Rewriter) -> SSAValue:
-    """The winning type in front of the old allocation."""
+    """Allocate the widest type before the old allocation."""
     old = each.allocation
     if isinstance(old, LocalAllocOp):
         new: _Allocation = LocalAllocOp(wanted)
@@ -182,7 +184,7 @@ def _allocate(each: _Class, wanted: MemDescType, rewriter: Rewriter) -> SSAValue
 
 
 def _retire(old: _Allocation, source: SSAValue, rewriter: Rewriter) -> None:
-    """Whoever still uses the old allocation gets a view of the new one."""
+    """Remaining uses of the old allocation get a view of the new one."""
     value = old.results[0]
     if value.first_use is None:
         source.name_hint = value.name_hint
@@ -192,6 +194,6 @@ def _retire(old: _Allocation, source: SSAValue, rewriter: Rewriter) -> None:
 
 
 def _align(op: LocalAllocOp, wanted: int) -> None:
-    """Ask for `wanted` where the layout alone would not."""
+    """Require `wanted` where the layout alone would not."""
     if op.alignment_bytes < wanted:
         op.properties["alignment"] = IntegerAttr(wanted, i32)

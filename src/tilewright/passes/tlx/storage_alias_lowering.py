@@ -7,13 +7,13 @@
 Three steps, over the whole module, and the first that finds an error is the last:
 
 1. how large each region is;
-2. where every buffer lies in it, as the tree of reuse groups says;
+2. the offset of every buffer in it, from the tree of reuse groups;
 3. the allocation, the views, new types and indices wherever the arrays travel.
 
-Afterwards the lowered module itself is checked against what the trees promise, by code that knows
-nothing of the planner. A broken promise is an error of this compiler and reported as one.
+Afterwards the lowered module itself is checked against the guarantees of the trees, by code that
+does not use the planner. A violation is an internal compiler error and reported as one.
 
-A module without specs is not touched.
+A module without specs is not changed.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ _STEPS = (0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class StorageAliasLowering(Pass):
-    """Give every buffer of a spec its place in one allocation."""
+    """Give every buffer of a spec its offset in one allocation."""
 
     name = "tlx-storage-alias-lowering"
 
     placement: PlacementName = "reindex"
-    """How a place becomes an address: by new indices, or outright (``tlx.placed_alias``).
-    ``auto`` prefers indices and says so where they do not do."""
+    """How an offset becomes an address: by new indices, or outright (``tlx.placed_alias``).
+    ``auto`` prefers indices and reports where they are not possible."""
 
     infer_overlap: bool = False
-    """Take reuse groups at their word where no ``set_buffer_overlap`` does."""
+    """Infer overlaps from reuse groups where there is no ``set_buffer_overlap``."""
 
     multi_overlap: bool = False
-    """Allow several overlap definitions over one spec, kept apart by liveness."""
+    """Allow several overlap definitions over one spec, disjoint in time by liveness."""
 
     implicit_spec: bool = False
     """Rewrite reuse of a plain buffer (``tlx.local_alias``) to a spec first."""
 
     report: bool = False
-    """Warn of what upstream is silent about, and say where sharing is not needed."""
+    """Warn where upstream does not, and report where sharing is not needed."""
 
     define_sizes: bool = True
     """Do step 1. Without it, specs must have the ``buffer_shape`` that it leaves on them."""
@@ -198,8 +198,8 @@ class _Run:
         for fault in lowered.faults:
             self._internal(fault.message)
         if lowered.unknown:
-            self._internal("an index was not rewritten as its placement asks for")
+            self._internal("an index was not rewritten as its placement requires")
 
     def _internal(self, text: str) -> None:
-        message = f"{self.options.name} broke its own promise: {text}"
+        message = f"internal compiler error in {self.options.name}: {text}"
         self.engine.error(self.module, message, INTERNAL_CODE)

@@ -1,7 +1,7 @@
-"""Check that a lowered module keeps what its reuse groups promised.
+"""Check that a lowered module satisfies the guarantees of its reuse groups.
 
-``tlx-storage-alias-lowering`` leaves on every view what was promised about its buffer and where it
-was put. This pass re-derives all addresses from the module as it is now (types, index arithmetic,
+``tlx-storage-alias-lowering`` records on every view the guarantees about its buffer and its
+placement. This pass re-derives all addresses from the module as it is now (types, index arithmetic,
 ``tlx.placed_alias``) and proves, buffer by buffer and index by index, that
 
 * distinct buffers never overlap, and shared ones only inside one logical index;
@@ -9,7 +9,7 @@ was put. This pass re-derives all addresses from the module as it is now (types,
 * everything is inside the allocation, aligned as its layout needs, and within the target's memory.
 
 Passes that move ops, merge equal ones or compute constants may have run. Index arithmetic that was
-folded together with the author's own is not analysed: what it was made of can no longer be told.
+folded together with the kernel's own is not analysed: its parts cannot be distinguished any more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class VerifyStorageAlias(Pass):
     name = "tlx-verify-storage-alias"
 
     report: bool = False
-    """Say what was checked."""
+    """Report what was checked."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         result = verify_module(module, target_of(module))
@@ -50,12 +50,12 @@ class VerifyStorageAlias(Pass):
 def _summary(result: Verification) -> str:
     where = _counted(result.regions, "allocation", "allocations")
     if result.views == 1:
-        text = f"1 buffer in {where} keeps its promises"
+        text = f"placement verified: 1 buffer in {where}"
     else:
-        text = f"{result.views} buffers in {where} keep their promises"
+        text = f"placement verified: {result.views} buffers in {where}"
     if result.unknown:
         indices = _counted(len(result.unknown), "index was", "indices were")
-        text += f", as far as known: {indices} not analysed"
+        text += f"; {indices} not analysed"
     return text
 
 

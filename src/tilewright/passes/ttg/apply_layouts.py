@@ -1,12 +1,12 @@
-"""Carries out a plan of layouts: every tensor gets its encoding, users get what they ask for.
+"""Apply a layout plan: every tensor gets its encoding, and every use the layout it requires.
 
-A user that asks for another layout than the plan has for a value gets, once per value and layout,
+A use that requires another layout than the planned one gets, once per value and layout,
 
-* the value computed again, if that takes only constants, ranges, splats and arithmetic on them;
-* a ``ttg.convert_layout`` right behind the definition otherwise.
+* the value recomputed, if that takes only constants, ranges, splats and arithmetic on them;
+* otherwise a ``ttg.convert_layout`` right after the definition.
 
-What is computed again may end in a conversion of something smaller (a row that is broadcast, say),
-never of something of the same size: then the result itself is converted.
+A recomputation may end in a conversion of a smaller tensor (a row that is broadcast, for example),
+never of one of the same size: then the result itself is converted.
 
 ``tlx.require_layout`` and ``tlx.release_layout`` of tensors have done their work, and go.
 """

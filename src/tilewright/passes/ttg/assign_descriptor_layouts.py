@@ -1,9 +1,9 @@
 """Which layout of shared memory a tensor descriptor copies to and from.
 
-The copy engine swizzles as its descriptor says, so the descriptor's type names the layout of the
-buffers that it fills: that of the buffers in the copies where there are any, else the widest
-swizzle that a block allows. A descriptor that passes through captures, loops and branches is one
-descriptor. Two copies that want different layouts need two descriptors, which is reported.
+TMA swizzles as its descriptor specifies, so the descriptor's type names the layout of the buffers
+that it fills: that of the buffers in the copies where there are any, else the widest swizzle that a
+block allows. A descriptor that passes through captures, loops and branches is one descriptor. Two
+copies that need different layouts need two descriptors, which is reported.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def _wanted(
         known, first = chosen.setdefault(descriptor, (layout, op))
         if known != layout:
             diagnostic = engine.error(
-                op, f"this copy needs {layout}, but its descriptor is for {known}", TWO_LAYOUTS
+                op, f"layout mismatch: copy requires {layout}, descriptor has {known}", TWO_LAYOUTS
             )
-            diagnostic.note(first, "because of this copy; use a second descriptor")
+            diagnostic.note(first, "the descriptor is for this copy; use a second descriptor")
     return {descriptor: layout for descriptor, (layout, _) in chosen.items()}
 
 

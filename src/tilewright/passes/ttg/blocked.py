@@ -47,6 +47,6 @@ def whole_in_every_cta(rank: int, num_ctas: int) -> Bases:
 
 
 def default_blocked(shape: Sequence[int], num_warps: int, num_ctas: int = 1) -> BlockedEncoding:
-    """One element a thread, rows first: what a tensor has if nobody asks for anything."""
+    """One element per thread, rows first: the layout of a tensor without requirements."""
     rank = len(shape)
     return blocked(shape, (1,) * rank, row_major(rank), num_warps, num_ctas)

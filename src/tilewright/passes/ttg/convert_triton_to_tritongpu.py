@@ -1,8 +1,8 @@
-"""Give every tensor a layout, and put conversions where layouts meet.
+"""Give every tensor a layout, and insert conversions where layouts differ.
 
-The work is done by two others: ``layout_plan`` decides, ``apply_layouts`` rewrites. The module must
-say how many warps there are (``ttg.num-warps``); inside a partition of ``ttg.warp_specialize`` the
-partition's own number counts.
+``layout_plan`` decides, ``apply_layouts`` rewrites. The module must carry the warp count
+(``ttg.num-warps``); inside a partition of ``ttg.warp_specialize`` the partition's own warp count
+holds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_BLOCK_POINTERS = "TW6041"
 
 @dataclass(frozen=True)
 class ConvertTritonToTritonGPU(Pass):
-    """Tensors with encodings. Options say what the module does not say itself."""
+    """Add encodings to tensors. Options provide what the module does not specify itself."""
 
     name = "convert-triton-to-tritongpu"
 
@@ -39,8 +39,8 @@ class ConvertTritonToTritonGPU(Pass):
             if op.name in BLOCK_POINTERS:
                 engine.error(
                     op,
-                    "block pointers have no layouts, and newer releases of Triton do not have "
-                    "them: use a tensor descriptor",
+                    "block pointers are not supported: they have no layouts, and newer releases of "
+                    "Triton lack them; use a tensor descriptor",
                     NO_BLOCK_POINTERS,
                 )
                 return

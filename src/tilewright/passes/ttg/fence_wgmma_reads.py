@@ -1,12 +1,12 @@
-"""A fence between what threads write to shared memory and what tensor cores read there.
+"""A fence between shared-memory writes of threads and reads of the same bytes by tensor cores.
 
-Tensor cores and the copy engine access shared memory past the threads' own path (the *async
-proxy*). What threads wrote, by a store or by ``cp.async``, they see only behind a
-``ttng.fence_async_shared``. Releases of Triton place that fence themselves in some cases, and
-which ones changes; here it is placed wherever a matrix instruction reads a buffer that its own task
-writes through registers or by ``cp.async``, once for instructions in a row. A task that writes for
-another one has to fence before it signals, which is the author's to say; so has one that hands a
-buffer from its own stores to its own copies. A store with such a fence behind it needs no other.
+Tensor cores and TMA access shared memory through the *async proxy*. Writes of threads, by a store
+or by ``cp.async``, are visible to that proxy only after a ``ttng.fence_async_shared``. Releases of
+Triton insert that fence themselves in some cases, and which ones changes; here it is inserted
+wherever a matrix instruction reads a buffer that its own task writes through registers or by
+``cp.async``, once for consecutive instructions. A task that writes for another one has to fence
+before it signals, which is the kernel writer's responsibility; so has one that passes a buffer from
+its own stores to its own copies. A store that is followed by such a fence needs no other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tilewright.passes.ttg.memdesc_types import root_buffer
 
 @dataclass(frozen=True)
 class FenceWgmmaReads(Pass):
-    """Fence in front of matrix instructions that read what their task wrote."""
+    """Fence before matrix instructions that read what their task wrote."""
 
     name = "fence-wgmma-reads"
 
@@ -70,7 +70,7 @@ def _is_fenced(op: Operation) -> bool:
 
 
 def _is_fenced_behind(op: Operation) -> bool:
-    """Whether the author fences what `op` stores, and perhaps more stores, at once."""
+    """Whether the kernel fences what `op` stores, possibly together with further stores."""
     behind = op.next_op
     while behind is not None:
         if isinstance(behind, FenceAsyncSharedOp):

@@ -1,20 +1,20 @@
-"""The last step before stock Triton reads the module: only what its parser and lowering know.
+"""The last step before stock Triton reads the module: only ops that its parser and lowering have.
 
-TLX extends Triton; what a plain release lacks is said in its own words here::
+TLX extends Triton; ops that a plain release lacks are replaced by equivalents here::
 
     ours                                  stock Triton
     barriers as <Nxi64>                   <Nx1xi64>, one row a barrier
     ttng.wait_barrier_named               inline assembly "bar.sync"
     ttng.arrive_barrier_named             inline assembly "bar.arrive"
-    arrive_barrier {perThread}            all threads meet, one arrives for all of them
+    arrive_barrier {perThread}            all threads synchronise, one arrives for all of them
     tlx.* attributes of the module        gone
     marks on layouts                      the layouts
 
-One arrival for a whole task is sound only behind the last access of its slowest warp. Releases
-from 3.8 let the task's threads meet in front of every arrival; for older ones
-(``sync-before-arrivals``) the meeting is spelled out, once for arrivals in a row.
+One arrival for a whole task is sound only after the last access of its slowest warp. Releases
+from 3.8 synchronise the task's threads before every arrival; for older ones
+(``sync-before-arrivals``) the barrier is explicit, once for consecutive arrivals.
 
-What has no words in stock Triton is an error that names the op.
+An op that has no equivalent in stock Triton is an error that names the op.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FinishForStockTriton(Pass):
     old_options = {"meet-before-arrivals": "sync-before-arrivals"}
 
     sync_before_arrivals: bool = False
-    """Say that the threads of a task meet before one of them arrives: releases before 3.8."""
+    """Synchronise the threads of a task before one of them arrives: releases before 3.8."""
 
     addresses: bool = True
     """Inline assembly may have addresses of buffers: releases from 3.9."""
@@ -81,16 +81,16 @@ class FinishForStockTriton(Pass):
         for op in walk(module):
             reason = why_unsaid(op)
             if reason is not None:
-                message = f"stock Triton has no words for '{op.name}'"
+                message = f"'{op.name}' has no equivalent in stock Triton"
                 engine.error(op, message, NO_WORDS).note(None, reason)
 
     def _reach_out(self, module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
-        """What CTAs of a cluster say to each other; False if that cannot be said."""
+        """Lower accesses to other CTAs of the cluster; False if the release cannot express them."""
         if self.addresses:
             meet_in_clusters(module, rewriter)
             return pair_up(module, rewriter, engine)
         first = next(op for op in walk(module) if is_remote(op))
         engine.error(
-            first, "CTAs that reach into each other need Triton 3.9 or later", NO_WORDS
-        ).note(None, "only its inline assembly can name the address of a buffer")
+            first, "access to another CTA of the cluster requires Triton 3.9 or later", NO_WORDS
+        ).note(None, "earlier releases cannot pass a buffer address to inline assembly")
         return False

@@ -1,19 +1,19 @@
 """How the layouts of an op's operands and results hang together.
 
-A link says what the layout of an operand makes of that of a result, and back::
+A link maps the layout of an operand to that of a result, and back::
 
     op                     forward                     backward
     arith.addf, broadcast  L                           L
     tt.reduce (axis)       slice<axis, L>              P of slice<axis, P>
     tt.expand_dims (axis)  P of slice<axis, P>         slice<axis, L>
     tt.trans (order)       L turned                    L turned back
-    tt.reshape             the same places             the same places
+    tt.reshape             the same owners             the same owners
     tt.join, tt.split      a register bit more, less   ... and back
     yield to a loop        L                           L
 
-Either direction may have no answer. Without a forward answer the result takes what its users ask
-for, and the operand is converted; without a backward answer the result cannot be asked for that
-layout. Ops that are not in the tables have no links: their operands keep their layouts.
+Either direction may have no result. Without a forward result the result takes the layout that its
+users require, and the operand is converted; without a backward result the op's result cannot be
+requested in that layout. Ops that are not in the tables have no links: their operands keep theirs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def same(layout: Attribute) -> Attribute | None:
 
 
 def no_answer(layout: Attribute) -> Attribute | None:
-    """Nothing can be said."""
+    """A direction in which no layout can be derived."""
     return None
 
 
@@ -171,8 +171,8 @@ def _reshape(op: Operation) -> Iterator[Link]:
     before, after = shape_of(op.src.type), shape_of(op.result.type)
 
     def back(layout: Attribute) -> Attribute | None:
-        # Triton compares with what it infers itself, letter by letter: only what comes out of a
-        # reshape again may be asked of one.
+        # Triton compares with what it infers itself, letter by letter: only a layout that a reshape
+        # infers again may be required of one.
         found = reshaped(layout, after, before)
         is_exact = found is not None and reshaped(found, before, after) == layout
         return found if is_exact else None

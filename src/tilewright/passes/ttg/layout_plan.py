@@ -1,16 +1,16 @@
 """Which layout every tensor of a module gets.
 
-Some ops leave no choice: matrix instructions, tensor memory, what the author required. Accesses to
+Some ops leave no choice: matrix instructions, tensor memory, user-required layouts. Accesses to
 memory have a layout that suits their addresses. All other tensors follow them:
 
 1. From the *anchors* (values whose layout is given, then results of accesses) layouts spread
    forward, along ``layout_links``. Given layouts go first, so an accumulator that is carried
    through a loop has the layout of the instruction and not that of its initial value.
 2. What is still open is *flexible*: constants, ranges, splats and what is computed of them, and
-   what is read from shared memory. It takes the layout that its users ask for, from the accesses
+      what is read from shared memory. It takes the layout that its users require, from the accesses
    and from what step 1 decided. Where users disagree, one wins; the others get a copy computed
    in their layout, or a conversion (see ``apply_layouts``).
-3. Whatever nobody asks for is blocked, rows first; what comes from shared memory in pieces of 16
+3. A value without requirements is blocked, rows first; one read from shared memory in chunks of 16
    bytes, along the dimension that is consecutive there.
 
 Values that must agree because control flow merges them (an argument of a loop and the result it
@@ -257,7 +257,7 @@ Wanted: TypeAlias = dict[tuple[Operation, int], Attribute]
 
 
 def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
-    """What `op` asks of its operands; a structured op also asks its terminators.
+    """What `op` requires of its operands; a structured op also covers its terminators.
 
     Operands that are not mentioned may have any layout.
     """
@@ -276,8 +276,8 @@ def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
     asked: dict[SSAValue, Attribute] = {}
     for link in links:
         target, has = plan.layouts[link.target], plan.layouts[link.source]
-        # One layout may be spelled in several ways: what leads to the target is good as it is, if
-        # all operands are spelled alike.
+        # One layout may be written in several forms: what leads to the target is good as it is, if
+        # all operands have the same form.
         is_good = len(have) == 1 and link.forward(has) == target
         found = has if is_good else link.backward(target)
         if found is not None:
@@ -286,7 +286,7 @@ def wanted_operands(op: Operation, plan: LayoutPlan) -> Wanted:
 
 
 def _handed_over(op: CallOp | ReturnOp) -> Wanted:
-    """Functions and callers agree on what the function's type says, else on the plainest."""
+    """Functions and callers agree on the layouts in the function's type, else on the default."""
     function = op.parent_op()
     said: Sequence[Attribute] = op.operand_types
     if isinstance(op, ReturnOp) and isinstance(function, FuncOp):
@@ -310,7 +310,7 @@ def _forwarded(edges: list[Edge], plan: LayoutPlan) -> Wanted:
 
 
 def _dot_operands(op: DotOp | DotScaledOp, plan: LayoutPlan) -> Wanted:
-    # A product that no author placed: a blocked layout, which Triton's own pass makes fast.
+    # A dot without a user-chosen layout: blocked, which Triton's own pass optimises.
     parent = plan.layouts[op.results[0]]
     wanted: Wanted = {
         (op, index): DotOperandEncoding(op_idx=index, parent=parent) for index in (0, 1)

@@ -99,7 +99,7 @@ def encoding_for(layout: LinearLayout) -> LinearEncoding:
 
 
 def reshaped(encoding: Attribute, shape: Shape, new_shape: Shape) -> Attribute | None:
-    """The layout of the same elements, in the same places, counted in another shape."""
+    """The layout with the same owner of every element, for another shape of the tensor."""
     layout = linear_of(encoding, shape)
     if layout is None:
         return None

@@ -2,9 +2,9 @@
 
 ``cp.async`` moves 4, 8 or 16 bytes that are consecutive in global memory and in shared memory, and
 that share one mask. Where less is proved (an odd stride, a mask that may end anywhere), the copy
-becomes a load and a store to shared memory. The groups that the author commits and waits for then
+becomes a load and a store to shared memory. The groups that the kernel commits and waits for then
 wait for nothing, which is right: the data is there already, only later than it could be. A remark
-says what was not proved. Copies that stay say how much was.
+reports what was not proved. Copies that remain carry how many bytes were proved.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MIN_COPY_BYTES = 4
 
 @dataclass(frozen=True)
 class LoadNarrowCopies(Pass):
-    """Turn copies of fewer than four consecutive bytes into loads and stores."""
+    """Replace copies of fewer than four consecutive bytes by loads and stores."""
 
     name = "load-narrow-copies"
 
@@ -54,15 +54,15 @@ class LoadNarrowCopies(Pass):
         for op in copies:
             size = copied_bytes(op, facts)
             if size >= MIN_COPY_BYTES:
-                # Triton may not find the proof again; it takes this word for it.
+                # Triton may not repeat the proof; it relies on this attribute.
                 run = size // element_bytes(op.src)
                 op.properties["contiguity"] = IntegerAttr(run, i32)
             elif _forget_token(op):
                 _through_registers(op, rewriter)
                 engine.remark(
                     op,
-                    f"goes through registers: cp.async needs {MIN_COPY_BYTES} consecutive bytes "
-                    f"under one mask, {size} are proved",
+                    f"cp.async not used: {MIN_COPY_BYTES} contiguous bytes under one mask needed, "
+                    f"{size} proved; the copy goes through registers",
                     NARROW,
                 )
 

@@ -1,4 +1,4 @@
-"""Changes the type of a buffer together with everything that is made of it.
+"""Change the type of a buffer together with the types of all its views.
 
 Views derive their types from what they view, partitions of a ``ttg.warp_specialize`` repeat the
 types of what they capture, and loops carry views. So the change of one allocation is followed
@@ -30,7 +30,7 @@ class CannotFollow(ValueError):
     """A view whose type cannot be derived from the new type of what it views."""
 
     def __init__(self, op: Operation) -> None:
-        super().__init__(f"the layout of the view '{op.name}' does not follow")
+        super().__init__(f"the layout of the view '{op.name}' cannot be derived")
         self.op = op
 
 
@@ -41,7 +41,7 @@ def memdesc_of(value: SSAValue) -> MemDescType:
 
 
 def root_buffer(value: SSAValue) -> SSAValue:
-    """The allocation that `value` is a view of, or a block argument that says no more."""
+    """The allocation that `value` is a view of, or a block argument that cannot be traced."""
     while True:
         if isinstance(value, BlockArgument):
             parent = value.owner.parent_op()

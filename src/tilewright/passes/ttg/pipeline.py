@@ -2,11 +2,11 @@
 
 ::
 
-    what the author wrote      fixup, clean up
-    buffers                    who requires which layout, placeholders
+    kernel as written          fixup, clean up
+    buffers                    required layouts, placeholders
     tensors                    a layout for each
     storage                    aliased buffers become one allocation with views
-    stock Triton               descriptors, words that it has
+    stock Triton               descriptors, ops that it has
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TTGIR_PIPELINE: Final = (
 
 
 MEETS_BY_ITSELF: Final = (3, 8)
-"""The first release that lets the threads of a task meet before one of them arrives."""
+"""The first release that synchronises the threads of a task before one of them arrives."""
 
 
 def pipeline_text(
@@ -50,7 +50,7 @@ def pipeline_text(
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
     phases: bool = False,
 ) -> str:
-    """The pipeline for a GPU of compute capability `capability` (90, say) and a release.
+    """The pipeline for a GPU of compute capability `capability` (90, for example) and a release.
 
     `phases` allows several overlap definitions over one spec.
     """
@@ -79,7 +79,7 @@ def to_ttgir(
     cluster_dims: tuple[int, ...] = (),
     triton: tuple[int, int] = FIRST_WITH_ADDRESSES,
 ) -> None:
-    """Turn `module` into finished TTGIR, in place; problems go to `engine`.
+    """Turn `module` into finished TTGIR, in place; diagnostics go to `engine`.
 
     `triton` is the release that will read it, as (major, minor).
     """

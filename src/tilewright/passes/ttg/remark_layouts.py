@@ -1,10 +1,10 @@
-"""Says where layouts cost time, without changing anything.
+"""Report where layouts cost time, without changing anything.
 
 * A conversion in a loop that moves values between threads goes through shared memory and a barrier
   in every iteration.
 * A register operand of ``wgmma`` that was just loaded from shared memory could have stayed there.
 * A buffer that shares storage with another one may have its layout from there, and be read or
-  written by the threads of a warp in several turns (bank conflicts).
+    written by the threads of a warp in several passes (bank conflicts).
 
 Conversions that only rename registers cost nothing and are not mentioned; how values move is
 computed (``layouts``), not guessed.
@@ -83,8 +83,7 @@ def _conversion(op: ConvertLayoutOp, engine: DiagnosticEngine) -> None:
     extents = " x ".join(map(str, shape))
     diagnostic = engine.remark(
         op,
-        f"a tensor of {extents} changes its layout in every iteration: {size} bytes through "
-        "shared memory",
+        f"layout conversion in every iteration: {extents} tensor, {size} B through shared memory",
         CONVERSION,
     )
     diagnostic.note(None, f"from {before}")
@@ -102,8 +101,8 @@ def _operand(op: WarpGroupDotOp, engine: DiagnosticEngine) -> None:
         return
     type = load.src.type
     if isinstance(type, MemDescType) and isinstance(unwrapped(type.encoding), NvmmaSharedEncoding):
-        diagnostic = engine.remark(op, "the left operand is copied to registers first", OPERAND)
-        diagnostic.note(load, "here; wgmma can read this buffer where it is")
+        diagnostic = engine.remark(op, "wgmma operand A is copied to registers first", OPERAND)
+        diagnostic.note(load, "loaded here; wgmma can read A directly from this buffer")
 
 
 def _banks(op: Operation, tensor: SSAValue, buffer: SSAValue, engine: DiagnosticEngine) -> None:
@@ -121,9 +120,9 @@ def _banks(op: Operation, tensor: SSAValue, buffer: SSAValue, engine: Diagnostic
     found = linear_conflicts(held, placed, bit_width(tensor.type))
     if found.conflicts:
         diagnostic = engine.remark(
-            op, f"bank conflicts in a buffer that shares storage: {found}", BANKS
+            op, f"bank conflicts in a buffer with aliased storage: {found}", BANKS
         )
-        diagnostic.note(alias, "the layout of this view decides where elements lie")
+        diagnostic.note(alias, "the layout of this view determines the address of each element")
 
 
 def _alias_of(buffer: SSAValue) -> Operation | None:

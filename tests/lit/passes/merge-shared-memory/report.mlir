@@ -21,12 +21,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     ttng.async_tma_copy_global_to_local %d[%c0, %c0] %a, %m, %true : !tt.tensordesc<64x64xf16, #s>, !ttg.memdesc<1xi64, #bar, #smem, mutable> -> !ttg.memdesc<64x64xf16, #s, #smem, mutable>
     ttng.wait_barrier %m, %c0 : !ttg.memdesc<1xi64, #bar, #smem, mutable>
     ttng.inval_barrier %m : !ttg.memdesc<1xi64, #bar, #smem, mutable>
-    // expected-note @below {{both are in use here}}
+    // expected-note @below {{both are live here}}
     ttg.local_store %x, %b : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #s, #smem, mutable>
     %y = ttg.local_load %a : !ttg.memdesc<64x64xf16, #s, #smem, mutable> -> tensor<64x64xf16, #blocked>
     // expected-note @below {{buffer3: 8192 bytes at 0}}
     // expected-remark @below {{buffer1 and buffer3 cannot share}}
-    // expected-note @below {{both are in use here}}
+    // expected-note @below {{both are live here}}
     %c = ttg.local_alloc %y : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #s, #smem>
     ttng.async_tma_copy_local_to_global %d[%c0, %c0] %c : !tt.tensordesc<64x64xf16, #s>, !ttg.memdesc<64x64xf16, #s, #smem>
     ttng.async_tma_copy_local_to_global %d[%c0, %c0] %b : !tt.tensordesc<64x64xf16, #s>, !ttg.memdesc<64x64xf16, #s, #smem, mutable>

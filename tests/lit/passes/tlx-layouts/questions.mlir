@@ -13,7 +13,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
     // expected-remark @+1 {{has layout #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>}}
     tlx.dump_layout %b : !ttg.memdesc<64x64xf16, #tlx.user_layout<#plain>, #smem, mutable>
     tlx.assert_same_layout %x, %y : tensor<128xf32, #blocked>, tensor<128xf32, #linear>
-    // expected-error @+1 {{the layouts differ: #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}> is not #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>}}
+    // expected-error @+1 {{layout mismatch: expected #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>, got #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>}}
     tlx.assert_same_layout %x, %z : tensor<128xf32, #blocked>, tensor<128xf32, #wide>
     tt.return
   }

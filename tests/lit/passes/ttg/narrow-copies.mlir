@@ -11,7 +11,7 @@ module {
   tt.func @odd(%p: tensor<64x32x!tt.ptr<f16>>, %b: !ttg.memdesc<64x32xf16, #tile, #smem, mutable>) {
     // CHECK: %[[V:.*]] = tt.load %{{.*}} : tensor<64x32x!tt.ptr<f16>>
     // CHECK-NEXT: ttg.local_store %[[V]], %{{.*}} : tensor<64x32xf16> -> !ttg.memdesc<64x32xf16
-    // expected-remark @+1 {{goes through registers: cp.async needs 4 consecutive bytes under one mask, 2 are proved}}
+    // expected-remark @+1 {{cp.async not used: 4 contiguous bytes under one mask needed, 2 proved; the copy goes through registers}}
     %t = ttg.async_copy_global_to_local %p, %b : tensor<64x32x!tt.ptr<f16>> -> <64x32xf16, #tile, #smem, mutable>
     // CHECK-NEXT: ttg.async_commit_group
     // CHECK-NOT: tokens

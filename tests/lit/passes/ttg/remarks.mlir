@@ -16,7 +16,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
     scf.for %i = %c0 to %n step %c1 : i32 {
       // From accumulator to operand: the same registers.
       %free = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #operand>
-      // expected-remark @+3 {{a tensor of 64 x 64 changes its layout in every iteration: 8192 bytes through shared memory}}
+      // expected-remark @+3 {{layout conversion in every iteration: 64 x 64 tensor, 8192 B through shared memory}}
       // expected-note @+2 {{from #ttg.nvidia_mma}}
       // expected-note @+1 {{to #ttg.blocked}}
       %cost = ttg.convert_layout %x : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
@@ -25,9 +25,9 @@ module attributes {"ttg.num-warps" = 4 : i32} {
   }
 
   tt.func @through_registers(%a: !ttg.memdesc<64x64xf16, #tile, #smem, mutable>, %c: tensor<64x64xf32, #mma>) {
-    // expected-note @+1 {{here; wgmma can read this buffer where it is}}
+    // expected-note @+1 {{loaded here; wgmma can read A directly from this buffer}}
     %r = ttg.local_load %a : !ttg.memdesc<64x64xf16, #tile, #smem, mutable> -> tensor<64x64xf16, #operand>
-    // expected-remark @+1 {{the left operand is copied to registers first}}
+    // expected-remark @+1 {{wgmma operand A is copied to registers first}}
     %d = ttng.warp_group_dot %r, %a, %c : tensor<64x64xf16, #operand> * !ttg.memdesc<64x64xf16, #tile, #smem, mutable> -> tensor<64x64xf32, #mma>
     tt.return
   }
@@ -36,9 +36,9 @@ module attributes {"ttg.num-warps" = 4 : i32} {
   tt.func @banks(%a: !ttg.memdesc<64x64xf32, #plain, #smem, mutable>, %v: tensor<64x64xf32, #column>) {
     // No alias, no remark.
     ttg.local_store %v, %a : tensor<64x64xf32, #column> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
-    // expected-note @+1 {{the layout of this view decides where elements lie}}
+    // expected-note @+1 {{the layout of this view determines the address of each element}}
     %alias = ttg.memdesc_reinterpret %a : !ttg.memdesc<64x64xf32, #plain, #smem, mutable> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
-    // expected-remark @+1 {{bank conflicts in a buffer that shares storage}}
+    // expected-remark @+1 {{bank conflicts in a buffer with aliased storage}}
     ttg.local_store %v, %alias : tensor<64x64xf32, #column> -> !ttg.memdesc<64x64xf32, #plain, #smem, mutable>
     tt.return
   }

@@ -52,7 +52,7 @@ _SYNCHRONISES = frozenset(
 )
 """Ops that order accesses and need have no buffer among their operands."""
 _ASKS = "ttng.async_clc_try_cancel"
-"""Every CTA of a cluster gets the answer, of which there may be one."""
+"""Every CTA of a cluster gets the response, of which there may be one."""
 _REACHES_OUT = frozenset(
     (
         "ttng.map_to_remote_buffer",
@@ -110,7 +110,7 @@ class Kernel:
         self.signals = self._signals()
 
     def _cluster_size(self, module: ModuleOp) -> int:
-        """As the module says; otherwise the least for which every op has a partner."""
+        """As the module specifies; otherwise the minimum for which every op has a partner."""
         told = prod(_integer(module, name) or 1 for name in _CLUSTER)
         needs_others = any(_reaches_out(op) and op.name != _ASKS for op in self.ops)
         return told if told > 1 else 2 if needs_others else 1
@@ -125,7 +125,7 @@ class Kernel:
         return any(isinstance(op, LocalAllocOp | TMEMAllocOp) for op in self.ops)
 
     def last_init(self) -> Operation | None:
-        """The op of the entry block behind which CTAs meet, so that barriers are there."""
+        """The op of the entry block after which CTAs synchronise, barriers being initialised."""
         if not self.reaches_out:
             return None
         found = [
@@ -156,7 +156,7 @@ class Kernel:
 
 
 def kernels_of(module: ModuleOp) -> list[FuncOp]:
-    """Functions with a body that nobody calls."""
+    """Functions with a body that are never called."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
     called = {
         op.callee.root_reference.data
@@ -232,7 +232,7 @@ def _is_pair(op: Operation) -> bool:
 
 
 def _reaches_out(op: Operation) -> bool:
-    """Whether an op touches another CTA."""
+    """Whether an op accesses another CTA."""
     if isinstance(op, AsyncTMACopyGlobalToLocalOp):
         return op.multicast_targets is not None
     if isinstance(op, ArriveBarrierOp):
@@ -242,7 +242,7 @@ def _reaches_out(op: Operation) -> bool:
     return op.name in _REACHES_OUT
 
 
-# Who signals what.
+# Which op signals which barrier.
 
 _SIGNALS: dict[str, tuple[str, ...]] = {
     "ttg.async_copy_global_to_local": ("barrier",),
@@ -273,7 +273,7 @@ def _signalled(op: Operation) -> Iterator[SSAValue]:
 
 
 def source_of(value: SSAValue) -> SSAValue:
-    """The allocation that a buffer is a view of, as far as that can be told."""
+    """The allocation that a buffer is a view of, as far as it can be traced."""
     while True:
         owner = value.owner
         if isinstance(owner, Block):
@@ -301,7 +301,7 @@ def _before(value: SSAValue) -> SSAValue | None:
 
 
 def task_name(number: int) -> str:
-    """The word for a task: `report.spoken` turns it into what people read."""
+    """The internal name of a task: `report.spoken` makes it human-readable."""
     return f"@{number}"
 
 

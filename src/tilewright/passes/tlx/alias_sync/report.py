@@ -1,4 +1,4 @@
-"""Runs a kernel without data under a few trip counts and schedules, and words what is found."""
+"""Runs a kernel without data under a few trip counts and schedules, and formats the findings."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _TASK = re.compile(r"@(\d+)")
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A finding, and how often loops ran for it to show."""
+    """A finding, and the trip count of loops for which it shows."""
 
     finding: Finding
     trips: int
     is_deadlock: bool = False
     is_minor: bool = False
-    """Whether longer loops may show two accesses in its place."""
+    """Whether longer loops may show two accesses instead."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class SyncResult:
 
     witnesses: list[Counterexample] = field(default_factory=list[Counterexample])
     unread: list[Access] = field(default_factory=list[Access])
-    """Copies that nobody reads however long loops are, if nothing else is wrong."""
+    """Copies that are never read whatever the trip counts, if nothing else is wrong."""
     unknown: dict[Operation, str] = field(default_factory=dict[Operation, str])
     runs: int = 0
     events: int = 0
@@ -112,7 +112,7 @@ def check_kernel(
 
 
 def _plainness(witnesses: list[Counterexample]) -> tuple[bool, bool, bool]:
-    """Of several schedules the one that tells most: a write against a read, and why."""
+    """Of several schedules the most informative: a write against a read, and its cause."""
     finding = witnesses[0].finding
     first, second = finding.first, finding.second
     is_pair = first is not None and second is not None and first.deed != second.deed
@@ -129,7 +129,7 @@ def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterex
     except NotAnalysed as reason:
         verdict.unknown.setdefault(reason.op, reason.reason)
     except TooLong:
-        reason = f"more than {STEP_LIMIT} steps with loops of {run.trips} iterations"
+        reason = f"more than {STEP_LIMIT} steps with a trip count of {run.trips}"
         verdict.unknown.setdefault(run.kernel.function, reason)
     except Misuse as wrong:
         misuse = wrong.finding
@@ -148,14 +148,14 @@ def _follow(run: Run, schedule: Schedule, verdict: SyncResult) -> list[Counterex
 def _never_reached(
     kernel: Kernel, reached: set[Operation], trip_counts: Sequence[int]
 ) -> dict[Operation, str]:
-    """The first op of each block that nobody came to."""
+    """The first op of each block that was not reached."""
     counts = ", ".join(map(str, trip_counts))
     found: dict[Operation, str] = {}
     for op in kernel.ops:
         if op in reached or op.name not in RULES or op.parent in map(_block, found):
             continue
-        who = f" by {spoken(task_of(op))}" if kernel.function.is_ancestor(op) else ""
-        found[op] = f"never reached{who} with loops of {counts} iterations"
+        by = f" by {spoken(task_of(op))}" if kernel.function.is_ancestor(op) else ""
+        found[op] = f"not reached{by} with trip counts {counts}"
     return found
 
 
@@ -163,7 +163,7 @@ def _block(op: Operation) -> object:
     return op.parent
 
 
-# Words.
+# Formatting.
 
 
 def spoken(text: str) -> str:
@@ -195,8 +195,8 @@ def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
     if early is not None and late is not None:
         note(f"the other access, iteration {early.iteration}: {_act(early)}", early.place)
         note(
-            f"this one, iteration {late.iteration}: {_act(late)}; {_bytes(finding.size_bytes)} "
-            "are common to both"
+            f"this access, iteration {late.iteration}: {_act(late)}; the accesses overlap in "
+            f"{_bytes(finding.size_bytes)}"
         )
     for remark in finding.notes:
         note(remark.text, remark.place)
@@ -204,8 +204,7 @@ def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
     for remark in finding.cause.details:
         note(remark.text, remark.place)
     note(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.place)
-    times = "once" if witness.trips == 1 else f"{witness.trips} times"
-    note(f"seen where loops of unknown length run {times}")
+    note(f"found with a trip count of {witness.trips} for loops of unknown trip count")
     if finding.others:
         pairs = "pair" if finding.others == 1 else "pairs"
         note(f"{finding.others} more {pairs} of accesses for the same reason")
@@ -213,12 +212,13 @@ def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
 
 
 def unread(kernel: Kernel, access: Access) -> Diagnostic:
-    """A copy of which nobody reads a byte."""
-    what = f"{access.operation}, issued by {access.task} in iteration {access.iteration}"
-    message = spoken(f"{TITLES['unread']}: nobody reads what {what}, brings")
+    """A copy of which no byte is read."""
+    issued = f"issued by {access.task}, iteration {access.iteration}"
+    title = TITLES["unread"]
+    message = spoken(f"{title}: no task reads the data of {access.operation} ({issued})")
     at = _location(kernel, access.place)
     made = Diagnostic(Severity.WARNING, message, at, CODES["unread"])
-    text = "is another buffer read in its place?"
+    text = "check which buffer the consumer reads, or remove the copy"
     made.notes.append(Diagnostic(Severity.NOTE, text))
     return made
 
@@ -241,10 +241,10 @@ def _message(finding: Finding, early: Access | None, late: Access | None, is_dea
     if early is None or late is None or finding.kind == "stale":
         return spoken(finding.message)
     if finding.kind == "overwritten":
-        return f"overwritten: {described(late)} finds what {described(early)} left there"
+        return f"overwritten: {described(late)} observes the data of {described(early)}"
     what = "proxy fence" if finding.kind == "fence" else "barrier"
     return (
-        f"race: {described(late)} may run before {described(early)} completes; "
+        f"data race: {described(late)} may run before {described(early)} completes; "
         f"no {what} orders them"
     )
 
@@ -252,8 +252,8 @@ def _message(finding: Finding, early: Access | None, late: Access | None, is_dea
 def _by_intent(finding: Finding) -> tuple[Access | None, Access | None]:
     """The access that should come first, and the other one.
 
-    The order of events says little, as nothing orders them. A missing wait belongs in front of the
-    one that should come later; otherwise a read that met nothing yet came too soon.
+    The order of events carries little information, as nothing orders them. A missing wait belongs
+    before the access that should come later; otherwise a read of uninitialised data came too soon.
     """
     first, second = finding.first, finding.second
     if first is None or second is None or finding.kind in _AS_THEY_CAME:

@@ -94,7 +94,7 @@ class View:
                 shape, strides = (*shape[:-2], shape[-2] * shape[-1]), (*strides[:-2], 1)
         last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         if self.start + last >= table.size:
-            raise OutOfBounds(f"{self.name} ends behind {self.storage.name}")
+            raise OutOfBounds(f"{self.name} extends past the end of {self.storage.name}")
         unit = table.dtype.itemsize
         steps = tuple(stride * unit for stride in strides)
         return np.ndarray(shape, table.dtype, table.data, self.start * unit, steps)
@@ -102,7 +102,7 @@ class View:
     def index(self, number: int) -> View:
         """One of several buffers; of a row of single elements, a row of one."""
         if not 0 <= number < self.shape[0]:
-            raise OutOfBounds(f"{self.name}[{number}] does not exist: there are {self.shape[0]}")
+            raise OutOfBounds(f"{self.name}[{number}] is out of bounds: {self.shape[0]} buffers")
         keeps = len(self.shape) == 1
         return replace(
             self,
@@ -128,9 +128,11 @@ class View:
         wanted = (1,) * dropped + shape
         for start, extent, whole in zip(starts, wanted, self.shape, strict=True):
             if not 0 <= start <= whole - extent:
-                raise OutOfBounds(f"{extent} from {start} on of {self.name}{list(self.shape)}")
+                shape = list(self.shape)
+                part = f"{start}:{start + extent}"
+                raise OutOfBounds(f"slice {part} is out of bounds of {self.name}{shape}")
         if self.block is not None and wanted != self.shape:
-            raise OutOfBounds(f"a part of {self.name}, whose tile is not plain")
+            raise OutOfBounds(f"slice of {self.name}, whose tile is not row-major")
         listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, wanted, strict=True))
         return replace(
             self,
@@ -151,7 +153,7 @@ class View:
         """The same bytes in another shape; only whole tiles without gaps can be."""
         strides = _steps(self.shape, self.item)
         if self.block is None and self.strides != strides:
-            raise OutOfBounds(f"{self.name} has gaps and cannot be reshaped in place")
+            raise OutOfBounds(f"{self.name} is not contiguous and cannot be reshaped in place")
         return replace(self, shape=shape, strides=_steps(shape, self.item))
 
     def seen_as(self, type: MemDescType, name: str) -> View:
@@ -173,9 +175,9 @@ class View:
         return replace(view, start=self.start + offset, levels=levels, owner=view.name)
 
     def at_rank(self, rank: int, count: int) -> View:
-        """The same place in another CTA of the cluster."""
+        """The same offset in another CTA of the cluster."""
         if not 0 <= rank < count:
-            raise OutOfBounds(f"there is no CTA {rank} in a cluster of {count}")
+            raise OutOfBounds(f"CTA rank {rank} is out of range in a cluster of {count}")
         return replace(self, storage=replace(self.storage, cta=rank))
 
 
@@ -224,5 +226,5 @@ def unit_bytes(type: MemDescType) -> int:
 
 
 def name_of(op: Operation) -> str:
-    """What the author calls the first result of an op; empty if nothing."""
+    """The source name of the first result of an op; empty if it has none."""
     return op.results[0].name_hint or find_name(op.location) or ""

@@ -1,9 +1,9 @@
-"""Follows a task through a kernel: control flow and numbers.
+"""Follows a task through a kernel: control flow and integers.
 
-Every value is a number (`analysis.alias_sync.numbers`), a view of a buffer, or None: a tensor, a
-float, anything that data decides. Ops without effect on memory are numbers or None; what is left
-is in `rules`. An op on buffers that no rule knows, and a decision that needs a None, ends the walk
-with `NotAnalysed`; nothing is skipped in silence.
+Every value is an integer (`analysis.alias_sync.symbolic_ints`), a view of a buffer, or None: a
+tensor, a float, anything data-dependent. Ops without effect on memory are integers or None; all
+others are in `rules`. An op on buffers without a rule, and a decision that needs a None, ends the
+walk with `NotAnalysed`; nothing is skipped silently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tilewright.passes.tlx.alias_sync.views import OutOfBounds, View
 
 @dataclass(frozen=True)
 class MmaIssue:
-    """A tensor that a matrix unit will have written."""
+    """A tensor that an in-flight MMA will have written."""
 
     issued: Issued
 
@@ -41,8 +41,8 @@ Value: TypeAlias = Number | View | MmaIssue | None
 Rule: TypeAlias = "Callable[[Walk, Operation], Steps | None]"
 _WARP = 32
 _MOST_TRIPS = (1000, 5, 3)
-"""Of loops, of loops around loops, and of those around them: the first one, the next, and one
-that uses what was left behind."""
+"""Maximal trip counts of loops, of loops around loops, and of those around them: the first
+iteration, the next, and one that uses what they left."""
 _MAX_WHILE = 1000
 _ARITHMETIC: Mapping[str, str] = {
     "arith.addi": "add",
@@ -88,7 +88,7 @@ _HANDS_ON = _SAME | {
     "ttg.warp_yield",
     "ttng.warp_group_dot",
 }
-"""Ops that do not look at what they are given; products follow each other."""
+"""Ops that do not read their operands; MMAs follow each other."""
 
 
 @dataclass
@@ -104,13 +104,13 @@ class Run:
     unknown: dict[Operation, str] = field(default_factory=dict[Operation, str])
     """What was left out, and where."""
     memories: set[int] = field(default_factory=set[int])
-    """Numbers of allocations that the checker knows of."""
+    """Ids of allocations that are registered with the checker."""
     met: dict[int, int] = field(default_factory=dict[int, int])
     """By CTA, the generation of the cluster's barrier that it last came to."""
     asked_for_trips: bool = False
     """Whether `trips` decided anything that the choice of arguments had left open."""
     unmet: list[Bounds] = field(default_factory=list[Bounds])
-    """Of a plan: loops that could not run as often as wanted."""
+    """Of a plan: loops that could not reach the required trip count."""
 
 
 def is_number(type: Attribute) -> bool:
@@ -125,7 +125,7 @@ class Walk:
         self.rank = rank
         self.env = env
         self.looked = 0
-        """How often it has looked for more work."""
+        """The count of its queries for more work."""
         self.task: Task
 
     # -- values ------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Walk:
         number = self.number(value)
         found = None if number is None else self.run.numbers.settled(number)
         if found is None:
-            raise NotAnalysed(op, f"{what} depends on data")
+            raise NotAnalysed(op, f"{what} is data-dependent")
         return found
 
     def holds(self, op: Operation, value: SSAValue | None) -> bool:
@@ -149,7 +149,7 @@ class Walk:
     def view(self, op: Operation, value: SSAValue) -> View:
         found = self.env.get(value)
         if not isinstance(found, View):
-            raise NotAnalysed(op, "it is not known which buffer this is")
+            raise NotAnalysed(op, "unknown buffer")
         return found
 
     def place(self, op: Operation) -> int:
@@ -185,7 +185,7 @@ class Walk:
             raise NotAnalysed(op, str(problem)) from None
 
     def _look_at(self, op: Operation) -> None:
-        """An op uses its operands: none may be the result of a product under way."""
+        """An op uses its operands: none may be the result of an in-flight MMA."""
         for operand in op.operands:
             found = self.env.get(operand)
             if isinstance(found, MmaIssue):
@@ -278,7 +278,7 @@ def _programs(walk: Walk, op: Operation) -> Number | None:
 
 
 def _load(walk: Walk, op: Operation) -> Number | None:
-    """A word of global memory: the same wherever it is read, as tasks only read sizes there."""
+    """A 32-bit word of global memory: constant, as tasks only read sizes there."""
     address = walk.number(op.operands[0])
     return None if address is None else Root("data", ("loaded", address))
 
@@ -310,18 +310,18 @@ def _for(walk: Walk, op: Operation) -> Steps:
         walk.skip(op, "")
         return
     if low is None or high is None or step is None:
-        walk.skip(op, "how often a loop runs depends on data")
+        walk.skip(op, "the trip count is data-dependent")
         return
     level = min(walk.run.kernel.levels(op), len(_MOST_TRIPS)) - 1
     wanted = min(walk.run.trips, _MOST_TRIPS[level])
-    trips = 1  # of a plan: each loop is asked once
+    trips = 1  # of a plan: each loop is visited once
     if numbers.is_plan:
         _choose(walk.run, (low, high, step), wanted)
     else:
         walk.run.asked_for_trips |= any(numbers.value(each) is None for each in (low, high, step))
         trips = numbers.trip_count(low, high, step, wanted)
     if trips is None:
-        raise NotAnalysed(op, "a loop with a step that is not positive")
+        raise NotAnalysed(op, "the loop step is not positive")
     carried = walk.values(op.init_args)
     end = op.body_block.last_op
     assert end is not None
@@ -337,7 +337,7 @@ def _for(walk: Walk, op: Operation) -> Steps:
 def _choose(run: Run, bounds: Bounds, wanted: int) -> None:
     """Choose arguments for a loop: solved for if that works, otherwise by trying some.
 
-    A loop that cannot run as often as wanted is left to those that come later.
+    A loop that cannot reach the required trip count is left to those that come later.
     """
     numbers = run.numbers
     solved = Assumptions(dict(numbers.known), is_persistent=numbers.is_persistent)
@@ -369,7 +369,7 @@ def _while(walk: Walk, op: Operation) -> Steps:
         condition = before.last_op
         assert condition is not None
         passed = walk.values(condition.operands[1:])
-        if not walk.decided(op, condition.operands[0], "the end of a loop") & 1:
+        if not walk.decided(op, condition.operands[0], "the condition of a while loop") & 1:
             walk.carry(op.results, passed)
             return
         walk.carry(after.args, passed)
@@ -377,7 +377,7 @@ def _while(walk: Walk, op: Operation) -> Steps:
         end = after.last_op
         assert end is not None
         carried = walk.values(end.operands)
-    raise NotAnalysed(op, f"a loop that does not end in {_MAX_WHILE} iterations")
+    raise NotAnalysed(op, f"the loop does not exit within {_MAX_WHILE} iterations")
 
 
 def _if(walk: Walk, op: Operation) -> Steps:
@@ -392,7 +392,7 @@ def _if(walk: Walk, op: Operation) -> Steps:
     condition = walk.number(op.operands[0])
     found = None if condition is None else walk.run.numbers.settled(condition)
     if found is None:
-        walk.skip(op, "a condition depends on data")
+        walk.skip(op, "the condition is data-dependent")
         return
     region = op.regions[0 if found & 1 else 1]
     if not region.blocks:
@@ -407,7 +407,7 @@ def _call(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, CallOp)
     callee = walk.run.kernel.functions.get(op.callee.root_reference.data)
     if callee is None or (op not in walk.run.kernel.matters and len(callee.body.blocks) != 1):
-        walk.skip(op, "a function that is not here is called")
+        walk.skip(op, "the called function has no body in this module")
         return
     block = only_block(op, callee.body)
     walk.carry(block.args, walk.values(op.operands))
@@ -419,7 +419,7 @@ def _call(walk: Walk, op: Operation) -> Steps:
 
 def only_block(op: Operation, region: Region) -> Block:
     if len(region.blocks) != 1:
-        raise NotAnalysed(op, "jumps are not followed; use if and else")
+        raise NotAnalysed(op, "unstructured control flow is not supported; use if and else")
     return region.blocks[0]
 
 
@@ -495,8 +495,8 @@ def plan(
 ) -> Assumptions:
     """Arguments with which loops run `trips` times, as far as they can all be had.
 
-    A wait may need a number before the loop that decides it is reached, so loops are asked first:
-    every task is walked once, with no effect but these choices.
+    A wait may need an integer before the loop that decides it is reached, so loops are solved
+    first: every task is walked once, with no effect but these choices.
     """
     numbers = Assumptions(dict(given), is_plan=True)
     run = Run(kernel, Machine(kernel.possible), numbers, trips, rules)
@@ -507,7 +507,7 @@ def plan(
             for _ in task.steps:
                 pass
         except NotAnalysed:
-            continue  # told when it matters
+            continue  # reported when it matters
     return Assumptions(_possible(numbers.known))
 
 
@@ -540,7 +540,7 @@ def _body(walk: Walk, block: Block) -> Callable[[Task], Steps]:
 
 
 def argument_names(function: FuncOp) -> dict[str, Root]:
-    """The numbers among the arguments, by the names that the author gave them."""
+    """The integers among the arguments, by their source names."""
     found: dict[str, Root] = {}
     for argument in function.body.blocks[0].args:
         name = argument.name_hint or find_name(argument.location)

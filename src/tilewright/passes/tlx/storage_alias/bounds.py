@@ -1,8 +1,7 @@
-"""Indices that are known to lead out of their array.
+"""Indices that are provably out of bounds.
 
-Behind the last buffer of an array lies another buffer, or nothing: where an index is a constant
-that is too large, it is better to say so than to place it. What is only known when the kernel runs
-is not judged.
+Past the last buffer of an array is another buffer, or nothing: a constant index that is too large
+is reported instead of placed. Run-time values are not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tilewright.passes.tlx.storage_alias.collect import Collected
 
 
 def out_of_bounds(collected: Collected) -> Iterator[tuple[Operation, Finding]]:
-    """Every index op that asks for a buffer its array does not have."""
+    """Every index op with an index that is out of bounds of its array."""
     for value, buffer in collected.buffers.items():
         for op in indices_of(value):
             index = constant_of(op.index)

@@ -1,8 +1,8 @@
-"""What a memdesc type takes of its memory, for ``memory``: numbers from shapes and layouts.
+"""The size of a memdesc type in its memory, for ``memory``: from shapes and layouts.
 
-Two questions are asked of a type. As an *array* its first dimension counts buffers, and placement
+A type has two sizes. As an *array* its first dimension counts buffers, and placement
 needs the distance between two of them (`buffer_of`). As *storage* all of it matters: the layout
-describes the trailing dimensions and what is in front of them repeats (`span_bits`).
+describes the trailing dimensions and the leading ones repeat (`span_bits`).
 
 Where a layout splits a tensor over the CTAs of a cluster, the share of one CTA counts.
 """
@@ -56,7 +56,7 @@ _BYTE = 8
 
 
 def memory_of(type: MemDescType) -> Memory:
-    """Which memory `type` lies in."""
+    """The memory of `type`."""
     return Memory.TMEM if isinstance(type.memory_space, TensorMemorySpace) else Memory.SMEM
 
 
@@ -89,14 +89,14 @@ def demand_of(type: MemDescType) -> int:
     try:
         if memory_of(type) is Memory.TMEM:
             return buffer_of("", type).alignment
-        # Without an extent only what the layout itself asks for is left.
+        # Without an extent only the requirement of the layout itself is left.
         return smem_alignment(1, smem_layout(type))
     except UnitError:
         return 1
 
 
 def span_bits(type: MemDescType) -> int:
-    """The storage behind all of `type`, gaps included; of tensor memory, its columns."""
+    """The storage of all of `type`, gaps included; of tensor memory, its columns."""
     shape, bits = _shape(type), bits_of(type)
     if memory_of(type) is Memory.TMEM:
         columns = tmem_unit(shape[-2], shape[-1], bits, tmem_layout(type))

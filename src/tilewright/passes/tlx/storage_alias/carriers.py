@@ -1,14 +1,14 @@
 """Where an array of buffers travels between its allocation and its indexing.
 
-Once an array is placed, index ``i`` no longer means ``i`` times the size of a buffer. Whoever
-indexes it has to know, so the array is followed through everything that hands it on:
+Once an array is placed, index ``i`` no longer means ``i`` times the size of a buffer. Every op that
+indexes it has to account for that, so the array is followed through everything that forwards it:
 
     views of the whole array        reinterpret, local_alias, require_layout, trans, reshape
     captures of warp_specialize     the same argument of every partition
     loops and branches              scf.for, scf.while, scf.if, cf.br and all others with edges
 
-All values that meet at one place must have the same placement, because code behind it cannot tell
-them apart. Nothing is changed here: the result lists values and index ops, or what is in the way.
+All values that join at one point must have the same placement, because code after it cannot
+distinguish them. Nothing is changed here: the result lists values and index ops, or the obstacle.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tilewright.passes.tlx.storage_alias.buffers import buffer_of, demand_of, un
 
 @dataclass(frozen=True)
 class Route:
-    """What has to be the same wherever arrays meet: the storage, the placement, the buffers."""
+    """What has to be the same wherever arrays join: the storage, the placement, the buffers."""
 
     storage: Hashable
     placement: Hashable
@@ -164,7 +164,7 @@ class _Follower:
 
 
 def _meeting_place(value: SSAValue, source: Operation) -> Operation:
-    """The structured op whose result or argument `value` is; of a plain block, who jumps to it."""
+    """The structured op whose result or argument `value` is; of a plain block, its branch."""
     if source.successors:
         return source
     owner = value.owner
@@ -181,7 +181,7 @@ def forwarded(value: SSAValue, op: Operation) -> Iterator[SSAValue]:
 
 
 def _edges_from(op: Operation) -> Iterator[Edge]:
-    """The edges on which `op` hands over its operands."""
+    """The edges on which `op` forwards its operands."""
     if op.successors:
         yield from branch_edges(op)
         return
@@ -203,7 +203,7 @@ def arrivals(value: SSAValue) -> Iterator[tuple[Operation, SSAValue]]:
 
 
 def _edges_to(value: SSAValue) -> Iterator[Edge]:
-    """All edges that may lead to `value`, where it is not computed but handed over."""
+    """All edges that may lead to `value`, where it is not computed but forwarded."""
     if isinstance(value, BlockArgument):
         block = value.block
         parent, region = block.parent_op(), block.parent_region()
@@ -231,7 +231,7 @@ HandsOn = Callable[[Operation], Sequence[SSAValue]]
 
 
 def reachable(start: SSAValue, hands_on: HandsOn) -> Sequence[SSAValue]:
-    """Everything `start` becomes, each once; `hands_on` tells what ops without edges make of it."""
+    """All values `start` becomes, each once; `hands_on` lists those of ops without edges."""
     # A dictionary, because the order of a set changes from run to run.
     seen, pending = {start: None}, [start]
     while pending:

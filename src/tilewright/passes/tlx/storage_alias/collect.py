@@ -1,4 +1,4 @@
-"""Finds what a module says about shared storage: specs, their allocations, groups and overlaps.
+"""Collects the storage aliases of a module: specs, their allocations, groups and overlaps.
 
 ``memory`` speaks of buffers by name and of groups by their path in a tree; a `Spec` keeps the way
 back to the ops, so that findings can be shown where they belong. Names are those of the source (the
@@ -89,13 +89,13 @@ class Spec:
             yield group, group.result
 
     def group_at(self, path: Path, label: str) -> Operation:
-        """The group op at the end of `path`; `label` tells trees apart, the last tree else."""
+        """The group op at the end of `path`; `label` selects the tree, the last tree else."""
         found = [op for _, root in self.roots() if (op := _follow(root, path)) is not None]
         labelled = [op for op in found if _label(op) == label]
         return (labelled or found[-1:] or [self.op])[0]
 
     def overlap_of(self, buffer: str) -> Operation:
-        """The last op that says how `buffer` overlaps others."""
+        """The last op that defines how `buffer` overlaps others."""
         wanted = self.allocations[buffer].result
         saying = [op for op, root in self.roots() if wanted in leaves_of(root)]
         return saying[-1] if saying else self.op
@@ -139,13 +139,13 @@ def function_of(op: Operation) -> Operation:
 
 
 def source_of(op: Operation) -> str:
-    """File and line, for people."""
+    """File and line, human-readable."""
     position = resolve(op.location).primary
     return "" if position is None else f"{position.file}:{position.line}"
 
 
 class Names:
-    """Hands out names that occur once in the module, and none that is `taken` already."""
+    """Makes names that occur once in the module, and none that is `taken` already."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._used: set[str] = {*taken}
@@ -250,7 +250,7 @@ class _Collector:
         return Spec(op, region, allocations, mine, free)
 
     def _below(self, value: SSAValue) -> frozenset[SSAValue]:
-        """The leaves below a group, each once. Remembered, since groups may be made of the same."""
+        """The leaves below a group, each once. Memoised, since groups may share leaves."""
         op = value.owner
         if not isinstance(op, ReuseGroupOp):
             return frozenset((value,))

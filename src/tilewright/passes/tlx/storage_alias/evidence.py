@@ -1,12 +1,12 @@
-"""A lowered module in the words of ``memory.checker``.
+"""A lowered module as input of ``memory.checker``.
 
-Nothing of the planner is used here. What was promised comes from the records on the views; where
-things are comes from the records *and* from what the module really does, and the two have to agree:
+Nothing of the planner is used here. The guarantees come from the records on the views; addresses
+come from the records *and* from the ops of the module, and the two have to agree:
 
 * a view steps by the size of its own tile, so its recorded offset and strides must be multiples of
   it, and its first dimension must reach exactly to the last buffer;
-* every index of such a view must be the arithmetic that the record asks for;
-* a view by address (``tlx.placed_alias``) says its addresses itself, and its first dimension is
+* every index of such a view must be the arithmetic that the record requires;
+* a view by address (``tlx.placed_alias``) has its addresses itself, and its first dimension is
   the number of buffers;
 * wherever the array travels its type stays the same.
 
@@ -54,7 +54,7 @@ _PROMISES = {ReuseKind.DISTINCT: Promise.DISTINCT, ReuseKind.SHARED: Promise.SHA
 
 @dataclass(frozen=True)
 class LoweringFinding:
-    """Something in a lowered module that is not as promised; `other` is the second op involved."""
+    """A violated guarantee in a lowered module; `other` is the second op involved."""
 
     op: Operation
     message: str
@@ -77,7 +77,7 @@ class _View:
     op: ViewOp
     record: Record
     buffer: Buffer
-    """What the type of the view says, and what views of it demand."""
+    """The buffer of the view's type, with the requirements of views of it."""
 
     @property
     def unit(self) -> int:
@@ -89,14 +89,14 @@ class _View:
 
     @property
     def index_map(self) -> IndexMap:
-        """The record in slots. Raises RecordError where it cannot be said in slots."""
+        """The record in slots. Raises RecordError where it is not expressible in slots."""
         record, unit = self.record, self.unit
         # Of a single buffer only the offset matters.
         levels = record.levels if record.count > 1 else ()
         for number in (record.offset, *(stride for _, stride in levels)):
             if number % unit:
                 raise RecordError(
-                    f"'{record.buffer}' is placed by {number}, not a multiple of its size {unit}"
+                    f"offset or stride {number} of '{record.buffer}' is not a multiple of {unit}"
                 )
         digits = tuple(Level(radix, stride // unit) for radix, stride in levels)
         return IndexMap(record.offset // unit, digits)
@@ -144,7 +144,7 @@ class _Look:
             wanted = where(record.count - 1) + 1
         if extent != wanted:
             # Not looked at any further: a count that is made up may be too large to go through.
-            text = f"'{record.buffer}' has {extent} slots, its placement asks for {wanted}"
+            text = f"'{record.buffer}' has {extent} slots, its placement requires {wanted}"
             self.faults.append(LoweringFinding(op, text))
             return
         self.regions.setdefault(op.src, []).append(view)
@@ -160,18 +160,18 @@ class _Look:
         for value, route in journey.routes.items():
             extent, view = memdesc(value.type).shape[0], self.moved[route]
             if isinstance(route.placement, IndexMap) and extent != route.count:
-                text = f"'{view.record.buffer}' has {route.count} slots, and {extent} here"
+                text = f"'{view.record.buffer}' has {route.count} slots, but {extent} here"
                 self.faults.append(LoweringFinding(_op_of(value), text, view.op))
         for op, route in journey.indices.items():
             if isinstance(route.placement, IndexMap):
                 self._judge(op, route.placement, self.moved[route])
 
     def miss_records(self) -> None:
-        """A view among recorded ones that has no record itself may lie anywhere."""
+        """A view among recorded ones that has no record itself may have any address."""
         for op in self.bare:
             if op.src in self.regions:
                 other = self.regions[op.src][0].op
-                text = "this view has no record, unlike others of its allocation"
+                text = "view without a placement record, unlike others of its allocation"
                 self.faults.append(LoweringFinding(op, text, other))
 
     def _judge(self, op: MemDescIndexOp, map: IndexMap, view: _View) -> None:
@@ -179,7 +179,7 @@ class _Look:
         if verdict is IndexResult.UNKNOWN:
             self.unknown.append(op)
         elif verdict is IndexResult.WRONG:
-            text = f"index of '{view.record.buffer}' is not {map}, as its placement asks for"
+            text = f"index of '{view.record.buffer}' is not {map}, as its placement requires"
             self.faults.append(LoweringFinding(op, text, view.op))
 
 
@@ -227,7 +227,7 @@ def _storage(backing: SSAValue, views: list[_View], target: Target | None) -> Ba
     unit_bits = TMEM_COLUMN_BITS if memory is Memory.TMEM else _BYTE
     bits = span_bits(type)
     if not any(view.record.ways for view in views):
-        # Without a tree the size is what shapes suggest; rewriting aliases makes room for the rest.
+        # Without a tree the size follows from shapes; rewriting aliases allocates the rest.
         bits = max(bits, *(span_bits(memdesc(view.op.result.type)) for view in views))
     extent = bits // unit_bits
     capacity = None if target is None else target.capacity(memory)
@@ -256,7 +256,7 @@ def _pairs(views: list[_View]) -> Iterator[Pair]:
             promise = _PROMISES[each.kind]
             yield Pair(one.buffer, two.buffer, promise, each.first_per, each.second_per)
         if not common:
-            # Outside of trees the author answers for it; between phases, time keeps them apart.
+            # Outside of trees the user is responsible; phases are disjoint in time.
             yield Pair(one.buffer, two.buffer, Promise.FREE)
 
 

@@ -1,6 +1,6 @@
 """An index of a buffer becomes a slot of the array it was put into.
 
-The arithmetic of an ``IndexMap`` is written right in front of the op that indexes, unfolded:
+The arithmetic of an ``IndexMap`` is inserted right before the op that indexes, unfolded:
 upstream's tests look for the constants, and folding them is another pass's work. One level::
 
     %s = arith.muli %i, T          where T is not 1
@@ -14,8 +14,8 @@ unsigned ops, which are cheaper, do)::
 
 `judge` reads the same arithmetic back. It is right wherever its ops are by now (hoisted, merged
 with equal ones), and so is a constant that is the slot of some buffer. It is wrong only where it
-still stands as it was written, right in front of the op, with other numbers. Folding can put an
-author's own arithmetic into it, ``2 * (4 * j)`` into ``8 * j``; that is not judged.
+is still as it was inserted, right before the op, with other constants. Folding can put the
+kernel's own arithmetic into it, ``2 * (4 * j)`` into ``8 * j``; that is not judged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Writer:
 
 
 def slot_ops(index: SSAValue, map: IndexMap) -> tuple[Sequence[Operation], SSAValue]:
-    """The ops that turn `index` into a slot, and the slot."""
+    """The ops that compute the slot of `index`, and the slot."""
     writer = _Writer()
     total: SSAValue | None = None
     quotient = index
@@ -77,14 +77,14 @@ def slot_ops(index: SSAValue, map: IndexMap) -> tuple[Sequence[Operation], SSAVa
 
 
 def rewrite_index(op: MemDescIndexOp, map: IndexMap) -> Sequence[Operation]:
-    """The ops to put in front of `op`, which is changed to use what they compute."""
+    """The ops to put before `op`, which is changed to use what they compute."""
     ops, slot = slot_ops(op.index, map)
     op.operands[1] = slot
     return ops
 
 
 class IndexResult(Enum):
-    """What can be said about the arithmetic in front of an index."""
+    """The result of checking the arithmetic before an index."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -122,7 +122,7 @@ def _judge_slot(slot: int, map: IndexMap, count: int) -> IndexResult:
     for index in range(count):
         if map(index) >= slot:
             return IndexResult.RIGHT if map(index) == slot else IndexResult.WRONG
-    # Behind the last buffer: the author's index is out of bounds, the arithmetic may be right.
+    # Past the last buffer: the kernel's index is out of bounds, the arithmetic may be right.
     return IndexResult.UNKNOWN
 
 
@@ -144,7 +144,7 @@ def _judge_written(
 
 
 def _may_be_folded(written: Sequence[Operation]) -> bool:
-    """Whether the author's own constant can be part of these ops.
+    """Whether the kernel's own constant can be part of these ops.
 
     ``(i + 1) + 3`` is folded to ``i + 4``, which looks as if 3 had been changed. Folding leaves its
     constants at the top of a function or partition, so only there it has to be reckoned with.

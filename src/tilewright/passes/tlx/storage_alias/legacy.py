@@ -1,8 +1,8 @@
-"""Reuse of a plain buffer, said with a spec.
+"""Reuse of a plain buffer, rewritten as a spec.
 
 Before there were specs, a buffer was put over another by ``local_alloc(..., reuse=other)``, in IR
-``tlx.local_alias`` of an allocation. That is a region without a tree: all from offset 0, the author
-answers for it. It is rewritten to one, so that sizes, alignment, checks and pictures are the same::
+``tlx.local_alias`` of an allocation. That is a region without a tree: all from offset 0, at the
+user's responsibility. It becomes a spec, so that sizes, alignment, checks and diagrams hold::
 
     %a = ttg.local_alloc : () -> A          %s = tlx.storage_alias_spec storage = smem
     %b = tlx.local_alias %a : A -> B        %a = tlx.storage_alias_local_alloc %s -> A
@@ -10,7 +10,7 @@ answers for it. It is rewritten to one, so that sizes, alignment, checks and pic
 
 Where the owner is in a spec already, the newcomer joins it, outside of the tree. Views that the
 lowering has made carry a record and are left alone; so is an alias of anything but an allocation,
-which ``tlx-rewrite-local-alias`` will complain about.
+which ``tlx-rewrite-local-alias`` reports.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from tilewright.passes.tlx.storage_alias.buffers import memory_of
 from tilewright.passes.tlx.storage_alias.collect import SpecError
 from tilewright.passes.tlx.storage_alias.record import PLACEMENT
 
-INDEXED = "reuse= needs a whole allocation, this is one buffer of it"
+INDEXED = "reuse= requires a whole allocation, got one buffer of an array"
 
 _PlainAllocation = LocalAllocOp | TMEMAllocOp
 
 
 @dataclass(frozen=True)
 class Retired:
-    """What became of the old form: warnings, one for each reuse, and what cannot be helped.
+    """The rewritten old form: warnings, one for each reuse, and errors.
 
-    `specs` are those that were made for it; that their buffers all overlap is what was asked for.
+    `specs` are those that were made for it; that their buffers all overlap is intended.
     """
 
     findings: tuple[tuple[Operation, Finding], ...] = ()
@@ -77,8 +77,8 @@ def retire_reuse(module: ModuleOp, rewriter: Rewriter) -> Retired:
         newcomer = StorageAliasLocalAllocOp(spec, memdesc(alias.result.type))
         owner = root.name_hint or "buffer"
         rewriter.replace_op(alias, newcomer)
-        # In a spec the owner may lie anywhere, and an alias of it used to lie there too.
-        note = f"it starts at offset 0 of the spec, wherever '{owner}' lies"
+        # In a spec the owner may have any offset, and an alias of it used to have the same one.
+        note = f"the buffer starts at offset 0 of the spec, whatever the offset of '{owner}'"
         notes = (note,) if spec.owner not in made else ()
         findings.append((newcomer, finding("W5", owner=owner, notes=notes)))
     return Retired(tuple(findings), specs=frozenset(made))
@@ -116,7 +116,7 @@ def _spec_of(root: SSAValue, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _is_lowered(root: SSAValue) -> bool:
-    """Whether `root` is the storage behind a spec already."""
+    """Whether `root` is the storage of a spec already."""
     return any(PLACEMENT in use.operation.attributes for use in root.uses)
 
 

@@ -1,12 +1,12 @@
-"""When each buffer of a spec is touched, for several overlap definitions in one region.
+"""Live ranges of the buffers of a spec, for several overlap definitions in one region.
 
 Time is the order of the ops directly in the function: a loop, or a ``warp_specialize``, is one
-moment, and what is touched inside is live through all of it. Everything a buffer is seen through
-counts: views, captures, loop-carried values. A buffer nobody touches is never live. In a function
+moment, and buffers accessed inside are live through all of it. Everything a buffer is seen through
+counts: views, captures, loop-carried values. An unused buffer is never live. In a function
 with jumps between blocks there is no such order, and nothing is known: all buffers are taken to be
 live all the time.
 
-Whether a touch has ended when the next begins (asynchronous copies, matrix instructions) is the
+Whether an access has completed when the next begins (asynchronous copies, MMAs) is the
 business of barriers, not of this file.
 """
 
@@ -35,7 +35,7 @@ def live_ranges(spec: Spec) -> LiveRanges | None:
             for use in value.uses
             if not isinstance(use.operation, ReuseGroupOp | SetBufferOverlapOp)
         }
-        # A buffer nobody touches gets a moment before all others, for itself alone.
+        # An unused buffer gets a moment before all others, for itself alone.
         untouched = -1 - len(ranges)
         ranges[name] = (min(touched, default=untouched), max(touched, default=untouched))
     return ranges

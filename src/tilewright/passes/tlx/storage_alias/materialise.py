@@ -7,7 +7,7 @@
     %b = ttg.memdesc_index %a[%i]                          %b = ttg.memdesc_index %a[2 * %i]
 
 Everything is checked before anything is changed: where arrays travel (``carriers``) and what may
-not be done to them is known when the first op is touched.
+not be done to them is determined before the first op is rewritten.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class Lowering:
 
 
 def is_moved(lowering: Lowering, placement: Placement) -> bool:
-    """Whether indices of this buffer no longer mean what the author wrote.
+    """Whether indices of this buffer no longer mean what the kernel wrote.
 
     With explicit placement buffers that no definition names are placed as well, over each other:
     as plain views of the region two of one type would be the same value, and a run that checks
-    who overwrites whom could not tell them apart.
+    overwritten data could not distinguish them.
     """
     if lowering.plan.mode is Mode.EXPLICIT:
         return placement.buffer.name not in lowering.outside or len(lowering.spec.allocations) > 1
@@ -89,7 +89,7 @@ def is_moved(lowering: Lowering, placement: Placement) -> bool:
 
 
 def routes_of(lowerings: Sequence[Lowering]) -> dict[SSAValue, Route]:
-    """The arrays that have to be followed, and what must agree where they meet."""
+    """The arrays that have to be followed, and what must agree where they join."""
     routes: dict[SSAValue, Route] = {}
     for lowering in lowerings:
         for allocation, placement in lowering.placements:
@@ -109,7 +109,7 @@ def _where(lowering: Lowering, placement: Placement) -> IndexMap | tuple[object,
 
 
 def shape_problems(planned: Iterable[Planned]) -> Iterator[SpecError]:
-    """Specs whose size step 1 did not leave behind, or left in another form."""
+    """Specs whose size is missing after step 1, or in another form."""
     for each in planned:
         op = each.spec.op
         if op.buffer_shape is None:
@@ -128,7 +128,7 @@ def shape_problems(planned: Iterable[Planned]) -> Iterator[SpecError]:
 def materialise(
     module: ModuleOp, lowerings: Sequence[Lowering], rewriter: Rewriter
 ) -> list[tuple[Operation, Finding]]:
-    """Make all regions real. Answers with what stood in the way."""
+    """Materialise all regions. Returns the obstacles."""
     journey = follow(routes_of(lowerings))
     if journey.problems:
         return journey.problems
@@ -144,7 +144,7 @@ def materialise(
 
 
 def drop_overlaps(module: ModuleOp, rewriter: Rewriter) -> None:
-    """Erase all overlap definitions, and the groups nobody needs any more."""
+    """Erase all overlap definitions, and the groups that are no longer used."""
     ops = list(walk(module))
     for op in ops:
         if isinstance(op, SetBufferOverlapOp):
@@ -224,7 +224,7 @@ def shared_memory_type(size: int, cluster_bits: int = 0) -> MemDescType:
 
 
 def tensor_memory_type(rows: int, columns: int, cluster_bits: int = 0) -> MemDescType:
-    """`columns` whole columns; a number that no type may have becomes tiles side by side."""
+    """`columns` whole columns; a width that no type may have becomes several tiles."""
     width = columns & -columns
     cga = _copies(2, cluster_bits)
     layout = TensorMemoryEncoding(block_m=rows, block_n=width, col_stride=1, cga_layout=cga)

@@ -1,8 +1,8 @@
-"""Findings as diagnostics: the op they belong to, their code, and notes with a way out.
+"""Findings as diagnostics: the op they belong to, their code, and notes with a fix.
 
-The texts are those of ``memory.rules``. Codes are in the range of memory planning; a promise that
-the compiler itself broke is in the range of internal errors. Notes say what works, and where a
-number is named it was planned before.
+The texts are those of ``memory.rules``. Codes are in the range of memory planning; an invariant
+that the compiler itself violated is in the range of internal errors. Notes name what works, and a
+size in a note was planned before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GENERAL_CODE = "TW5019"
 """Errors without a number of their own."""
 
 INTERNAL_CODE = "TW9060"
-"""The module is not what was promised."""
+"""The module violates its guarantees: an internal compiler error."""
 
 _SEVERITIES = {
     FindingSeverity.ERROR: Severity.ERROR,
@@ -36,8 +36,8 @@ _SEVERITIES = {
 }
 
 ALWAYS_SAID = ("W1", "W5", "R1")
-"""What is not an error and said even when nobody asks for a report: upstream says it too, or only
-an option that upstream does not have leads there."""
+"""What is not an error and reported even without `report`: upstream reports it too, or it needs
+an option that upstream does not have."""
 
 BARE = frozenset({"W1", "E1", "E2", "E3", "E4", "E5", "E6", "E8", "E14", "E15"})
 """Diagnostics of upstream, whose tests expect them without a note: notes come with a report."""
@@ -50,7 +50,7 @@ def code_of(rule: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """An explanation, at the place of the diagnostic unless it has its own."""
+    """An explanation, at the position of the diagnostic unless it has its own."""
 
     text: str
     op: Operation | None = None
@@ -124,16 +124,16 @@ def _overlap(found: Finding, spec: Spec) -> Operation:
 _ADVICE: Mapping[str, Sequence[str]] = {
     "W1": ("remove it, or allocate from it with reuse=",),
     "W5": ("tlx.local_alias of an allocation becomes a second allocation from its spec",),
-    "E1": ("tensor memory has rows and columns; give the buffer both",),
+    "E1": ("tensor memory has rows and columns; give the buffer two dimensions",),
     "E9": ("index the array first, then take the view of the one buffer",),
-    "E10": ("index the arrays before they meet, or let the same array come from all sides",),
+    "E10": ("index the arrays before control flow joins, or pass the same array on all paths",),
     "E12": ("index the array first; a single buffer may be used anywhere",),
 }
 """What always helps."""
 
 
 def _introductions(spec: Spec, texts: Sequence[str]) -> Iterator[Note]:
-    """Who is who, for buffers that have no name in the source and were given one."""
+    """The allocations of buffers that have a generated name, for readers of the message."""
     for name, op in spec.allocations.items():
         is_named = op.result.name_hint is not None
         if not is_named and any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts):
@@ -158,7 +158,7 @@ def _too_small(planned: Planned, found: Finding, settings: Settings) -> Iterator
 
 def _second_overlap(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
     yield Note("the first definition is here", planned.spec.overlaps[0])
-    yield Note("put both into one tree, or name phases and ask for multi-overlap=true")
+    yield Note("put both into one tree, or name phases and set multi-overlap=true")
 
 
 def _uneven(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
@@ -188,14 +188,14 @@ def _too_large(planned: Planned, found: Finding, settings: Settings) -> Iterator
 
 def _outside(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
     if planned.spec.overlaps:
-        yield Note("this definition does not mention it", planned.spec.overlaps[0])
+        yield Note("this definition does not name the buffer", planned.spec.overlaps[0])
 
 
 def _unsaid(planned: Planned, found: Finding, settings: Settings) -> Iterator[Note]:
     for group in planned.spec.groups:
         yield Note("this reuse_group is not used: no set_buffer_overlap names it", group)
     if planned.spec.groups:
-        yield Note("add a set_buffer_overlap, or ask for infer-overlap=true")
+        yield Note("add a set_buffer_overlap, or set infer-overlap=true")
 
 
 _NOTES: Mapping[str, _NoteMaker] = {

@@ -1,15 +1,15 @@
-"""Ordinary allocations, which take room too.
+"""Ordinary allocations, which take space too.
 
-Totals, advice and pictures are about a module as a whole, so every allocation outside of specs is
-planned as a region of one buffer. How it is cut into buffers only matters for the picture: the
-first dimension counts buffers where the layout leaves it out or somebody indexes it
+Totals, suggestions and diagrams are about a module as a whole, so every allocation outside of specs
+is planned as a region of one buffer. How it is cut into buffers only matters for the diagram: the
+first dimension counts buffers where the layout leaves it out or an op indexes it
 (``ttg.memdesc_index``); everything else is a single tile. The total is the same either way.
 
-An alias of such an allocation (``tlx.local_alias``) lies over it from its start, and where it is
+An alias of such an allocation (``tlx.local_alias``) overlaps it from its start, and where it is
 larger the allocation grows with it: together they are a region without a tree.
 
-An allocation whose size nobody knows is not skipped in silence: it is listed with the reason, and
-whoever adds up has to say that something is missing.
+An allocation of unknown size is not skipped silently: it is listed with the reason, and totals have
+to report that something is missing.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _cut(value: SSAValue, name: str, source: str) -> Buffer:
 
 
 def _tile(type: MemDescType, name: str, source: str) -> Buffer:
-    """All of a piece of shared memory as one buffer."""
+    """A whole shared-memory allocation as one buffer."""
     size = span_bits(type) // _BYTE
     return Buffer(
         name,

@@ -1,8 +1,8 @@
-"""Steps 1 and 2 of the lowering: how large each region is, and where every buffer lies.
+"""Steps 1 and 2 of the lowering: the size of each region, and the offset of every buffer.
 
-All arithmetic is ``memory.plan``'s; here are the questions to it. What a target has is read from
-the module, which names one; without a name shared memory is taken to be endless, and tensor memory
-to be that of the only kind of chip that has any.
+All arithmetic is ``memory.plan``'s; here are the calls. The capacity of a target is read from
+the module, which names one; without a name shared memory is taken to be unlimited, and tensor
+memory to be that of the only architecture that has any.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Settings:
         return _MODES[self.placement]
 
     def capacity(self, memory: Memory) -> int | None:
-        """How much of `memory` there is; None where nobody says."""
+        """The capacity of `memory`; None if it is unknown."""
         if self.target is not None:
             return self.target.capacity(memory)
         return target_named(ANY_TMEM_TARGET).tmem_columns if memory is Memory.TMEM else None
@@ -73,7 +73,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Planned:
-    """A spec with what planning made of it."""
+    """A spec with the result of planning."""
 
     spec: Spec
     result: PlanResult
@@ -100,7 +100,7 @@ def target_of(module: ModuleOp) -> Target | None:
 
 
 def inference_problems(collected: Collected, settings: Settings) -> Iterator[SpecError]:
-    """Groups that cannot be taken at their word: of each spec the first one."""
+    """Groups from which no overlap can be inferred: of each spec the first one."""
     if not settings.infer_overlap:
         return
     for spec in collected.specs:

@@ -1,16 +1,16 @@
-"""What was promised and decided about a buffer, written on the view that stands for it.
+"""The guarantees about a buffer and its placement, written on the view that represents it.
 
-A lowered module no longer shows which buffers share and where each lies; both are kept in the
-attribute ``tlx.placement`` of every view, in builtin attributes that any reader of the text knows::
+A lowered module no longer shows which buffers share and where each is; both are recorded in the
+attribute ``tlx.placement`` of every view, in builtin attributes that any MLIR parser reads::
 
     {buffer = "p", count = 4, offset = 0, radices = [2], strides = [32, 128], window = 128,
      paths = ["shared[1].distinct[0].shared*2[0]"]}
 
-``count`` is the number of buffers the author asked for; ``offset``, ``radices`` and ``strides`` are
-those of ``tlx.placed_alias``, which says them itself. ``window`` is the distance between logical
+``count`` is the buffer count in the kernel; ``offset``, ``radices`` and ``strides`` are
+those of ``tlx.placed_alias``, which has them itself. ``window`` is the distance between logical
 buffers: a buffer stays in the window of its logical index. ``paths`` has one entry for every tree
 the buffer is in: the groups from the root down, each with its size, and which child comes next.
-From the paths of all buffers the trees can be told again, so promises outlive the groups.
+From the paths of all buffers the trees can be rebuilt, so guarantees outlive the groups.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PLACEMENT = "tlx.placement"
 
 @dataclass(frozen=True)
 class TreeStep:
-    """One group on the way to a leaf, and the child that was taken."""
+    """One group on the path to a leaf, and the child that was taken."""
 
     kind: ReuseKind
     group_size: int
@@ -56,7 +56,7 @@ class TreeStep:
 
 @dataclass(frozen=True)
 class Way:
-    """The way to a leaf in one tree; `phase` tells trees apart where there are several."""
+    """The path to a leaf in one tree; `phase` selects the tree where there are several."""
 
     phase: str
     turns: tuple[TreeStep, ...]
@@ -234,7 +234,7 @@ def _way(attribute: Attribute) -> Way:
 
 @dataclass(frozen=True)
 class Promised:
-    """What two ways say about their buffers: see ``memory.relations``."""
+    """What two paths guarantee about their buffers: see ``memory.relations``."""
 
     kind: ReuseKind
     first_per: int
@@ -242,7 +242,7 @@ class Promised:
 
 
 def promised(first: Way, second: Way) -> Promised | None:
-    """The promise about two leaves of one tree; None for leaves of different trees."""
+    """The guarantee about two leaves of one tree; None for leaves of different trees."""
     if first.phase != second.phase:
         return None
     depth = 0

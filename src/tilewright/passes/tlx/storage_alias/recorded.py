@@ -1,9 +1,9 @@
-"""The regions of a lowered module, told again from what lowering wrote on the views.
+"""The regions of a lowered module, rebuilt from what lowering wrote on the views.
 
-A record has the address of every buffer and its way through the groups. The ways of all buffers
-make the trees, so a lowered module can be drawn and advised about like one that is not. Addresses
-are those of the record, never planned anew; planning only answers which of the uncovered room is
-due to alignment, and is believed where it comes to the same addresses.
+A record has the address of every buffer and its path through the groups. The paths of all buffers
+make the trees, so diagrams and suggestions work for a lowered module as before lowering. Addresses
+are those of the record, never planned anew; planning only determines how much uncovered space
+is due to alignment, and is used where it computes the same addresses.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _Member = tuple[tuple[TreeStep, ...], Buffer]
 
 @dataclass(frozen=True)
 class _View:
-    """A view with its record; `buffer` is what the author allocated."""
+    """A view with its record; `buffer` is the allocation in the kernel."""
 
     op: LocalAliasOp | PlacedAliasOp
     record: Record
@@ -124,7 +124,7 @@ def _placement(view: _View) -> Placement:
 def _placed(
     tree: Tree, phase: str, placements: Mapping[str, Placement], views: Sequence[_View]
 ) -> TreePlacement:
-    """A tree as the records have it, without a word about alignment."""
+    """A tree as recorded, without alignment."""
     at = leaves(tree)
     mine = tuple(replace(placements[leaf.buffer.name], path=leaf.path) for leaf in at)
     windows = {view.record.buffer: view.record.window for view in views}
@@ -169,6 +169,6 @@ def _tree(members: Sequence[_Member]) -> Tree:
         if not way or (way[0].kind, way[0].group_size) != (turns[0].kind, turns[0].group_size):
             raise RecordError(f"the paths of '{buffer.name}' and '{each.name}' disagree")
         children.setdefault(way[0].child, []).append((way[1:], each))
-    # A view that nobody used may be gone, so numbers of children can have gaps.
+    # An unused view may be gone, so indices of children can have gaps.
     below = tuple(_tree(children[child]) for child in sorted(children))
     return Group(turns[0].kind, below, turns[0].group_size)

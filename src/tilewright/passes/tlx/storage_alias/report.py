@@ -1,7 +1,7 @@
-"""What could be better: storage that is shared without need, and room that nobody uses.
+"""What could be better: storage that is shared without need, and unused space.
 
-Advice is given for a kernel as a whole, since memory that is free for one region is what all other
-allocations leave. Nothing is changed; every piece of advice was planned and checked first.
+Suggestions are for a kernel as a whole, since memory that is free for one region is what all other
+allocations leave. Nothing is changed; every suggestion was planned and checked first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tilewright.passes.tlx.storage_alias.plain import PlainAllocations, names_in
 from tilewright.passes.tlx.storage_alias.planning import Planned, Settings
 
 MAX_ADVICE = 3
-"""Pieces of advice given for one region; more than that nobody reads."""
+"""Suggestions reported for one region."""
 
 
 def advice(
     module: ModuleOp, planned: Sequence[Planned], settings: Settings
 ) -> Iterator[tuple[Operation, Finding]]:
-    """Who need not share, with the spec it is about."""
+    """Buffers that need not share, with the spec they belong to."""
     taken = names_in(each.plan for each in planned if each.plan is not None)
     others = plain_allocations(module, taken)
     for function in dict.fromkeys(function_of(each.spec.op) for each in planned):
@@ -39,9 +39,9 @@ def _advice(
     others: PlainAllocations,
     settings: Settings,
 ) -> Iterator[tuple[Operation, Finding]]:
-    """Advice about one memory of one kernel.
+    """Suggestions about one memory of one kernel.
 
-    Where an allocation has no known size nobody can tell what is free, and that is said instead.
+    Where an allocation has no known size the free capacity is unknown, which is reported.
     """
     plans = [each.plan for each in planned if each.plan is not None]
     capacity = settings.capacity(memory)
@@ -64,5 +64,5 @@ def _advice(
 
 
 def waste(plan: StoragePlan) -> Finding:
-    """One line about the room that no buffer covers."""
+    """One line about the space that no buffer covers."""
     return finding("R3", plan.region.name, backing=plan.backing, waste=region_map(plan).waste)

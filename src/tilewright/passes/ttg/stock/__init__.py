@@ -34,30 +34,30 @@ REWRITES: Mapping[str, Rewrite] = {
     "gpu.thread_id": machine.thread_id,
 }
 
-_NO_ADDRESS = "it needs the address of a buffer in another CTA"
-_NOT_YET = "it has no counterpart that means the same"
+_NO_ADDRESS = "the address of a buffer in another CTA is required"
+_NOT_YET = "no equivalent op is supported"
 
 UNKNOWN_OPS: Mapping[str, str] = {
-    "ttng.map_to_remote_buffer": _NO_ADDRESS + ": Triton 3.9 can arrive at a remote barrier",
+    "ttng.map_to_remote_buffer": _NO_ADDRESS + "; Triton 3.9 can arrive on a remote mbarrier",
     "ttg.remote_shmem_store": _NO_ADDRESS,
     "ttg.async_remote_shmem_store": _NO_ADDRESS,
     "ttg.async_remote_shmem_copy": _NO_ADDRESS,
-    "ttg.memdesc_dynamic_subslice": "the offsets of a view are constants there",
+    "ttg.memdesc_dynamic_subslice": "stock Triton requires constant offsets of a view",
     "ttng.async_store": _NOT_YET,
     "ttng.async_clc_try_cancel": _NOT_YET,
     "ttng.clc_query_cancel": _NOT_YET,
-    "ttng.vote_ballot_sync": "a vote on a tensor has no counterpart; vote on a scalar",
-    "ttng.fence": "its scope is not known",
+    "ttng.vote_ballot_sync": "a ballot of a tensor is not supported; pass a scalar predicate",
+    "ttng.fence": "the memory scope is unknown",
 }
-"""Ops without words in stock Triton, and why."""
+"""Ops without an equivalent in stock Triton, and why."""
 
 
 def why_unsaid(op: Operation) -> str | None:
-    """Why stock Triton cannot be told `op`; None if it can."""
+    """Why `op` has no equivalent in stock Triton; None if it has one."""
     if op.name.startswith("tlx."):
-        return "an earlier pass should have replaced it"
+        return "an earlier pass has to lower tlx ops"
     if isinstance(op, AsyncTMACopyGlobalToLocalOp) and op.multicast_targets is not None:
-        return "a copy to several CTAs has no counterpart where each is a program of its own"
+        return "a multicast copy is not supported where each CTA is a program of its own"
     if isinstance(op, AsyncCopyGlobalToLocalOp) and op.barrier is not None:
-        return "a bulk copy that reports to a barrier has no counterpart"
+        return "a bulk copy that completes on an mbarrier is not supported"
     return UNKNOWN_OPS.get(op.name)

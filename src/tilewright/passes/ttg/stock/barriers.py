@@ -1,8 +1,8 @@
 """Arrivals at barriers, and the sixteen barriers of the hardware, for stock Triton.
 
 Triton uses some of the hardware's barriers itself: 0 for the warps of the default task, 1 to start
-and end tasks, and from 2 on one for each partition. An author who counts from 0 would meet those.
-Numbers that are known get another one if they have to, the others must be high enough.
+and end tasks, and from 2 on one for each partition. Barrier ids that a kernel counts from 0 would
+collide with those. Constant ids are renumbered if they have to be, the others must be high enough.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _FIRST_PARTITION = 2
 def arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
     """One thread arrives for all of them.
 
-    An arrival of every thread counts as often as there are threads, so the one that arrives for
-    them says that number, and the barrier keeps its count.
+    An arrival of every thread counts as often as there are threads, so the thread that arrives for
+    all passes that count, and the arrive count of the barrier stays.
     """
     assert isinstance(op, ArriveBarrierOp)
     if isinstance(op.alloc.owner, MapToRemoteBufferOp):
@@ -62,8 +62,8 @@ def arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
 def count_tasks(module: ModuleOp) -> None:
     """Barriers at which whole tasks arrive count tasks, not their threads.
 
-    One thread arrives for its task, so a barrier that nobody else arrives at is initialised to as
-    many arrivals as there are: those of one thread are the cheapest that there are.
+    One thread arrives for its task, so a barrier with no other arrivals is initialised with the
+    number of tasks as its arrive count: arrivals of one thread are the cheapest that there are.
     """
     uses: dict[SSAValue, list[Operation]] = {}
     for op in walk(module):
@@ -104,11 +104,11 @@ def _threads_arriving(op: ArriveBarrierOp) -> int:
 
 
 def sync_before_arrivals(module: ModuleOp, rewriter: Rewriter) -> None:
-    """Let the threads of a task meet in front of an arrival that one of them makes for all.
+    """Synchronise the threads of a task before an arrival that one of them makes for all.
 
-    The slowest warp may still read what the arrival gives away. Arrivals in a row need one
-    meeting. The releases that need this take an arrival for an access to all of shared memory and
-    let threads meet behind it as well; an arrival that expects no bytes is the same to the
+    The slowest warp may still read what the arrival releases. Consecutive arrivals need one
+    barrier. The releases that need this treat an arrival as an access to all of shared memory and
+    synchronise threads after it as well; an arrival that expects no bytes is the same to the
     barrier, and accesses nothing else.
     """
     arrivals = [op for op in walk(module) if isinstance(op, ArriveBarrierOp)]
@@ -150,13 +150,15 @@ def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: Diagnostic
         if number is None:
             engine.remark(
                 op,
-                f"barriers 0 to {own - 1} are Triton's; not checked here",
+                f"barrier id not checked: run-time value; Triton reserves ids 0 to {own - 1}",
                 BARRIER_NOT_CHECKED,
             )
         elif number < own:
             if number not in moved and not free:
                 engine.error(
-                    op, f"no barrier is left: Triton needs 0 to {own - 1}", NO_FREE_BARRIER
+                    op,
+                    f"no free named barrier: Triton reserves ids 0 to {own - 1}",
+                    NO_FREE_BARRIER,
                 )
                 return
             moved.setdefault(number, free.pop() if number not in moved else 0)

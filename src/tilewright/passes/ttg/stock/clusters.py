@@ -1,18 +1,18 @@
-"""Barriers of other CTAs, and where the CTAs of a cluster meet.
+"""Barriers of other CTAs, and synchronisation of the CTAs of a cluster.
 
 Stock Triton has clusters in which all CTAs are one program. TLX's CTAs are programs of their own
-that signal each other, so what they say to each other is assembly: the address of the same barrier
+that signal each other, so remote signals are assembly: the address of the same barrier
 in another CTA (``mapa``), and an arrival there.
 
-The CTAs of a kernel that reaches out meet behind the initialisation of its barriers, and at its end
-unless the author says otherwise. A meeting of a cluster takes *all* threads of all CTAs. In a
+The CTAs of a kernel that accesses other CTAs synchronise after the initialisation of its barriers,
+and at its end unless the kernel opts out. A cluster barrier takes *all* threads of all CTAs. In a
 kernel with tasks every task therefore takes part::
 
     default warps      initialise, arrive | start tasks | wait ...        ... arrive, wait
     partition                             | arrive, wait ...              ... arrive
 
-Triton rounds the warps of all partitions up to whole warp groups; warps that have nothing to do
-would never come to a meeting, so they get a partition that does nothing else.
+Triton rounds the warps of all partitions up to whole warp groups; idle warps would never reach a
+cluster barrier, so they get a partition that does nothing else.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def reaches_out(module: ModuleOp) -> bool:
 
 
 def is_remote(op: Operation) -> bool:
-    """Whether `op` touches another CTA."""
+    """Whether `op` accesses another CTA."""
     return isinstance(op, MapToRemoteBufferOp) or op.properties.get("two_ctas") is not None
 
 
 def drop_unused_views(module: ModuleOp, rewriter: Rewriter) -> None:
-    """Take out views of other CTAs' buffers that nobody uses: they reach for nothing."""
+    """Erase unused views of other CTAs' buffers: they access nothing."""
     for op in [op for op in walk(module) if isinstance(op, MapToRemoteBufferOp)]:
         if op.result.first_use is None:
             rewriter.erase(op)
@@ -100,11 +100,11 @@ def elected(op: Operation, arguments: list[SSAValue], rewriter: Rewriter) -> Ite
     yield "elect.sync _|e, 0xffffffff; and.pred p, p, e;"
 
 
-# -- meetings ------------------------------------------------------------------------------------
+# -- cluster barriers ----------------------------------------------------------------------------
 
 
 def meet_in_clusters(module: ModuleOp, rewriter: Rewriter) -> None:
-    """Let the CTAs of a cluster meet behind the initialisations, and at the end."""
+    """Synchronise the CTAs of a cluster after the initialisations, and at the end."""
     has_end = NO_ENDING_CLUSTER_SYNC not in module.attributes
     for kernel in [op for op in walk(module) if isinstance(op, FuncOp) and op.body.blocks]:
         tasks = [op for op in walk(kernel) if isinstance(op, WarpSpecializeOp)]

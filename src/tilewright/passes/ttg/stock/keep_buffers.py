@@ -1,19 +1,19 @@
-"""Buffers that an engine still uses stay allocated until it is waited for.
+"""Buffers in use by an asynchronous unit stay allocated until the wait for it.
 
-Triton gives the bytes of a buffer to others behind its last use. A product or a copy that has been
-issued uses its buffers on, until somebody waits for it, and that wait does not mention them::
+Triton reuses the bytes of a buffer after its last use. An MMA or a copy that has been issued uses
+its buffers until the wait for it, and that wait does not mention them::
 
     %acc = warp_group_dot %a, %b                 last use of %a and %b
-    %sum = tt.reduce %other                      its scratch memory may lie in the bytes of %a
+    %sum = tt.reduce %other                      its scratch memory may alias the bytes of %a
     %out = warp_group_dot_wait %acc {pendings = 0}
 
-Where tensors are computed with between the two, the buffer is kept to the end of the function by a
-``ttg.local_dealloc`` there. Everywhere else its bytes stay free to be used again: an epilogue
-behind the last wait goes on to take those of the ring.
+Where tensors are computed between the two, the buffer is retained to the end of the function by a
+``ttg.local_dealloc`` there. Everywhere else its bytes stay free for reuse: an epilogue after the
+last wait still takes those of the multi-buffered operands.
 
 Buffers from outside that a loop uses live as long as the loop, those that several tasks use as long
-as all tasks; what follows in the same body or task need not be looked at. Where barriers tell the
-end, the next wait for one is taken for the right one.
+as all tasks; what follows in the same body or task need not be considered. Where barriers signal
+completion, the next wait for one is taken for the right one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tilewright.passes.ttg.memdesc_types import root_buffer
 
 _LOOPS = ("scf.for", "scf.while")
 _PRODUCTS = ("ttng.warp_group_dot", "ttng.warp_group_dot_wait")
-# What engines do to shared memory, by op, and the op that waits for all of it.
+# Asynchronous uses of shared memory, by op, and the op that waits for all of them.
 _WAITS = {
     "ttng.warp_group_dot": "ttng.warp_group_dot_wait",
     "ttng.async_tma_copy_local_to_global": "ttng.async_tma_store_wait",
@@ -73,7 +73,7 @@ def _buffers(op: Operation) -> Iterator[LocalAllocOp]:
 
 
 def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
-    """Whether tensors are computed with behind the life of `buffer`, before `op` is waited for."""
+    """Whether tensors are computed after the last use of `buffer` and before `op` completes."""
     wait = _WAITS[op.name]
     keeper = next((each for each in reversed(_around(op)) if _keeps(each, buffer)), None)
     at, follow = op, False
@@ -86,7 +86,7 @@ def _is_open_when_tensors_follow(op: Operation, buffer: LocalAllocOp) -> bool:
             after = after.next_op
         parent = at.parent_op()
         if parent is None or isinstance(parent, FuncOp):
-            # Beyond the end of a block that is not the last one, nobody looks.
+            # Beyond the end of a block that is not the last one nothing is analysed.
             return follow or not isinstance(at.parent and at.parent.last_op, ReturnOp)
         at, keeper = parent, None if parent is keeper else keeper
 

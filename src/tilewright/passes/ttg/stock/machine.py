@@ -1,6 +1,6 @@
 """Small instructions that stock Triton does not have, as assembly; hints that may go.
 
-``nvg.cluster_id`` is among them: stock Triton knows it, but takes it for 0 in a kernel whose CTAs
+``nvg.cluster_id`` is among them: stock Triton has it, but takes it for 0 in a kernel whose CTAs
 are programs of their own.
 """
 
@@ -75,7 +75,7 @@ def cluster_arrive(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) 
 
 
 def cluster_wait(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
-    """The end of a meeting of the cluster."""
+    """The wait of a cluster barrier."""
     rewriter.replace_op(op, scalar_assembly(f"barrier.cluster.wait.acquire; {_DONE}"), [])
 
 
@@ -86,6 +86,6 @@ def publish_barriers(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine
 
 
 def drop_hint(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:
-    """A prefetch is a hint: without words for it, it goes."""
-    engine.remark(op, f"stock Triton has no '{op.name}': the prefetch is left out", DROPPED)
+    """A prefetch is a hint: it is dropped where stock Triton has no equivalent."""
+    engine.remark(op, f"prefetch not applied: stock Triton has no '{op.name}'", DROPPED)
     rewriter.erase(op)

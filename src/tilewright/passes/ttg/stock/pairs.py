@@ -1,20 +1,20 @@
-"""Products of two CTAs (``cta_group::2``), as assembly.
+"""2-CTA MMAs (``cta_group::2``), as assembly.
 
-Stock Triton has such products too, but only where the two CTAs are one program and own one tensor
+Stock Triton has 2-CTA MMAs too, but only where the two CTAs are one program and own one tensor
 together. In TLX each CTA is a program that owns its half: its rows of A, its columns of B, its rows
-of the accumulator. What the hardware does is the same, so the instruction is written out::
+of the accumulator. The hardware operation is the same, so the instruction is emitted explicitly::
 
     rank 0   A  128 x K        B  K x N/2       D  128 x N
     rank 1   A  128 x K        B  K x N/2       D  128 x N
              rows 0-127 | ...  columns 0-N/2|.. one instruction: 256 x N x 16
 
-The first CTA of the pair issues it for both. Barriers are told in both CTAs. The accumulators lie
-at the same columns of tensor memory in both, because both allocate alike.
+The first CTA of the pair issues it for both. Barriers are signalled in both CTAs. The accumulators
+are at the same columns of tensor memory in both, because both allocate alike.
 
 An operand is named by a 64-bit *matrix descriptor* (PTX ISA, "tcgen05 shared memory descriptor"):
 the address, the strides of its 8-row groups, and the swizzle. Along K the address moves on by 16
 elements: 32 bytes in a row, or 16 rows where K runs down. Supported are 16-bit elements in tiles
-that are swizzled over 128 bytes, the form in which the copy engine leaves them.
+that are swizzled over 128 bytes, the form in which TMA stores them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tilewright.passes.ttg.stock.clusters import elected
 
 NO_PAIR = "TW6042"
 TWO_CTAS = "ttng.two-ctas"
-"""Says to Triton that tensor memory is allocated for pairs."""
+"""Marks a module whose tensor memory Triton allocates for pairs."""
 
 _ROWS = 128
 _DEPTH = 16
@@ -65,7 +65,7 @@ class Operand:
 
 
 def pair_up(module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
-    """Replace products and commits of pairs; False if one is not supported."""
+    """Replace 2-CTA MMAs and commits; False if one is not supported."""
     products = [op for op in walk(module) if isinstance(op, TCGen5MMAOp)]
     if not any(op.two_ctas is not None for op in products):
         return True
@@ -85,8 +85,8 @@ def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
     if a is None or b is None or word is None:
         engine.error(
             op,
-            "a product of two CTAs needs 16-bit operands in shared memory, in tiles swizzled over "
-            f"{_SWIZZLE} bytes, {_ROWS} rows each, and an accumulator of f32",
+            "2-CTA MMA not supported for these operands: 16-bit tiles in shared memory, swizzled "
+            f"over {_SWIZZLE} B, {_ROWS} rows each, and an f32 accumulator are required",
             NO_PAIR,
         )
         return False
@@ -98,7 +98,7 @@ def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
         _EVEN_RANK,
         "setp.ne.and.u32 p, $4, 0, p; setp.ne.u32 q, $3, 0;",
         *elected(op, arguments, rewriter),
-        # What the other CTA has announced by an arrival holds for this instruction, too.
+        # What the other CTA has signalled by an arrival is visible to this instruction, too.
         "fence.acq_rel.cluster; tcgen05.fence::after_thread_sync;",
         f"bfe.u32 al, $0, 4, 14; or.b32 al, al, {a.low_bits};",
         f"bfe.u32 bl, $1, 4, 14; or.b32 bl, bl, {b.low_bits};",
@@ -115,7 +115,7 @@ def _product(op: TCGen5MMAOp, rewriter: Rewriter, engine: DiagnosticEngine) -> b
     for barrier, pred in zip(op.barriers, op.barrier_preds, strict=True):
         _commit(op, barrier, pred, rewriter)
     if op.token is not None and op.token.first_use is not None:
-        engine.error(op, "nothing may wait for the token of a product of two CTAs", NO_PAIR)
+        engine.error(op, "the token of a 2-CTA MMA is used: wait on an mbarrier instead", NO_PAIR)
         return False
     rewriter.erase(op)
     return True
@@ -180,7 +180,7 @@ def matrix_operand(type: Attribute, depth_dim: int) -> Operand | None:
 
 
 def _word_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | None:
-    """The instruction descriptor of a product; None if the shapes or types do not suit."""
+    """The instruction descriptor of an MMA; None if the shapes or types are not supported."""
     left, right, out = op.a.type, op.b.type, op.d.type
     if a is None or b is None or not isinstance(left, MemDescType):
         return None
@@ -198,7 +198,7 @@ def _word_of(op: TCGen5MMAOp, a: Operand | None, b: Operand | None) -> int | Non
 
 
 def instruction_word(kind: int, a: Operand, b: Operand, rows: int, columns: int) -> int:
-    """Types, orientation and shape of a product into f32 (PTX ISA, "tcgen05 kind::f16")."""
+    """Types, orientation and shape of an MMA into f32 (PTX ISA, "tcgen05 kind::f16")."""
     word = 1 << 4 | kind << 7 | kind << 10
     word |= int(a.is_transposed) << 15 | int(b.is_transposed) << 16
     return word | columns // 8 << 17 | rows // 16 << 24

@@ -1,9 +1,9 @@
-"""Descriptors that the author puts somewhere (``descPtr``), made in the open.
+"""Descriptors at a user-specified address (``descPtr``), built explicitly.
 
-Stock Triton makes descriptors in memory of its own. One with a place is what it would make of the
-op, at that place: the 128 bytes are filled in, fenced, and read back as a descriptor. Dimensions
-are listed from the fastest to the slowest, strides in bytes and without that of the fastest. A copy
-takes at most one swizzled row along the fastest dimension, so the box is no wider than that.
+Stock Triton builds descriptors in memory of its own. One with an address is what it would make of
+the op, at that address: the 128 bytes are filled in, fenced, and read back as a descriptor.
+Dimensions are listed from the fastest to the slowest, strides in bytes and without that of the
+fastest. A copy takes at most one swizzled row along the fastest dimension, so the box is no wider.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _ZERO_PADDING = 1
 
 
 def place_descriptors(module: ModuleOp, rewriter: Rewriter) -> None:
-    """Make every descriptor that has a place."""
+    """Build every descriptor that has an address."""
     for op in list(walk(module)):
         if isinstance(op, MakeTensorDescOp) and op.desc_ptr is not None:
             _make(op, op.desc_ptr, rewriter)
 
 
 def element_code(element: Attribute) -> int:
-    """How the copy engine calls the type of an element."""
+    """The TMA code of an element type."""
     return _FLOATS.get(type(element), _UNSIGNED[bit_width(element)])
 
 

@@ -5,7 +5,7 @@ Two of its rules differ from ours and from release to release::
     3.8   a view covers all of what it views, to the byte
     3.9   scale factors have two dimensions, so there is no array of them
 
-An array of buffers is therefore made as long as the region has room for; indices stay what they
+An array of buffers is therefore made as long as fits into the region; indices stay what they
 are. A buffer of scales is first taken as columns of 32 bits, of which there may be arrays, and seen
 as scales when one of them has been chosen::
 
@@ -55,7 +55,7 @@ def _make_whole(view: MemDescReinterpretOp, rewriter: Rewriter) -> None:
     is_scales = isinstance(result.encoding, TensorMemoryScalesEncoding)
     count, rest = divmod(region, slot)
     if rest or count < result.shape[0]:
-        return  # no whole number of buffers; Triton says whether it minds
+        return  # not a whole number of buffers: left to Triton's verifier
     uses = list(_uses(view.result))
     if None in uses:
         return  # not only indexed

@@ -1,9 +1,8 @@
-"""What each op does to buffers, barriers and engines: one entry an op.
+"""The effect of each op on buffers, barriers and asynchronous units: one entry per op.
 
-Accesses go to the checker with the *proxy* they take: `generic` for threads, `async` for copy
-engines and the shared-memory side of matrix units, `tensor` for tensor memory. TMA and bulk copies
-report bytes to a barrier, tcgen05 arrives on one, cp.async, wgmma and TMA stores are waited for in
-groups.
+Accesses go to the checker with their *proxy*: `generic` for threads, `async` for TMA and the
+shared-memory side of tensor cores, `tensor` for tensor memory. TMA and bulk copies complete bytes
+on a barrier, tcgen05 arrives on one, cp.async, wgmma and TMA stores are waited for in groups.
 """
 
 from __future__ import annotations

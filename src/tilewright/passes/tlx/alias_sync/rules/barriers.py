@@ -1,6 +1,6 @@
 """Memory barriers, barriers of threads, fences, and waits for groups.
 
-A barrier is known by its bytes: whoever has a view of them means the same barrier.
+A barrier is identified by its bytes: all views of them are the same barrier.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def barrier_of(walk: Walk, op: Operation, view: View) -> Barrier:
     found = walk.run.machine.barriers.get(view.key)
     if found is None:
         place = walk.place(op)
-        fix = Remark("make it before the tasks start", place)
-        missing = f"{view.name} is no barrier yet"
+        fix = Remark("initialise the barrier before the tasks start", place)
+        missing = f"initialisation of {view.name}"
         cause = Cause("init", missing, fix, view.owner)
         message = f"{TITLES['init']}: {walk.task.name} uses {view.name}"
         raise Misuse(Finding(message, place, cause))
@@ -63,7 +63,7 @@ def _expect(walk: Walk, op: Operation) -> Steps:
 def _arrive(walk: Walk, op: Operation) -> Steps:
     assert isinstance(op, ArriveBarrierOp)
     if op.is_multicast:
-        raise NotAnalysed(op, "an arrival at several CTAs at once is not modelled")
+        raise NotAnalysed(op, "a multicast arrival is not modelled")
     yield None
     if walk.holds(op, op.pred):
         barrier = barrier_of(walk, op, walk.view(op, op.alloc))
@@ -102,10 +102,10 @@ def _arrive_when_copied(walk: Walk, op: Operation) -> Steps:
 
 
 def _gate(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
-    number = walk.decided(op, op.operands[0], "the number of a barrier")
-    threads = walk.decided(op, op.operands[1], "the number of threads")
+    number = walk.decided(op, op.operands[0], "the barrier id")
+    threads = walk.decided(op, op.operands[1], "the thread count of a barrier")
     if not 0 <= number < _NAMED:
-        raise NotAnalysed(op, f"there is no barrier {number}: numbers go to {_NAMED - 1}")
+        raise NotAnalysed(op, f"barrier id {number} out of range: ids are 0 to {_NAMED - 1}")
     gates = walk.run.machine.gates
     return gates.setdefault((walk.rank, number), NamedBarrier(f"barrier {number}")), threads
 
@@ -127,7 +127,7 @@ def _named_wait(walk: Walk, op: Operation) -> Steps:
 
 
 def _cluster_gate(walk: Walk) -> tuple[NamedBarrier, int]:
-    gate = walk.run.machine.gates.setdefault("cluster", NamedBarrier("the cluster's barrier"))
+    gate = walk.run.machine.gates.setdefault("cluster", NamedBarrier("the cluster barrier"))
     return gate, walk.task.threads * walk.run.kernel.cluster_size
 
 
@@ -140,7 +140,7 @@ def _cluster_wait(walk: Walk, op: Operation) -> Steps:
     gate, _ = _cluster_gate(walk)
     generation = walk.run.met.get(walk.rank)
     if generation is None:
-        raise NotAnalysed(op, "a wait for the cluster without an arrival")
+        raise NotAnalysed(op, "cluster wait without an arrival")
     yield from walk.run.machine.opened(walk.task, gate, generation, walk.place(op))
 
 

@@ -49,7 +49,7 @@ def _alloc(walk: Walk, op: Operation) -> None:
 
 
 def _announce(walk: Walk, view: View) -> None:
-    """Tell the checker of a memory, of all CTAs: a copy may come before its owner is there."""
+    """Register a memory of all CTAs with the checker: a copy may precede its owner."""
     word = "tensor memory" if view.storage.is_tensor_memory else "shared memory"
     count = walk.run.kernel.cluster_size
     for rank in range(count):
@@ -154,14 +154,14 @@ def _store(walk: Walk, op: Operation) -> Steps:
 
 
 def _picks(walk: Walk, op: Operation) -> None:
-    """Some elements are touched, data says which: nothing can be compared."""
+    """Data-dependent elements are accessed: nothing can be compared."""
     assert isinstance(op, LocalGatherOp | LocalScatterOp)
     writes = isinstance(op, LocalScatterOp)
     view = walk.view(op, op.dst if isinstance(op, LocalScatterOp) else op.src)
     checker = walk.run.machine.checker
     checker.touched(view.region(), "write" if writes else "read")
-    checker.not_analysed[f"which elements of {view.name} are touched"] = None
-    walk.run.unknown.setdefault(op, f"which elements of '{view.owner}' are touched")
+    checker.not_analysed[f"data-dependent elements of {view.name}"] = None
+    walk.run.unknown.setdefault(op, f"the accessed elements of '{view.owner}' are data-dependent")
     nothing(walk, op)
 
 

@@ -37,13 +37,13 @@ from tilewright.passes.tlx.alias_sync.views import View
 from tilewright.passes.tlx.alias_sync.walk import Rule, Walk
 
 _RESPONSE_BYTES = 16
-"""Of an answer of cluster launch control."""
+"""The size of a response of cluster launch control."""
 
 
 def _ranks(walk: Walk, op: Operation, multicast: SSAValue | None) -> list[int]:
     if multicast is None:
         return []
-    bits = walk.decided(op, multicast, "who gets a copy")
+    bits = walk.decided(op, multicast, "the multicast mask")
     return [rank for rank in range(walk.run.kernel.cluster_size) if bits >> rank & 1]
 
 
@@ -194,7 +194,7 @@ def _remote_async(walk: Walk, op: Operation) -> Steps:
 
 
 def _try_cancel(walk: Walk, op: Operation) -> Steps:
-    """Ask for more work; the first CTA does, all get the answer."""
+    """Request more work; the first CTA issues it, all get the response."""
     assert isinstance(op, AsyncCLCTryCancelOp)
     yield None
     if walk.rank:
@@ -215,7 +215,7 @@ def _try_cancel(walk: Walk, op: Operation) -> Steps:
 
 
 def _query_cancel(walk: Walk, op: Operation) -> Steps:
-    """The n-th time a task looks, it finds the n-th answer: there is work until loops are done."""
+    """The n-th query of a task reads the n-th response: there is work until loops are done."""
     assert isinstance(op, CLCQueryCancelOp)
     yield None
     view = walk.view(op, op.clc_res_alloc)

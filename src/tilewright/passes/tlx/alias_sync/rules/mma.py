@@ -1,6 +1,6 @@
-"""Matrix products by wgmma and tcgen05.
+"""MMAs by wgmma and tcgen05.
 
-wgmma is waited for in groups; products, copies and commits of tcgen05 finish in order and arrive on
+wgmma is waited for in groups; MMAs, copies and commits of tcgen05 complete in order and arrive on
 barriers.
 """
 
@@ -30,7 +30,7 @@ def _wgmma(walk: Walk, op: Operation) -> Steps:
     machine = walk.run.machine
     issued = machine.issue(
         walk.task,
-        f"the product with {' @ '.join(view.name for view in views)}",
+        f"the wgmma with {' @ '.join(view.name for view in views)}",
         f"wgmma of {walk.task.name} of CTA {walk.rank}",
         walk.place(op),
         [AliasRange(view.region(), "async") for view in views],
@@ -74,7 +74,7 @@ def _mma(walk: Walk, op: Operation) -> Steps:
     issued = _tensor_core(
         walk,
         op,
-        f"the product {a.name} @ {b.name} -> {d.name}",
+        f"the tcgen05.mma {a.name} @ {b.name} -> {d.name}",
         parts,
         [
             view
@@ -98,7 +98,7 @@ def _gates(walk: Walk, op: TCGen5MMAOp | TCGen5MMAScaledOp) -> list[View]:
 def _tensor_core(
     walk: Walk, op: Operation, what: str, parts: Sequence[AliasRange], gates: Sequence[View]
 ) -> Issued:
-    """Products, copies and commits of a CTA finish in order."""
+    """MMAs, copies and commits of a CTA complete in order."""
     return walk.run.machine.issue(
         walk.task,
         what,
