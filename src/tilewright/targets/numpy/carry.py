@@ -23,7 +23,7 @@ from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.values import (
     PROGRAM,
     EmittedBlock,
-    Piece,
+    Expr,
     Pointer,
     Shadow,
     Shadows,
@@ -60,30 +60,30 @@ def _shape(kind: type[Value], slot: str, type: Attribute) -> tuple[int, ...]:
     return () if kind is EmittedBlock else shape_of(type)
 
 
-def pack(emitter: Emitter, value: Value) -> tuple[Packing, dict[str, Piece]]:
+def pack(emitter: Emitter, value: Value) -> tuple[Packing, dict[str, Expr]]:
     """The slots of a value, and what is in them."""
-    pieces: dict[str, Piece] = {}
+    exprs: dict[str, Expr] = {}
     if isinstance(value, Tensor):
-        pieces["x"] = value.piece
-        _add_shadow(emitter, pieces, value.shadows)
-        slots = {key: piece.axes for key, piece in pieces.items()}
-        return Packing(Tensor, slots, shadow=_first(value.shadows)), pieces
+        exprs["x"] = value.expr
+        _add_shadow(emitter, exprs, value.shadows)
+        slots = {key: expr.axes for key, expr in exprs.items()}
+        return Packing(Tensor, slots, shadow=_first(value.shadows)), exprs
     base = value.base if isinstance(value, EmittedBlock) else value
-    pieces.update((f"p{term.axes}", term) for term in base.terms)
-    _add_shadow(emitter, pieces, base.shadows)
+    exprs.update((f"p{term.axes}", term) for term in base.terms)
+    _add_shadow(emitter, exprs, base.shadows)
     if isinstance(value, EmittedBlock):
         for letter, parts in (("n", value.shape), ("s", value.strides), ("o", value.offsets)):
-            pieces.update((f"{letter}{index}", part) for index, part in enumerate(parts))
-        pieces["fill"] = value.fill
-    slots = {key: piece.axes for key, piece in pieces.items()}
+            exprs.update((f"{letter}{index}", part) for index, part in enumerate(parts))
+        exprs["fill"] = value.fill
+    slots = {key: expr.axes for key, expr in exprs.items()}
     extents = value.extents if isinstance(value, EmittedBlock) else ()
     packing = Packing(type(value), slots, base.root, _first(base.shadows), extents)
-    return packing, pieces
+    return packing, exprs
 
 
-def _add_shadow(emitter: Emitter, pieces: dict[str, Piece], shadows: Shadows) -> None:
+def _add_shadow(emitter: Emitter, exprs: dict[str, Expr], shadows: Shadows) -> None:
     if shadows:
-        pieces[_OK] = emitter.conjunction([each.piece for each in shadows])
+        exprs[_OK] = emitter.conjunction([each.expr for each in shadows])
 
 
 def _first(shadows: Shadows) -> Shadow | None:
@@ -111,14 +111,14 @@ def _widened_key(key: str) -> str:
     return f"p{int(key[1:]) | PROGRAM}" if key[0] == "p" else key
 
 
-def fit(emitter: Emitter, value: Value, type: Attribute, packing: Packing) -> list[Piece]:
+def fit(emitter: Emitter, value: Value, type: Attribute, packing: Packing) -> list[Expr]:
     """What to put into the slots of `packing` for `value`, in their order."""
-    _, pieces = pack(emitter, value)
-    filled: dict[str, Piece] = {}
-    for key, piece in pieces.items():
+    _, exprs = pack(emitter, value)
+    filled: dict[str, Expr] = {}
+    for key, expr in exprs.items():
         slot = key if key in packing.slots else _widened_key(key)
         known = filled.get(slot)
-        filled[slot] = piece if known is None else emitter.pure("{0} + {1}", known, piece)
+        filled[slot] = expr if known is None else emitter.pure("{0} + {1}", known, expr)
     return [
         _in_shape(emitter, filled.get(slot), slot, axes, _shape(packing.kind, slot, type))
         for slot, axes in packing.slots.items()
@@ -126,24 +126,24 @@ def fit(emitter: Emitter, value: Value, type: Attribute, packing: Packing) -> li
 
 
 def _in_shape(
-    emitter: Emitter, piece: Piece | None, slot: str, axes: int, shape: Sequence[int]
-) -> Piece:
-    if piece is None:
+    emitter: Emitter, expr: Expr | None, slot: str, axes: int, shape: Sequence[int]
+) -> Expr:
+    if expr is None:
         is_shadow = slot == _OK
-        piece = emitter.constant(
+        expr = emitter.constant(
             "np.True_" if is_shadow else "i64(0)", "yes" if is_shadow else "i64_0"
         )
-    return emitter.grown(piece, shape, axes)
+    return emitter.grown(expr, shape, axes)
 
 
-def unpack(packing: Packing, pieces: Sequence[Piece]) -> Value:
+def unpack(packing: Packing, exprs: Sequence[Expr]) -> Value:
     """The value in these variables."""
-    by_key = dict(zip(packing.slots, pieces, strict=True))
+    by_key = dict(zip(packing.slots, exprs, strict=True))
     shadow = packing.shadow
     shadows = () if shadow is None else (shadow.on(by_key[_OK]),)
     if packing.kind is Tensor:
         return Tensor(by_key["x"], shadows=shadows)
-    terms = tuple(piece for key, piece in by_key.items() if key[0] == "p")
+    terms = tuple(expr for key, expr in by_key.items() if key[0] == "p")
     base = Pointer(terms, packing.root, shadows)
     if packing.kind is Pointer:
         return base

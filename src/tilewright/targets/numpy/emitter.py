@@ -1,6 +1,6 @@
 """Writes the code of one function, op by op, from the tables in `ops`.
 
-Ops ask the emitter for pieces and give back values. Three services keep the tables short:
+Ops ask the emitter for expressions and give back values. Three services keep the tables short:
 
 - `pure` writes an expression. It goes into the outermost scope that has its operands, so what does
   not change in a loop is computed before it, and what does not depend on any argument when the
@@ -30,9 +30,9 @@ from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.names import hint_of
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.values import (
+    Expr,
     Line,
     Phi,
-    Piece,
     Scope,
     Shadow,
     Shadows,
@@ -70,8 +70,8 @@ class Unit:
     """What statements refer to by number when something is wrong."""
     bodies: list[tuple[int, str, Scope]] = field(default_factory=list[tuple[int, str, Scope]])
     """Name, parameters and statements of the Python functions, callees first."""
-    aliases: dict[int, Piece] = field(default_factory=dict[int, Piece])
-    """Symbols that turned out to be another piece."""
+    aliases: dict[int, Expr] = field(default_factory=dict[int, Expr])
+    """Symbols that turned out to be another expression."""
     instances: dict[object, object] = field(default_factory=dict[object, object])
     """Functions already written, by name and how their arguments are passed."""
     calls: list[str] = field(default_factory=list[str])
@@ -102,7 +102,7 @@ class Emitter:
     def __init__(self, unit: Unit, *, is_callee: bool = False) -> None:
         self.unit = unit
         self.is_callee = is_callee
-        self.runtime = Piece("rt", 0, 0, 1)
+        self.runtime = Expr("rt", 0, 0, 1)
         """What is known of the programs that run; see `support/batch.py`."""
         self.control = self.runtime
         """Whose control flow it is: that of the programs, or of elements."""
@@ -125,9 +125,9 @@ class Emitter:
         assert isinstance(found, Tensor)
         return found
 
-    def piece(self, value: SSAValue) -> Piece:
+    def expr(self, value: SSAValue) -> Expr:
         """The array of an operand that is not a pointer."""
-        return self.tensor(value).piece
+        return self.tensor(value).expr
 
     def scalar_type(self, value: SSAValue) -> ScalarType:
         """The type of a value's elements."""
@@ -186,11 +186,11 @@ class Emitter:
     def pure(
         self,
         template: str,
-        *operands: Piece,
+        *operands: Expr,
         axes: int | None = None,
         rank: int | None = None,
         hint: str | None = None,
-    ) -> Piece:
+    ) -> Expr:
         """An expression without effects: `{0}`, `{1}` … in the template are the operands.
 
         Live axes are those of the operands, and the rank is the greatest of theirs.
@@ -204,13 +204,13 @@ class Emitter:
             axes = union(*operands)
         if rank is None:
             rank = max((operand.rank for operand in operands), default=0)
-        piece = self._write(text, operands, axes, rank, depth, hint)
-        self.scopes[depth].known[text] = piece
-        return piece
+        expr = self._write(text, operands, axes, rank, depth, hint)
+        self.scopes[depth].known[text] = expr
+        return expr
 
     def here(
-        self, template: str, *operands: Piece, axes: int, rank: int, hint: str | None = None
-    ) -> Piece:
+        self, template: str, *operands: Expr, axes: int, rank: int, hint: str | None = None
+    ) -> Expr:
         """An expression that depends on when it is computed."""
         text = template.format(*[operand.text for operand in operands])
         return self._write(text, operands, axes, rank, self.depth, hint)
@@ -218,11 +218,11 @@ class Emitter:
     def several(
         self,
         template: str,
-        operands: Sequence[Piece],
+        operands: Sequence[Expr],
         results: Sequence[tuple[int, int]],
         *,
         is_pure: bool = True,
-    ) -> list[Piece]:
+    ) -> list[Expr]:
         """An expression whose value is a tuple; `results` are the axes and ranks of its parts."""
         text = template.format(*[operand.text for operand in operands])
         depth = self._depth_for(operands) if is_pure else self.depth
@@ -230,68 +230,68 @@ class Emitter:
         line = Line(text, symbols, _lines(operands), self.location)
         self.scopes[depth].lines.append(line)
         return [
-            Piece(spell(symbol), axes, rank, depth, line)
+            Expr(spell(symbol), axes, rank, depth, line)
             for symbol, (axes, rank) in zip(symbols, results, strict=True)
         ]
 
-    def effect(self, template: str, *operands: Piece) -> None:
+    def effect(self, template: str, *operands: Expr) -> None:
         """A statement."""
         text = template.format(*[operand.text for operand in operands])
         line = Line(text, (), _lines(operands), self.location, is_effect=True)
         self.scope.lines.append(line)
 
-    def statement(self, template: str, *operands: Piece, hint: str) -> Piece:
+    def statement(self, template: str, *operands: Expr, hint: str) -> Expr:
         """A statement that gives something to refer to by name."""
-        piece = self.here(template, *operands, axes=0, rank=0, hint=hint)
-        assert piece.line is not None
-        piece.line.is_effect = True
-        return piece
+        expr = self.here(template, *operands, axes=0, rank=0, hint=hint)
+        assert expr.line is not None
+        expr.line.is_effect = True
+        return expr
 
-    def statements(self, template: str, *operands: Piece, hints: Sequence[str]) -> list[Piece]:
+    def statements(self, template: str, *operands: Expr, hints: Sequence[str]) -> list[Expr]:
         """As `statement`, for a tuple."""
-        pieces = self.several(template, operands, [(0, 0)] * len(hints), is_pure=False)
-        for piece, hint in zip(pieces, hints, strict=True):
-            assert piece.line is not None
-            piece.line.is_effect = True
-            self.unit.hints[int(piece.text.strip("\0"))] = hint
-        return pieces
+        exprs = self.several(template, operands, [(0, 0)] * len(hints), is_pure=False)
+        for expr, hint in zip(exprs, hints, strict=True):
+            assert expr.line is not None
+            expr.line.is_effect = True
+            self.unit.hints[int(expr.text.strip("\0"))] = hint
+        return exprs
 
-    def unplaced(self, template: str, *operands: Piece, hint: str) -> Piece:
+    def unplaced(self, template: str, *operands: Expr, hint: str) -> Expr:
         """An expression whose statement the caller puts where it belongs."""
         text = template.format(*[operand.text for operand in operands])
         symbol = self.unit.symbol(hint)
         line = Line(text, (symbol,), _lines(operands), self.location)
-        return Piece(spell(symbol), 0, 0, self.depth, line)
+        return Expr(spell(symbol), 0, 0, self.depth, line)
 
-    def variable(self, symbol: int, axes: int) -> Piece:
+    def variable(self, symbol: int, axes: int) -> Expr:
         """A variable that a header binds in the current scope: of a loop, or a parameter."""
-        return Piece(spell(symbol), axes, 0, self.depth)
+        return Expr(spell(symbol), axes, 0, self.depth)
 
-    def local(self, name: str, text: str) -> Piece:
+    def local(self, name: str, text: str) -> Expr:
         """A name for something of the run-time support, bound at the start of the function."""
         known = self.scopes[1].known.get(text)
         if known is not None:
             return known
         symbol = self.unit.symbol(name)
         line = Line(text, (symbol,))
-        piece = Piece(spell(symbol), 0, 0, 1, line)
+        expr = Expr(spell(symbol), 0, 0, 1, line)
         self.scopes[1].lines.insert(0, line)
-        self.scopes[1].known[text] = piece
-        return piece
+        self.scopes[1].known[text] = expr
+        return expr
 
-    def constant(self, text: str, hint: str, axes: int = 0, rank: int = 0) -> Piece:
+    def constant(self, text: str, hint: str, axes: int = 0, rank: int = 0) -> Expr:
         """A constant of the module."""
         return self.pure(
             text.replace("{", "{{").replace("}", "}}"), axes=axes, rank=rank, hint=hint
         )
 
-    def phi(self, axes: int, rank: int, hint: str, depth: int) -> tuple[Phi, Piece]:
+    def phi(self, axes: int, rank: int, hint: str, depth: int) -> tuple[Phi, Expr]:
         """A variable that is assigned in several places."""
         symbol = self.unit.symbol(hint)
         line = Phi("", (symbol,), (), self.location)
-        return line, Piece(spell(symbol), axes, rank, depth, line)
+        return line, Expr(spell(symbol), axes, rank, depth, line)
 
-    def _depth_for(self, operands: Iterable[Piece]) -> int:
+    def _depth_for(self, operands: Iterable[Expr]) -> int:
         depth = max((operand.depth for operand in operands), default=0)
         if depth == 0:
             return 0
@@ -300,7 +300,7 @@ class Emitter:
             inner -= 1
         return inner
 
-    def _known(self, text: str, depth: int) -> Piece | None:
+    def _known(self, text: str, depth: int) -> Expr | None:
         # A scope further in may have written it, before an operand was found to be the same.
         for index in range(depth, -1, -1):
             found = self.scopes[index].known.get(text)
@@ -311,50 +311,50 @@ class Emitter:
     def _write(
         self,
         text: str,
-        operands: Iterable[Piece],
+        operands: Iterable[Expr],
         axes: int,
         rank: int,
         depth: int,
         hint: str | None,
-    ) -> Piece:
+    ) -> Expr:
         symbol = self.unit.symbol(hint or self.hint)
         line = Line(text, (symbol,), _lines(operands), self.location)
         self.scopes[depth].lines.append(line)
-        return Piece(spell(symbol), axes, rank, depth, line)
+        return Expr(spell(symbol), axes, rank, depth, line)
 
     # -- shapes ------------------------------------------------------------------------------
 
-    def grown(self, piece: Piece, shape: Sequence[int], axes: int) -> Piece:
-        """`piece` with at least the live axes `axes` of a tensor of `shape`."""
-        wanted = piece.axes | axes
-        if wanted == piece.axes or (piece.axes and wanted == piece.axes | 1):
-            return piece if wanted == piece.axes else _with_axes(piece, wanted)
+    def grown(self, expr: Expr, shape: Sequence[int], axes: int) -> Expr:
+        """`expr` with at least the live axes `axes` of a tensor of `shape`."""
+        wanted = expr.axes | axes
+        if wanted == expr.axes or (expr.axes and wanted == expr.axes | 1):
+            return expr if wanted == expr.axes else _with_axes(expr, wanted)
         extents = [extent if wanted & axis_bit(axis) else 1 for axis, extent in enumerate(shape)]
         template = f"grow({{0}}, {tuple(extents)})"
-        return self.pure(template, piece, axes=wanted, rank=len(shape))
+        return self.pure(template, expr, axes=wanted, rank=len(shape))
 
-    def total(self, terms: Sequence[Piece]) -> Piece:
+    def total(self, terms: Sequence[Expr]) -> Expr:
         """The sum of `terms`."""
         result = terms[0]
         for term in terms[1:]:
             result = self.pure("{0} + {1}", result, term)
         return result
 
-    def conjunction(self, pieces: Sequence[Piece]) -> Piece:
-        """All of `pieces` at once; True for none."""
-        if not pieces:
+    def conjunction(self, exprs: Sequence[Expr]) -> Expr:
+        """All of `exprs` at once; True for none."""
+        if not exprs:
             return self.constant("np.True_", "true")
-        result = pieces[0]
-        for piece in pieces[1:]:
-            result = self.pure("{0} & {1}", result, piece)
+        result = exprs[0]
+        for expr in exprs[1:]:
+            result = self.pure("{0} & {1}", result, expr)
         return result
 
-    def shadow_map(self, value: Tensor, change: Callable[[Piece], Piece]) -> Shadows:
+    def shadow_map(self, value: Tensor, change: Callable[[Expr], Expr]) -> Shadows:
         """The shadows of a value whose elements were moved as `change` moves them."""
-        return tuple(each.on(change(each.piece)) for each in value.shadows)
+        return tuple(each.on(change(each.expr)) for each in value.shadows)
 
     @property
-    def checker(self) -> Piece:
+    def checker(self) -> Expr:
         """What is asked whether lanes that count are defined."""
         return self.runtime
 
@@ -373,8 +373,8 @@ class Emitter:
         found: list[Shadow] = []
         for group in by_origin(shadows).values():
             if len(group) > _MAX_SHADOWS:
-                piece = self.conjunction([each.piece for each in group])
-                group = [group[0].on(piece)]
+                expr = self.conjunction([each.expr for each in group])
+                group = [group[0].on(expr)]
             found += group
         return tuple(found)
 
@@ -394,9 +394,9 @@ _TERMINATORS = frozenset(
 )
 
 
-def _with_axes(piece: Piece, axes: int) -> Piece:
-    return Piece(piece.text, axes, piece.rank, piece.depth, piece.line)
+def _with_axes(expr: Expr, axes: int) -> Expr:
+    return Expr(expr.text, axes, expr.rank, expr.depth, expr.line)
 
 
-def _lines(pieces: Iterable[Piece]) -> tuple[Line, ...]:
-    return tuple(piece.line for piece in pieces if piece.line is not None)
+def _lines(exprs: Iterable[Expr]) -> tuple[Line, ...]:
+    return tuple(expr.line for expr in exprs if expr.line is not None)

@@ -63,7 +63,7 @@ from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.support.batch import Batch, SourceSite
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tasks.detect import needs_tasks
-from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor
+from tilewright.targets.numpy.values import EmittedBlock, Expr, Pointer, Tensor
 
 _MAX_OFFSET = (1 << 31) - 1
 _ADDRESS_FAULTS = frozenset(
@@ -400,10 +400,10 @@ def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
             raise emitter.unsupported(f"a kernel argument cannot have type '{type}'")
         parameters.append(Parameter(hint, type, scalar))
 
-        def parameter(suffix: str = "", hint: str = hint) -> Piece:
+        def parameter(suffix: str = "", hint: str = hint) -> Expr:
             symbol = unit.symbol(f"{hint}{suffix}")
             spelled.append(spell(symbol))
-            return Piece(spell(symbol), 0, 0, 1)
+            return Expr(spell(symbol), 0, 0, 1)
 
         if isinstance(type, TensorDescType):
             rank = range(len(type.shape))

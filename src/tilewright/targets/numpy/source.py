@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from tilewright.ir.diagnostics import resolve
 from tilewright.targets.numpy.names import Names
-from tilewright.targets.numpy.values import Assign, Line, Nest, Phi, Piece, Scope
+from tilewright.targets.numpy.values import Assign, Expr, Line, Nest, Phi, Scope
 
 _SYMBOL = re.compile("\0([0-9]+)\0")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -40,7 +40,7 @@ def generate(
     constants: Scope,
     bodies: Sequence[tuple[int, str, Scope]],
     hints: Mapping[int, str],
-    aliases: Mapping[int, Piece],
+    aliases: Mapping[int, Expr],
 ) -> GeneratedSource:
     """The module's text; `helpers` maps the support's names to the modules they live in."""
     mark([constants, *(scope for _, _, scope in bodies)])
@@ -75,7 +75,7 @@ def _roots(scope: Scope) -> Iterator[Line]:
 @dataclass
 class _Writer:
     hints: Mapping[int, str]
-    aliases: Mapping[int, Piece]
+    aliases: Mapping[int, Expr]
     names: Names
     lines: list[str] = field(default_factory=list[str])
     locations: dict[int, Attribute] = field(default_factory=dict[int, Attribute])

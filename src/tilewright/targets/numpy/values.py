@@ -1,20 +1,21 @@
-"""What the emitter knows about a value while it writes code.
+"""What the emitter records about a value while it writes code.
 
-A *piece* is one Python variable or constant of the generated code. Its shape is known from two
-things: the rank of the IR's tensor and the set of *live axes*, a bit mask: bit 0 is the program
-axis, bit 1+i is axis i of the tensor. Along other axes nothing changes, so the array has extent 1
-there; with no live axis at all the piece is a NumPy scalar. For `tensor<64x32xf32>`::
+An *expression* (`Expr`) is one Python variable or constant of the generated code. Its shape follows
+from two things: the rank of the IR's tensor and the set of *live axes*, a bit mask: bit 0 is the
+program axis, bit 1+i is axis i of the tensor. Along other axes nothing changes, so the array has
+extent 1 there; with no live axis at all the expression is a NumPy scalar. For
+`tensor<64x32xf32>`::
 
     axes 0b000   np.float32            axes 0b010   (1, 64, 1)
     axes 0b001   (P, 1, 1)             axes 0b111   (P, 64, 32)
 
-P may be 1 at run time. Most values are one piece. A sum of pieces with different live axes, such
-as `rows[:, None] * stride + cols[None, :]`, is also kept as its *terms*: an address made from it
-stays a list of small arrays. A conjunction of masks keeps its terms in the same way. Pieces that
-are not used in the end are not written.
+P may be 1 at run time. Most values are one expression. A sum of expressions with different live
+axes, such as `rows[:, None] * stride + cols[None, :]`, is also stored as its *terms*: an address
+computed from it stays a list of small arrays. A conjunction of masks keeps its terms in the same
+way. Unused expressions are not written.
 
-A *shadow* says where a value is defined: a masked load without `other` leaves lanes undefined, and
-whatever is computed from them is undefined too. Shadows cost nothing until a value is stored,
+A *shadow* marks where a value is defined: a masked load without `other` leaves lanes undefined, and
+all values computed from them are undefined too. Shadows cost nothing until a value is stored,
 branched on or printed under a mask that does not imply them. A value has few shadows for each
 origin; where more come together they are joined, so that code grows with the number of ops.
 """
@@ -48,11 +49,11 @@ def all_axes(shape: Iterable[int]) -> int:
     return sum(axis_bit(axis) for axis, extent in enumerate(shape) if extent != 1)
 
 
-def union(*pieces: Piece) -> int:
-    """The axes along which something computed from `pieces` can change."""
+def union(*exprs: Expr) -> int:
+    """The axes along which something computed from `exprs` can change."""
     axes = 0
-    for piece in pieces:
-        axes |= piece.axes
+    for expr in exprs:
+        axes |= expr.axes
     return axes
 
 
@@ -74,17 +75,17 @@ class Phi(Line):
     """A variable that several assignments give a value: carried by a loop, or set by branches."""
 
     sources: list[Line] = field(default_factory=list[Line])
-    alias: Piece | None = None
+    alias: Expr | None = None
     """What it always equals, if no assignment changes it."""
 
 
 @dataclass(eq=False, slots=True)
 class Assign(Line):
-    """Assignments to phis, all at once; those of phis nobody reads are left out."""
+    """Assignments to phis, all at once; those of phis that are never read are left out."""
 
-    pairs: list[tuple[Phi, Piece]] = field(default_factory=list[tuple[Phi, "Piece"]])
+    pairs: list[tuple[Phi, Expr]] = field(default_factory=list[tuple[Phi, "Expr"]])
     wrapper: str = "{new}"
-    """The right-hand side: of the symbol `{old}` and the piece `{new}`."""
+    """The right-hand side: of the symbol `{old}` and the expression `{new}`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -96,16 +97,16 @@ class Nest(Line):
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """Statements one after another, and what was computed there."""
+    """A sequence of statements, and the expressions computed in it."""
 
     is_barrier: bool = False
     """Whether it may not run: nothing is moved out of it."""
     lines: list[Line] = field(default_factory=list[Line])
-    known: dict[str, Piece] = field(default_factory=dict[str, "Piece"])
+    known: dict[str, Expr] = field(default_factory=dict[str, "Expr"])
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Expr:
     """A variable of generated code."""
 
     text: str
@@ -125,13 +126,13 @@ class Piece:
 class Shadow:
     """Where a value is defined, and the load that left the rest undefined."""
 
-    piece: Piece
+    expr: Expr
     origin: Attribute | None
     why: str = NO_OTHER
 
-    def on(self, piece: Piece) -> Shadow:
+    def on(self, expr: Expr) -> Shadow:
         """The same for a value made from this one."""
-        return replace(self, piece=piece)
+        return replace(self, expr=expr)
 
 
 Shadows: TypeAlias = tuple[Shadow, ...]
@@ -141,23 +142,23 @@ Shadows: TypeAlias = tuple[Shadow, ...]
 class Tensor:
     """A number or truth value, or a tensor of them."""
 
-    piece: Piece
-    terms: tuple[Piece, ...] = ()
-    """Pieces whose sum it is, if it was made as a sum that spreads over axes."""
-    conjuncts: tuple[Piece, ...] = ()
-    """Pieces whose conjunction it is."""
+    expr: Expr
+    terms: tuple[Expr, ...] = ()
+    """Expressions whose sum it is, if it was computed as a sum over several axes."""
+    conjuncts: tuple[Expr, ...] = ()
+    """Expressions whose conjunction it is."""
     shadows: Shadows = ()
 
     @property
-    def mask_terms(self) -> tuple[Piece, ...]:
-        return self.conjuncts or (self.piece,)
+    def mask_terms(self) -> tuple[Expr, ...]:
+        return self.conjuncts or (self.expr,)
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """An address, or a tensor of them: the sum of its terms, no two with the same live axes."""
 
-    terms: tuple[Piece, ...]
+    terms: tuple[Expr, ...]
     root: int | None
     """The argument of the kernel it was made from."""
     shadows: Shadows = ()
@@ -168,12 +169,12 @@ class EmittedBlock:
     """A block pointer or a tensor descriptor: a tensor in memory and a block of it."""
 
     base: Pointer
-    shape: tuple[Piece, ...]
-    strides: tuple[Piece, ...]
-    offsets: tuple[Piece, ...]
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    offsets: tuple[Expr, ...]
     extents: tuple[int, ...]
     """Of the block."""
-    fill: Piece
+    fill: Expr
     """What is read beyond the bounds of the tensor."""
 
 
@@ -193,5 +194,5 @@ def shadows_of(*values: Value) -> Shadows:
     found: dict[str, Shadow] = {}
     for value in values:
         for shadow in () if isinstance(value, EmittedBlock) else value.shadows:
-            found.setdefault(shadow.piece.text, shadow)
+            found.setdefault(shadow.expr.text, shadow)
     return tuple(found.values())

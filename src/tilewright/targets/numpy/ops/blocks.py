@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.elementwise import to_rank
-from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, axis_bit
+from tilewright.targets.numpy.values import EmittedBlock, Expr, Pointer, axis_bit
 
 
 @dataclass(frozen=True)
 class BlockAccess:
     """Which lanes of which addresses an op touches."""
 
-    terms: tuple[Piece, ...]
-    mask: tuple[Piece, ...]
+    terms: tuple[Expr, ...]
+    mask: tuple[Expr, ...]
     pointer: Pointer
     """What the addresses were made from."""
 
@@ -29,7 +29,7 @@ class BlockAccess:
 def block_access(
     emitter: Emitter,
     block: EmittedBlock,
-    offsets: Sequence[Piece],
+    offsets: Sequence[Expr],
     checked: Sequence[int],
     itemsize: int,
 ) -> BlockAccess:
@@ -48,7 +48,7 @@ def block_access(
     return BlockAccess(merged(emitter, tuple(terms)), tuple(mask), block.base)
 
 
-def lanes(emitter: Emitter, extent: int, axis: int, rank: int) -> Piece:
+def lanes(emitter: Emitter, extent: int, axis: int, rank: int) -> Expr:
     """0 … extent-1 along one axis, in 64 bits."""
     if extent == 1:
         return emitter.constant("i64(0)", "i64_0")
@@ -58,14 +58,14 @@ def lanes(emitter: Emitter, extent: int, axis: int, rank: int) -> Piece:
     return emitter.constant(text, f"lane{axis}_{extent}", axis_bit(axis), rank)
 
 
-def in_64_bits(emitter: Emitter, piece: Piece) -> Piece:
+def in_64_bits(emitter: Emitter, expr: Expr) -> Expr:
     """An integer widened."""
-    if piece.is_scalar:
-        return emitter.pure("i64({0})", piece)
-    return emitter.pure("{0}.astype(i64)", piece)
+    if expr.is_scalar:
+        return emitter.pure("i64({0})", expr)
+    return emitter.pure("{0}.astype(i64)", expr)
 
 
-def within(emitter: Emitter, start: Piece, lane: Piece, extent: Piece, rank: int) -> Piece:
+def within(emitter: Emitter, start: Expr, lane: Expr, extent: Expr, rank: int) -> Expr:
     """Which of the lanes from `start` on lie in a tensor of `extent`."""
-    start, extent = (to_rank(emitter, piece, rank) for piece in (start, extent))
+    start, extent = (to_rank(emitter, expr, rank) for expr in (start, extent))
     return emitter.pure("within({0} + {1}, {2})", start, lane, extent, hint="inside")

@@ -19,7 +19,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.ops.regions import Carried, joined_packings, values_of
-from tilewright.targets.numpy.values import Nest, Piece, Scope, Value
+from tilewright.targets.numpy.values import Expr, Nest, Scope, Value
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Edge:
     """A way into a block: who goes it, and with which arguments."""
 
     scope: Scope
-    who: Piece
+    who: Expr
     values: Sequence[Value]
 
 
@@ -89,7 +89,7 @@ def _in_order(emitter: Emitter, region: Region) -> list[Block]:
 
 def _write_end(
     emitter: Emitter,
-    blocks: Piece,
+    blocks: Expr,
     end: Operation,
     number: dict[Block, int],
     edges: dict[Block, list[_Edge]],
@@ -105,11 +105,11 @@ def _write_end(
         require_defined(emitter, condition, "the condition of a branch", ())
         one, other = end.true_target, end.false_target
         text = f"{{0}}.branch({{1}}, {number[one]}, {number[other]})"
-        taken, left = emitter.statements(text, blocks, condition.piece, hints=("taken", "left"))
+        taken, left = emitter.statements(text, blocks, condition.expr, hints=("taken", "left"))
         edges[one].append(_Edge(scope, taken, values_of(emitter, end.true_arguments)))
         edges[other].append(_Edge(scope, left, values_of(emitter, end.false_arguments)))
     elif not end.successors:
-        here = Piece(f"{blocks.text}.here()", 0, 0, emitter.depth, blocks.line)
+        here = Expr(f"{blocks.text}.here()", 0, 0, emitter.depth, blocks.line)
         returns.append(_Edge(scope, here, values_of(emitter, end.operands)))
     else:
         raise emitter.unsupported(f"'{end.name}' is not supported on target numpy")
@@ -122,7 +122,7 @@ def _joined(emitter: Emitter, edges: Sequence[_Edge]) -> list[Packing]:
 
 def _assign(
     emitter: Emitter,
-    blocks: Piece,
+    blocks: Expr,
     edges: Sequence[_Edge],
     types: Sequence[Attribute],
     hints: Sequence[str],
@@ -148,7 +148,7 @@ def _to_front(emitter: Emitter) -> None:
     lines.insert(0, lines.pop())
 
 
-def _receive(emitter: Emitter, blocks: Piece, block: Block, edges: Sequence[_Edge]) -> None:
+def _receive(emitter: Emitter, blocks: Expr, block: Block, edges: Sequence[_Edge]) -> None:
     """Give the arguments of a block variables."""
     hints = [hint_of_value(argument) for argument in block.args]
     values = _assign(emitter, blocks, edges, block.arg_types, hints)
@@ -156,7 +156,7 @@ def _receive(emitter: Emitter, blocks: Piece, block: Block, edges: Sequence[_Edg
         emitter.define(argument, value)
 
 
-def _results(emitter: Emitter, blocks: Piece, returns: Sequence[_Edge]) -> list[Value]:
+def _results(emitter: Emitter, blocks: Expr, returns: Sequence[_Edge]) -> list[Value]:
     if not returns or not returns[0].values:
         return []
     types = emitter.result_types
@@ -168,7 +168,7 @@ def _assert(emitter: Emitter, op: Operation) -> None:
     place = emitter.unit.place(op.location)
     message = repr(getattr(op.properties.get("msg"), "data", "assertion"))
     message = message.replace("{", "{{").replace("}", "}}")
-    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.piece)
+    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.expr)
 
 
 RULES: dict[str, Rule] = {"cf.assert": _assert}

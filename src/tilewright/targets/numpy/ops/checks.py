@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from tilewright.targets.numpy.emitter import Emitter
 from tilewright.targets.numpy.ops.arith.integer import implied
-from tilewright.targets.numpy.values import Piece, Value, shadows_of
+from tilewright.targets.numpy.values import Expr, Value, shadows_of
 
 
 def tuple_text(start: int, count: int) -> str:
@@ -19,7 +19,7 @@ def require_defined(
     emitter: Emitter,
     value: Value,
     what: str,
-    mask: Sequence[Piece],
+    mask: Sequence[Expr],
     ignored: Collection[str] = (),
 ) -> None:
     """Check that `value` is defined wherever `mask` holds, unless the mask says so itself.
@@ -41,6 +41,6 @@ def require_defined(
     emitter.effect(
         f"{{0}}.need({place}, {what!r}, {defined}, {origins}, {masks})",
         emitter.checker,
-        *[each.piece for each in shadows],
+        *[each.expr for each in shadows],
         *mask,
     )

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.type_utils import rank_of
 from tilewright.targets.numpy.dtypes import F16, ScalarType
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def is_narrow(type: ScalarType) -> bool:
@@ -27,25 +27,25 @@ def widened(template: str, count: int) -> str:
     return template.format(*[f"to_single({{{index}}})" for index in range(count)])
 
 
-def pieces_of(emitter: Emitter, operands: Sequence[SSAValue], rank: int) -> list[Piece]:
+def exprs_of(emitter: Emitter, operands: Sequence[SSAValue], rank: int) -> list[Expr]:
     """The arrays of operands; a scalar among tensors gets their rank."""
-    return [to_rank(emitter, emitter.piece(operand), rank) for operand in operands]
+    return [to_rank(emitter, emitter.expr(operand), rank) for operand in operands]
 
 
-def to_rank(emitter: Emitter, piece: Piece, rank: int) -> Piece:
-    """A piece with axes added behind, so that it broadcasts to a tensor of `rank`."""
-    if piece.is_scalar or piece.rank >= rank:
-        return piece
-    index = ", ".join([":"] * (piece.rank + 1) + ["None"] * (rank - piece.rank))
-    return emitter.pure(f"{{0}}[{index}]", piece, rank=rank)
+def to_rank(emitter: Emitter, expr: Expr, rank: int) -> Expr:
+    """An expression with axes added behind, so that it broadcasts to a tensor of `rank`."""
+    if expr.is_scalar or expr.rank >= rank:
+        return expr
+    index = ", ".join([":"] * (expr.rank + 1) + ["None"] * (rank - expr.rank))
+    return emitter.pure(f"{{0}}[{index}]", expr, rank=rank)
 
 
 def elementwise(emitter: Emitter, op: Operation, template: str) -> None:
     """Write an op whose result is one expression of its operands."""
     result = op.results[0]
-    pieces = pieces_of(emitter, op.operands, rank_of(result.type))
-    piece = emitter.pure(template, *pieces)
-    emitter.define(result, Tensor(piece, shadows=emitter.shadows(*op.operands)))
+    exprs = exprs_of(emitter, op.operands, rank_of(result.type))
+    expr = emitter.pure(template, *exprs)
+    emitter.define(result, Tensor(expr, shadows=emitter.shadows(*op.operands)))
 
 
 def float_rule(template: str) -> Rule:

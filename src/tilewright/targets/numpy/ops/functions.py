@@ -20,7 +20,7 @@ from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.cf import write_blocks
 from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.regions import packings_of, values_of
-from tilewright.targets.numpy.values import PROGRAM, Nest, Piece, Scope, Tensor, Value
+from tilewright.targets.numpy.values import PROGRAM, Expr, Nest, Scope, Tensor, Value
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ def _call(emitter: Emitter, op: Operation) -> None:
     packings = packings_of(emitter, values)
     instance = _instance(emitter.unit, callee, packings)
     arguments = [
-        piece
+        expr
         for value, type, packing in zip(values, op.operand_types, packings, strict=True)
-        for piece in fit(emitter, value, type, packing)
+        for expr in fit(emitter, value, type, packing)
     ]
     slots = [
         (axes, packing.rank(key, type))
@@ -73,13 +73,13 @@ def _call(emitter: Emitter, op: Operation) -> None:
         emitter.effect(text, emitter.control, *arguments)
         return
     star = "*" if len(slots) == 1 else ""
-    pieces = emitter.several(f"{star}{text}", [emitter.control, *arguments], slots, is_pure=False)
-    assert pieces[0].line is not None
-    pieces[0].line.is_effect = True  # it may store
+    exprs = emitter.several(f"{star}{text}", [emitter.control, *arguments], slots, is_pure=False)
+    assert exprs[0].line is not None
+    exprs[0].line.is_effect = True  # it may store
     for result, packing in zip(op.results, instance.results, strict=True):
         count = len(packing.slots)
-        emitter.define(result, unpack(packing, pieces[:count]))
-        pieces = pieces[count:]
+        emitter.define(result, unpack(packing, exprs[:count]))
+        exprs = exprs[count:]
 
 
 def _instance(unit: Unit, callee: FuncOp, packings: Sequence[Packing]) -> Instance:
@@ -99,18 +99,18 @@ def _write_function(unit: Unit, callee: FuncOp, packings: Sequence[Packing]) -> 
     emitter.result_types = callee.function_type.outputs.data
     parameters: list[str] = []
     for argument, packing in zip(callee.args, packings, strict=True):
-        pieces: list[Piece] = []
+        exprs: list[Expr] = []
         for key, axes in packing.slots.items():
             symbol = unit.symbol(hint_of_value(argument))
             parameters.append(spell(symbol))
-            pieces.append(Piece(spell(symbol), axes, packing.rank(key, argument.type), 1))
-        emitter.define(argument, unpack(packing, pieces))
+            exprs.append(Expr(spell(symbol), axes, packing.rank(key, argument.type), 1))
+        emitter.define(argument, unpack(packing, exprs))
     values = write_body(emitter, callee.body)
     results = packings_of(emitter, values)
     returned = [
-        piece
+        expr
         for value, type, packing in zip(values, emitter.result_types, results, strict=True)
-        for piece in fit(emitter, value, type, packing)
+        for expr in fit(emitter, value, type, packing)
     ]
     if returned:
         listed = ", ".join(f"{{{index}}}" for index in range(len(returned)))
@@ -125,7 +125,7 @@ def _write_function(unit: Unit, callee: FuncOp, packings: Sequence[Packing]) -> 
 _OUTSIDE = frozenset(("tt.get_program_id", "tt.print", "tt.assert", "tt.atomic_poll"))
 
 
-def write_lambda(emitter: Emitter, region: Region, rank: int) -> Piece:
+def write_lambda(emitter: Emitter, region: Region, rank: int) -> Expr:
     """Write a region as a function of arrays; those have `rank` axes behind that of programs."""
     ops = [op for block in region.blocks for each in block.ops for op in walk(each)]
     for op in ops:
@@ -137,7 +137,7 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Piece:
     captured = _captured(region, ops)
     saved = {value: emitter.values[value] for value in captured}
     lifted = [_lift(emitter, value, rank) for value in captured]
-    depth = max((piece.depth for piece in lifted), default=0)
+    depth = max((expr.depth for expr in lifted), default=0)
     state = emitter.location, emitter.hint, emitter.control, emitter.result_types
     end = region.blocks[-1].last_op
     emitter.result_types = () if end is None else [operand.type for operand in end.operands]
@@ -157,13 +157,13 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Piece:
     function = emitter.unit.symbol("combine")
     parameters = ", ".join(spell(symbol) for symbol in symbols)
     header = f"def {spell(function)}({parameters}):"
-    deps = tuple(piece.line for piece in lifted if piece.line is not None)
+    deps = tuple(expr.line for expr in lifted if expr.line is not None)
     nest = Nest(header, (), deps, emitter.location, scope=scope)
     emitter.scopes[depth].lines.append(nest)
     axes = 0
-    for piece in lifted:
-        axes |= piece.axes
-    return Piece(spell(function), axes, 0, depth, nest)
+    for expr in lifted:
+        axes |= expr.axes
+    return Expr(spell(function), axes, 0, depth, nest)
 
 
 def _captured(region: Region, ops: Sequence[Operation]) -> list[SSAValue]:
@@ -187,20 +187,20 @@ def _is_within(block: Block, region: Region) -> bool:
     return False
 
 
-def _lift(emitter: Emitter, value: SSAValue, rank: int) -> Piece:
+def _lift(emitter: Emitter, value: SSAValue, rank: int) -> Expr:
     """A scalar from outside, in a form that broadcasts against the elements."""
     found = emitter.values[value]
     if not isinstance(found, Tensor):
         raise emitter.unsupported("an elementwise function can capture scalars only")
-    piece = to_rank(emitter, found.piece, rank)
-    inside = Piece(piece.text, piece.axes, 0, piece.depth, piece.line)
+    expr = to_rank(emitter, found.expr, rank)
+    inside = Expr(expr.text, expr.axes, 0, expr.depth, expr.line)
     emitter.define(value, Tensor(inside))
     return inside
 
 
-def _returned(value: Value) -> Piece:
+def _returned(value: Value) -> Expr:
     assert isinstance(value, Tensor)
-    return value.piece
+    return value.expr
 
 
 RULES: dict[str, Rule] = {"tt.call": _call}

@@ -10,9 +10,9 @@ from tilewright.dialects.type_utils import rank_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import (
     elementwise,
+    exprs_of,
     float_rule,
     is_narrow,
-    pieces_of,
     plain_rule,
     widened,
 )
@@ -91,7 +91,7 @@ def _isnormal(emitter: Emitter, op: Operation) -> None:
 
 def _sincos(emitter: Emitter, op: Operation) -> None:
     type = emitter.scalar_type(op.results[0])
-    (x,) = pieces_of(emitter, op.operands, rank_of(op.results[0].type))
+    (x,) = exprs_of(emitter, op.operands, rank_of(op.results[0].type))
     shadows = emitter.shadows(*op.operands)
     for result, name in zip(op.results, ("sin", "cos"), strict=True):
         template = f"np.{name}({{0}})"

@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilewright.targets.numpy.carry import Packing, fit, join, pack, unpack, widened
 from tilewright.targets.numpy.emitter import Emitter
-from tilewright.targets.numpy.values import Assign, Phi, Piece, Scope, Value
+from tilewright.targets.numpy.values import Assign, Expr, Phi, Scope, Value
 
-NOTHING = Piece("None", 0, 0, 0)
+NOTHING = Expr("None", 0, 0, 0)
 
 
 class Carried:
@@ -32,33 +32,33 @@ class Carried:
         self.types = types
         self.packings = packings
         self.phis: list[list[Phi]] = []
-        self.pieces: list[list[Piece]] = []
+        self.exprs: list[list[Expr]] = []
         for type, packing, hint in zip(types, packings, hints, strict=True):
             made = [
                 emitter.phi(axes, packing.rank(key, type), _slot_hint(hint, key), depth)
                 for key, axes in packing.slots.items()
             ]
             self.phis.append([phi for phi, _ in made])
-            self.pieces.append([piece for _, piece in made])
+            self.exprs.append([expr for _, expr in made])
 
     def values(self, depth: int) -> list[Value]:
         """The values, seen from a scope."""
         return [
-            unpack(packing, [_at_depth(piece, depth) for piece in pieces])
-            for packing, pieces in zip(self.packings, self.pieces, strict=True)
+            unpack(packing, [_at_depth(expr, depth) for expr in exprs])
+            for packing, exprs in zip(self.packings, self.exprs, strict=True)
         ]
 
-    def fitted(self, values: Sequence[Value]) -> list[list[Piece]]:
+    def fitted(self, values: Sequence[Value]) -> list[list[Expr]]:
         """Values in the form of the variables; conversions go into the current scope."""
         return [
             fit(self._emitter, value, type, packing)
             for value, type, packing in zip(values, self.types, self.packings, strict=True)
         ]
 
-    def assign(self, pieces: Sequence[Sequence[Piece]], wrapper: str = "{new}") -> Assign:
+    def assign(self, exprs: Sequence[Sequence[Expr]], wrapper: str = "{new}") -> Assign:
         """Write an assignment."""
-        pairs: list[tuple[Phi, Piece]] = []
-        for phis, news in zip(self.phis, pieces, strict=True):
+        pairs: list[tuple[Phi, Expr]] = []
+        for phis, news in zip(self.phis, exprs, strict=True):
             for phi, new in zip(phis, news, strict=True):
                 pairs.append((phi, new))
                 if new.line is not None:
@@ -72,12 +72,12 @@ class Carried:
         nothing = [[NOTHING] * len(phis) for phis in self.phis]
         self.assign(nothing)
 
-    def settle(self, first: Sequence[Sequence[Piece]], last: Sequence[Sequence[Piece]]) -> None:
+    def settle(self, first: Sequence[Sequence[Expr]], last: Sequence[Sequence[Expr]]) -> None:
         """Variables that are only ever assigned to themselves are what they were at first."""
-        rows = zip(self.phis, self.pieces, first, last, strict=True)
-        for phis, pieces, befores, afters in rows:
-            for phi, piece, before, after in zip(phis, pieces, befores, afters, strict=True):
-                if after.text == piece.text:
+        rows = zip(self.phis, self.exprs, first, last, strict=True)
+        for phis, exprs, befores, afters in rows:
+            for phi, expr, before, after in zip(phis, exprs, befores, afters, strict=True):
+                if after.text == expr.text:
                     phi.alias = before
                     self._emitter.unit.aliases[phi.targets[0]] = before
 
@@ -88,8 +88,8 @@ def _slot_hint(hint: str, key: str) -> str:
     return f"{hint}_bytes" if key[0] == "p" else f"{hint}_{key}"
 
 
-def _at_depth(piece: Piece, depth: int) -> Piece:
-    return Piece(piece.text, piece.axes, piece.rank, depth, piece.line)
+def _at_depth(expr: Expr, depth: int) -> Expr:
+    return Expr(expr.text, expr.axes, expr.rank, depth, expr.line)
 
 
 def packings_of(

@@ -35,7 +35,7 @@ from tilewright.targets.numpy.ops.regions import (
     same,
     values_of,
 )
-from tilewright.targets.numpy.values import Nest, Piece, Scope, Tensor, union
+from tilewright.targets.numpy.values import Expr, Nest, Scope, Tensor, union
 
 
 @dataclass(frozen=True)
@@ -90,24 +90,24 @@ def _for(emitter: Emitter, op: Operation) -> None:
     bounds = [emitter.tensor(bound) for bound in op.operands[:3]]
     for bound in bounds:
         require_defined(emitter, bound, "the bound of a loop", ())
-    pieces = [bound.piece for bound in bounds]
+    exprs = [bound.expr for bound in bounds]
     if op.unsigned is not None:
         view = f"{{0}}.view({emitter.scalar_type(op.lower_bound).unsigned})"
-        pieces = [emitter.pure(view, piece) for piece in pieces]
-    differ = union(*pieces) != 0
+        exprs = [emitter.pure(view, expr) for expr in exprs]
+    differ = union(*exprs) != 0
     inits = values_of(emitter, op.init_args)
     packings = packings_of(emitter, inits, differ=differ)
-    if not is_positive(bounds[2].piece):
+    if not is_positive(bounds[2].expr):
         place = emitter.unit.place(op.location)
-        emitter.effect(f"{{0}}.advance({place}, {{1}}, {{2}}, {{3}})", emitter.control, *pieces)
+        emitter.effect(f"{{0}}.advance({place}, {{1}}, {{2}}, {{3}})", emitter.control, *exprs)
     emitter.loops += 1
     _until_settled(
-        emitter, op, _Known(packings, differ), lambda known: _try_for(emitter, op, pieces, known)
+        emitter, op, _Known(packings, differ), lambda known: _try_for(emitter, op, exprs, known)
     )
     emitter.loops -= 1
 
 
-def _try_for(emitter: Emitter, op: ForOp, bounds: Sequence[Piece], known: _Known) -> _Known | None:
+def _try_for(emitter: Emitter, op: ForOp, bounds: Sequence[Expr], known: _Known) -> _Known | None:
     location = op.location
     emitter.location = location
     depth = len(emitter.scopes)
@@ -146,8 +146,8 @@ def _try_for(emitter: Emitter, op: ForOp, bounds: Sequence[Piece], known: _Known
 
 
 def _for_header(
-    emitter: Emitter, op: ForOp, bounds: Sequence[Piece], loop: Piece | None
-) -> tuple[str, Piece]:
+    emitter: Emitter, op: ForOp, bounds: Sequence[Expr], loop: Expr | None
+) -> tuple[str, Expr]:
     """The header, and the induction variable."""
     hint = hint_of_value(op.induction_variable, "k")
     type = emitter.scalar_type(op.induction_variable)
@@ -158,7 +158,7 @@ def _for_header(
         turns = loop.text
     else:
         dtype = type.name if op.unsigned is None else type.unsigned
-        if not is_positive(emitter.piece(op.operands[2])):
+        if not is_positive(emitter.expr(op.operands[2])):
             # What `advance` lets pass does not turn, whatever the step.
             step = f"max({step}, 1)"
         turns = f"np.arange({low}, {high}, {step}, dtype={dtype})"
@@ -197,7 +197,7 @@ def _try_while(emitter: Emitter, op: WhileOp, known: _Known) -> _Known | None:
     emitter.block(before)
     emitter.location = location
     condition = emitter.tensor(op.condition_op.operands[0])
-    if condition.piece.axes and not known.differ:
+    if condition.expr.axes and not known.differ:
         return _Known([widened(packing) for packing in known.packings], True)
     require_defined(emitter, condition, "the condition of a loop", ())
     forwarded = values_of(emitter, op.condition_op.operands[1:])
@@ -212,9 +212,9 @@ def _try_while(emitter: Emitter, op: WhileOp, known: _Known) -> _Known | None:
     keep = f"{turns.text}.keep({{old}}, {{new}})" if turns and known.differ else "{new}"
     results.assign(results.fitted(forwarded), keep)
     if turns is None:
-        emitter.effect("if not {0}: break", condition.piece)
+        emitter.effect("if not {0}: break", condition.expr)
     else:
-        emitter.effect("if {0}.over({1}): break", turns, condition.piece)
+        emitter.effect("if {0}.over({1}): break", turns, condition.expr)
     for argument, value in zip(after.args, forwarded, strict=True):
         emitter.define(argument, value)
     emitter.block(after)
@@ -237,7 +237,7 @@ def _try_while(emitter: Emitter, op: WhileOp, known: _Known) -> _Known | None:
     return None
 
 
-def _turns(emitter: Emitter, op: WhileOp) -> Piece:
+def _turns(emitter: Emitter, op: WhileOp) -> Expr:
     text = f"{{0}}.turns({emitter.unit.place(op.location)}, {_spins(op)})"
     return emitter.unplaced(text, emitter.control, hint="turns")
 
@@ -287,7 +287,7 @@ def _if(emitter: Emitter, op: Operation) -> None:
     condition = emitter.tensor(op.operands[0])
     require_defined(emitter, condition, "the condition of a branch", ())
     emitter.location = location
-    differ = condition.piece.axes != 0
+    differ = condition.expr.axes != 0
     ways = [_way(emitter, region.blocks[0]) for region in op.regions if region.blocks]
     yields = [values_of(emitter, end.operands) for _, end in ways]
     scopes = [scope for scope, _ in ways]
@@ -298,7 +298,7 @@ def _if(emitter: Emitter, op: Operation) -> None:
     fork = None
     if differ:
         fork = emitter.here(
-            "{0}.fork({1})", emitter.control, condition.piece, axes=0, rank=0, hint="fork"
+            "{0}.fork({1})", emitter.control, condition.expr, axes=0, rank=0, hint="fork"
         )
         if op.results:
             carried.clear()
@@ -308,8 +308,8 @@ def _if(emitter: Emitter, op: Operation) -> None:
         wrapper = f"{fork.text}.merge({{old}}, {{new}})" if fork and merges else "{new}"
         carried.assign(carried.fitted(values), wrapper)
         emitter.scopes.pop()
-        header = _if_header(condition.piece, fork, number)
-        deps = condition.piece.line if fork is None else fork.line
+        header = _if_header(condition.expr, fork, number)
+        deps = condition.expr.line if fork is None else fork.line
         emitter.scope.lines.append(
             Nest(header, (), () if deps is None else (deps,), location, is_effect=True, scope=scope)
         )
@@ -319,7 +319,7 @@ def _if(emitter: Emitter, op: Operation) -> None:
         emitter.define(result, value)
 
 
-def _if_header(condition: Piece, fork: Piece | None, number: int) -> str:
+def _if_header(condition: Expr, fork: Expr | None, number: int) -> str:
     if fork is None:
         return "else:" if number else f"if {condition.text}:"
     return f"if {fork.text}.otherwise():" if number else f"if {fork.text}.then():"

@@ -26,7 +26,7 @@ from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.ops import arith, math
 from tilewright.targets.numpy.ops.arith.casts import CXX_RULES
 from tilewright.targets.numpy.support import HELPERS
-from tilewright.targets.numpy.values import PROGRAM, Piece, Tensor
+from tilewright.targets.numpy.values import PROGRAM, Expr, Tensor
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -45,23 +45,23 @@ class _Formula(Emitter):
     def __init__(self, op: Operation) -> None:
         super().__init__(Unit({}, _RULES, keeps_terms=False))
         for number, operand in enumerate(op.operands):
-            piece = Piece(f"a{number}", PROGRAM, 0, 1)
-            self.values[operand] = Tensor(piece)
+            expr = Expr(f"a{number}", PROGRAM, 0, 1)
+            self.values[operand] = Tensor(expr)
 
     @override
     def pure(
         self,
         template: str,
-        *operands: Piece,
+        *operands: Expr,
         axes: int | None = None,
         rank: int | None = None,
         hint: str | None = None,
-    ) -> Piece:
+    ) -> Expr:
         text = template.format(*[operand.text for operand in operands])
-        return Piece(f"({text})", PROGRAM, 0, 1)
+        return Expr(f"({text})", PROGRAM, 0, 1)
 
     def text(self, result: SSAValue) -> str:
-        return self.piece(result).text
+        return self.expr(result).text
 
 
 def is_scalar_op(op: Operation) -> bool:

@@ -25,7 +25,7 @@ from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.tasks.placement import Placement, kind_of
 from tilewright.targets.numpy.tasks.support.arena import ArenaKind
 from tilewright.targets.numpy.values import EmittedBlock as Described
-from tilewright.targets.numpy.values import Piece, Value
+from tilewright.targets.numpy.values import Expr, Value
 
 _HANDS_ON = frozenset(
     ("tlx.release_layout", "tlx.require_layout", "ttg.convert_layout", "scf.for", "scf.while")
@@ -85,12 +85,12 @@ class TaskEmitter(Emitter):
         """Others may run in between."""
         self.effect("yield")
 
-    def kept(self, template: str, *operands: Piece, axes: int, rank: int) -> Piece:
+    def kept(self, template: str, *operands: Expr, axes: int, rank: int) -> Expr:
         """An expression that is computed whether or not its value is used."""
-        piece = self.here(template, *operands, axes=axes, rank=rank)
-        assert piece.line is not None
-        piece.line.is_effect = True
-        return piece
+        expr = self.here(template, *operands, axes=axes, rank=rank)
+        assert expr.line is not None
+        expr.line.is_effect = True
+        return expr
 
     @override
     def op(self, op: Operation) -> None:
@@ -106,7 +106,7 @@ class TaskEmitter(Emitter):
             for operand in op.operands:
                 if operand in self.tasks.in_flight:
                     text = f"{{0}}.landed({self.here_place()}, {{1}})"
-                    self.effect(text, self.runtime, self.piece(operand))
+                    self.effect(text, self.runtime, self.expr(operand))
         kept = self._read_again(op) if self._stored and not op.regions else {}
         super().op(op)
         self.values.update(kept)

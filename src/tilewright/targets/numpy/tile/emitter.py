@@ -25,7 +25,7 @@ from tilewright.targets.numpy.emitter import Emitter, Unit
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.patterns import ParallelFacts
-from tilewright.targets.numpy.values import PROGRAM, Nest, Piece, Scope, Tensor
+from tilewright.targets.numpy.values import PROGRAM, Expr, Nest, Scope, Tensor
 
 LANE = PROGRAM
 """The live axis of what differs between iterations."""
@@ -54,11 +54,11 @@ class TileEmitter(Emitter):
 
     def __init__(self, unit: TileUnit) -> None:
         super().__init__(unit)
-        self.memory: dict[SSAValue, Piece] = {}
+        self.memory: dict[SSAValue, Expr] = {}
         """Buffers, regions and barriers."""
-        self.lanes: Piece | None = None
+        self.lanes: Expr | None = None
         """The iterations that run at once, in a parallel loop."""
-        self.threads: Piece | None = None
+        self.threads: Expr | None = None
         """The threads of a kernel that names them."""
         self.facts: ParallelFacts | None = None
         """What is known about the accesses of the parallel loop."""
@@ -75,7 +75,7 @@ class TileEmitter(Emitter):
 
     # -- values ------------------------------------------------------------------------------
 
-    def buffer(self, value: SSAValue) -> Piece:
+    def buffer(self, value: SSAValue) -> Expr:
         """A buffer, a region or a row of barriers."""
         found = self.memory.get(value)
         if found is None:
@@ -89,23 +89,23 @@ class TileEmitter(Emitter):
             raise self.unsupported(f"'{name}' of type '{value.type}' is used before it is defined")
         return super().tensor(value)
 
-    def number(self, value: Mixed) -> Piece:
+    def number(self, value: Mixed) -> Expr:
         """A number that is known, or a value."""
         if isinstance(value, int):
-            return Piece(str(value), 0, 0, 0)
-        return self.piece(value)
+            return Expr(str(value), 0, 0, 0)
+        return self.expr(value)
 
-    def uniform(self, value: Mixed, what: str) -> Piece:
+    def uniform(self, value: Mixed, what: str) -> Expr:
         """As `number`, for something that all iterations must agree on."""
-        piece = self.number(value)
+        expr = self.number(value)
         if not isinstance(value, int):
             require_defined(self, self.tensor(value), what, ())
-        if piece.axes:
+        if expr.axes:
             raise self.unsupported(
                 f"{what} differs between iterations",
                 "write element by element inside T.Parallel, or move the op out of the loop",
             )
-        return piece
+        return expr
 
     def element_type(self, type: Attribute) -> ScalarType:
         """The scalar type of a buffer's elements."""
@@ -114,25 +114,25 @@ class TileEmitter(Emitter):
             raise self.unsupported(f"NumPy has no type like the elements of '{type}'")
         return found
 
-    def listed(self, pieces: Sequence[Piece]) -> str:
+    def listed(self, exprs: Sequence[Expr]) -> str:
         """`(a, b)`."""
-        inner = ", ".join(piece.text for piece in pieces)
-        return f"({inner},)" if len(pieces) == 1 else f"({inner})"
+        inner = ", ".join(expr.text for expr in exprs)
+        return f"({inner},)" if len(exprs) == 1 else f"({inner})"
 
     @property
     @override
-    def checker(self) -> Piece:
+    def checker(self) -> Expr:
         return self.lanes or self.threads or self.runtime
 
-    def quotients(self, value: SSAValue) -> tuple[str, list[Piece]]:
+    def quotients(self, value: SSAValue) -> tuple[str, list[Expr]]:
         """Where the divisors that a value depends on are not zero, as an option of a call."""
         shadows = self.tensor(value).shadows
         if not shadows:
             return "", []
         pairs = [
-            f"({each.piece.text}, {self.unit.place(each.origin, each.why)})" for each in shadows
+            f"({each.expr.text}, {self.unit.place(each.origin, each.why)})" for each in shadows
         ]
-        return f", quotients=({', '.join(pairs)},)", [each.piece for each in shadows]
+        return f", quotients=({', '.join(pairs)},)", [each.expr for each in shadows]
 
     @override
     def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
@@ -181,7 +181,7 @@ class TileEmitter(Emitter):
         """The number of the current op's location."""
         return self.unit.place(self.location)
 
-    def call(self, text: str, *operands: Piece) -> None:
+    def call(self, text: str, *operands: Expr) -> None:
         """A statement that touches memory."""
         self.step()
         self.effect(text, *operands)
@@ -189,19 +189,19 @@ class TileEmitter(Emitter):
     # -- nesting -----------------------------------------------------------------------------
 
     @contextmanager
-    def nested(self, header: str, *deps: Piece, is_function: bool = False) -> Generator[Scope]:
+    def nested(self, header: str, *deps: Expr, is_function: bool = False) -> Generator[Scope]:
         """Statements under a header."""
         scope = Scope(is_barrier=is_function)
         location = self.location
         self.scopes.append(scope)
         yield scope
         self.scopes.pop()
-        lines = tuple(piece.line for piece in deps if piece.line is not None)
+        lines = tuple(expr.line for expr in deps if expr.line is not None)
         nest = Nest(header, (), lines, location, is_effect=True, scope=scope)
         self.scope.lines.append(nest)
 
     @contextmanager
-    def iterating(self, lanes: Piece, facts: ParallelFacts | None) -> Generator[None]:
+    def iterating(self, lanes: Expr, facts: ParallelFacts | None) -> Generator[None]:
         """Code that all iterations run at once."""
         state = self.lanes, self.facts, self.control, self.divergence
         self.lanes, self.facts, self.control, self.divergence = lanes, facts, lanes, 0

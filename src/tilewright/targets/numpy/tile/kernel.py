@@ -53,7 +53,7 @@ from tilewright.targets.numpy.tile.patterns import base_of, divided_buffers
 from tilewright.targets.numpy.tile.support import HELPERS
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen, Trace
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 _CONCURRENT = (
     "tile.async_copy",
@@ -380,11 +380,11 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
         )
         variable = unit.symbol(hint)
         spelled.append(spell(variable))
-        piece = Piece(spell(variable), 0, 0, 1)
+        expr = Expr(spell(variable), 0, 0, 1)
         if isinstance(argument.type, MemRefType):
-            emitter.memory[argument] = piece
+            emitter.memory[argument] = expr
         else:
-            emitter.define(argument, Tensor(piece))
+            emitter.define(argument, Tensor(expr))
     emitter.block(block)
     unit.bodies.append((unit.symbol(symbol), ", ".join(spelled), emitter.scopes[1]))
     return parameters

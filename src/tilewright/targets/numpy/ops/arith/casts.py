@@ -7,38 +7,38 @@ from xdsl.ir import Operation
 from tilewright.targets.numpy.dtypes import ScalarType
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import elementwise, is_narrow
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def _types(emitter: Emitter, op: Operation) -> tuple[ScalarType, ScalarType]:
     return emitter.scalar_type(op.operands[0]), emitter.scalar_type(op.results[0])
 
 
-def _converted(piece: Piece, name: str) -> str:
+def _converted(expr: Expr, name: str) -> str:
     """A conversion that loses nothing or wraps around."""
-    return f"{name}({{0}})" if piece.is_scalar else f"{{0}}.astype({name})"
+    return f"{name}({{0}})" if expr.is_scalar else f"{{0}}.astype({name})"
 
 
 def _extsi(emitter: Emitter, op: Operation) -> None:
     source, target = _types(emitter, op)
     value = emitter.tensor(op.operands[0])
-    template = _converted(value.piece, target.name)
+    template = _converted(value.expr, target.name)
     if source.kind == "b":
         elementwise(emitter, op, f"-{template}")
         return
-    piece = emitter.pure(template, value.piece)
+    expr = emitter.pure(template, value.expr)
     terms = tuple(emitter.pure(_converted(term, target.name), term) for term in value.terms)
-    emitter.define(op.results[0], Tensor(piece, terms, shadows=value.shadows))
+    emitter.define(op.results[0], Tensor(expr, terms, shadows=value.shadows))
 
 
 def _extui(emitter: Emitter, op: Operation) -> None:
     source, target = _types(emitter, op)
-    piece = emitter.piece(op.operands[0])
+    expr = emitter.expr(op.operands[0])
     if source.kind == "b":
-        elementwise(emitter, op, _converted(piece, target.name))
+        elementwise(emitter, op, _converted(expr, target.name))
         return
     view = f"{{0}}.view({source.unsigned})"
-    widened = f"{target.name}({view})" if piece.is_scalar else f"{view}.astype({target.name})"
+    widened = f"{target.name}({view})" if expr.is_scalar else f"{view}.astype({target.name})"
     elementwise(emitter, op, widened)
 
 

@@ -21,7 +21,7 @@ from tilewright.targets.numpy.ops.elementwise import (
     to_rank,
     widened,
 )
-from tilewright.targets.numpy.values import Piece, Pointer, Shadows, Tensor, by_origin
+from tilewright.targets.numpy.values import Expr, Pointer, Shadows, Tensor, by_origin
 
 _SIGNS: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE: Mapping[str, str] = {"lt": ">", "le": ">=", "gt": "<", "ge": "<="}
@@ -80,17 +80,17 @@ def _select(emitter: Emitter, op: Operation) -> None:
     result = op.results[0]
     rank, shape = rank_of(result.type), shape_of(result.type)
     condition = emitter.tensor(op.operands[0])
-    cond = to_rank(emitter, condition.piece, rank)
+    cond = to_rank(emitter, condition.expr, rank)
     ways = [emitter.values[operand] for operand in op.operands[1:]]
     if all(isinstance(way, Pointer) for way in ways):
         _select_pointers(emitter, op, cond)
         return
-    a, b = (emitter.piece(operand) for operand in op.operands[1:])
-    piece = chosen(emitter, cond, a, b, shape)
-    emitter.define(result, Tensor(piece, shadows=_chosen_shadows(emitter, op, cond)))
+    a, b = (emitter.expr(operand) for operand in op.operands[1:])
+    expr = chosen(emitter, cond, a, b, shape)
+    emitter.define(result, Tensor(expr, shadows=_chosen_shadows(emitter, op, cond)))
 
 
-def chosen(emitter: Emitter, cond: Piece, a: Piece, b: Piece, shape: tuple[int, ...]) -> Piece:
+def chosen(emitter: Emitter, cond: Expr, a: Expr, b: Expr, shape: tuple[int, ...]) -> Expr:
     """One of two arrays by a condition."""
     if cond.is_scalar:
         # The condition picks a whole array: both must have the form of the result.
@@ -100,45 +100,45 @@ def chosen(emitter: Emitter, cond: Piece, a: Piece, b: Piece, shape: tuple[int, 
     return emitter.pure("pick({0}, {1}, {2})", cond, a, b)
 
 
-def _select_pointers(emitter: Emitter, op: Operation, cond: Piece) -> None:
+def _select_pointers(emitter: Emitter, op: Operation, cond: Expr) -> None:
     a, b = (emitter.values[operand] for operand in op.operands[1:])
     assert isinstance(a, Pointer) and isinstance(b, Pointer)
     shape = shape_of(op.results[0].type)
     one, other = (emitter.total(way.terms) for way in (a, b))
-    piece = chosen(emitter, cond, one, other, shape)
+    expr = chosen(emitter, cond, one, other, shape)
     root = a.root if a.root == b.root else None
-    emitter.define(op.results[0], Pointer((piece,), root, _chosen_shadows(emitter, op, cond)))
+    emitter.define(op.results[0], Pointer((expr,), root, _chosen_shadows(emitter, op, cond)))
 
 
-def _chosen_shadows(emitter: Emitter, op: Operation, cond: Piece) -> Shadows:
+def _chosen_shadows(emitter: Emitter, op: Operation, cond: Expr) -> Shadows:
     """A lane is defined if the condition and the way that was chosen are."""
     condition = emitter.tensor(op.operands[0])
     rank, shape = rank_of(op.results[0].type), shape_of(op.results[0].type)
     a, b = (emitter.shadows(operand) for operand in op.operands[1:])
     found = {
-        each.piece.text: each
-        for each in (each.on(to_rank(emitter, each.piece, rank)) for each in condition.shadows)
+        each.expr.text: each
+        for each in (each.on(to_rank(emitter, each.expr, rank)) for each in condition.shadows)
     }
     # What both ways need is needed whichever is chosen.
-    others = {each.piece.text for each in b}
-    found.update({each.piece.text: each for each in a if each.piece.text in others})
+    others = {each.expr.text for each in b}
+    found.update({each.expr.text: each for each in a if each.expr.text in others})
     left = by_origin(
         each
         for each in a
-        if each.piece.text not in found and not implied(each, condition.mask_terms)
+        if each.expr.text not in found and not implied(each, condition.mask_terms)
     )
-    right = by_origin(each for each in b if each.piece.text not in found)
+    right = by_origin(each for each in b if each.expr.text not in found)
     shadows = list(found.values())
     for origin in dict.fromkeys((*left, *right)):
         ways = left.get(origin, []), right.get(origin, [])
-        one, other = (emitter.conjunction([each.piece for each in way]) for way in ways)
+        one, other = (emitter.conjunction([each.expr for each in way]) for way in ways)
         if ways[0] and ways[1]:
-            piece = chosen(emitter, cond, one, other, shape)
+            expr = chosen(emitter, cond, one, other, shape)
         elif ways[0]:
-            piece = emitter.pure("{0} | ~{1}", one, cond)
+            expr = emitter.pure("{0} | ~{1}", one, cond)
         else:
-            piece = emitter.pure("{0} | {1}", other, cond)
-        shadows.append((ways[0] or ways[1])[0].on(piece))
+            expr = emitter.pure("{0} | {1}", other, cond)
+        shadows.append((ways[0] or ways[1])[0].on(expr))
     return emitter.joined(tuple(shadows))
 
 

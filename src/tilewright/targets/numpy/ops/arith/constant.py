@@ -26,12 +26,12 @@ from tilewright.ir.text.floats import float_bits
 from tilewright.ir.text.literals import SplatElementsAttr
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.values import Piece, Pointer, Shadow, Tensor, all_axes
+from tilewright.targets.numpy.values import Expr, Pointer, Shadow, Tensor, all_axes
 
 _NOT_WORD = re.compile(r"\W+")
 
 
-def number(emitter: Emitter, value: int | float, type: ScalarType, element: Attribute) -> Piece:
+def number(emitter: Emitter, value: int | float, type: ScalarType, element: Attribute) -> Expr:
     """A constant of a scalar type."""
     if type.kind == "b":
         return emitter.constant("np.True_" if value else "np.False_", "yes" if value else "no")
@@ -91,7 +91,7 @@ def _constant(emitter: Emitter, op: Operation) -> None:
 
 def _dense(
     emitter: Emitter, op: ConstantOp, values: Sequence[int | float], type: ScalarType
-) -> Piece:
+) -> Expr:
     shape = shape_of(op.result.type)
     if len(values) == 1:
         return number(emitter, values[0], type, element_type_of(op.result.type))
@@ -104,7 +104,7 @@ def _dense(
     return emitter.constant(text, emitter.hint, all_axes(shape), rank_of(op.result.type))
 
 
-def zero(emitter: Emitter, type: Attribute) -> Piece:
+def zero(emitter: Emitter, type: Attribute) -> Expr:
     """The number 0 of a scalar type, False for truth values."""
     found = scalar_type(type)
     assert found is not None

@@ -16,11 +16,11 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.type_utils import rank_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.elementwise import elementwise, pieces_of
+from tilewright.targets.numpy.ops.elementwise import elementwise, exprs_of
 from tilewright.targets.numpy.values import (
     NO_QUOTIENT,
     PROGRAM,
-    Piece,
+    Expr,
     Shadow,
     Shadows,
     Tensor,
@@ -88,7 +88,7 @@ def _division(emitter: Emitter, op: Operation) -> None:
     """Where the divisor is zero, the result is not defined."""
     _rule(emitter, op)
     result = op.results[0]
-    divisor = emitter.piece(op.operands[1])
+    divisor = emitter.expr(op.operands[1])
     if _is_nonzero(divisor):
         return
     value = emitter.tensor(result)
@@ -97,50 +97,50 @@ def _division(emitter: Emitter, op: Operation) -> None:
     emitter.define(result, replace(value, shadows=(*value.shadows, shadow)))
 
 
-def _constant(piece: Piece) -> int | None:
-    match = None if piece.line is None else _NUMBER.fullmatch(piece.line.text)
+def _constant(expr: Expr) -> int | None:
+    match = None if expr.line is None else _NUMBER.fullmatch(expr.line.text)
     return None if match is None else int(match[1])
 
 
-def _is_nonzero(piece: Piece) -> bool:
-    """Whether a piece is a constant other than zero."""
-    return bool(_constant(piece))
+def _is_nonzero(expr: Expr) -> bool:
+    """Whether an expression is a constant other than zero."""
+    return bool(_constant(expr))
 
 
-def is_positive(piece: Piece) -> bool:
-    """Whether a piece is a constant greater than zero."""
-    found = _constant(piece)
+def is_positive(expr: Expr) -> bool:
+    """Whether an expression is a constant greater than zero."""
+    found = _constant(expr)
     return found is not None and found > 0
 
 
 # Terms.
 
 
-def merged(emitter: Emitter, terms: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def merged(emitter: Emitter, terms: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Terms added up where they have the same live axes."""
-    by_axes: dict[int, Piece] = {}
+    by_axes: dict[int, Expr] = {}
     for term in terms:
         known = by_axes.get(term.axes)
         by_axes[term.axes] = term if known is None else emitter.pure("{0} + {1}", known, term)
     return tuple(by_axes.values())
 
 
-def _terms_of(value: Tensor, piece: Piece) -> tuple[Piece, ...]:
-    return value.terms or (piece,)
+def _terms_of(value: Tensor, expr: Expr) -> tuple[Expr, ...]:
+    return value.terms or (expr,)
 
 
-def _spreads(a: Piece, b: Piece) -> bool:
+def _spreads(a: Expr, b: Expr) -> bool:
     axes = a.axes | b.axes
     return a.axes != axes and b.axes != axes
 
 
-def _add_terms(emitter: Emitter, lhs: Tensor, rhs: Tensor, a: Piece, b: Piece) -> tuple[Piece, ...]:
+def _add_terms(emitter: Emitter, lhs: Tensor, rhs: Tensor, a: Expr, b: Expr) -> tuple[Expr, ...]:
     if not (lhs.terms or rhs.terms or _spreads(a, b)):
         return ()
     return merged(emitter, (*_terms_of(lhs, a), *_terms_of(rhs, b)))
 
 
-def _scale_terms(emitter: Emitter, value: Tensor, factor: Piece) -> tuple[Piece, ...]:
+def _scale_terms(emitter: Emitter, value: Tensor, factor: Expr) -> tuple[Expr, ...]:
     """A sum times a number that is the same for all elements."""
     if not value.terms or factor.axes & ~PROGRAM:
         return ()
@@ -156,10 +156,10 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
         return
     lhs, rhs = (emitter.tensor(operand) for operand in op.operands)
     rank = rank_of(op.results[0].type)
-    a, b = pieces_of(emitter, op.operands, rank)
+    a, b = exprs_of(emitter, op.operands, rank)
     sign = {"arith.addi": "+", "arith.subi": "-", "arith.muli": "*"}[op.name]
-    piece = emitter.pure(f"{{0}} {sign} {{1}}", a, b)
-    terms: tuple[Piece, ...] = ()
+    expr = emitter.pure(f"{{0}} {sign} {{1}}", a, b)
+    terms: tuple[Expr, ...] = ()
     if rank and type.bits >= _MIN_TERM_BITS and emitter.unit.keeps_terms:
         if op.name == "arith.muli":
             terms = _scale_terms(emitter, lhs, b) or _scale_terms(emitter, rhs, a)
@@ -170,15 +170,15 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
             terms = _add_terms(emitter, lhs, rhs, a, b)
         emitter.unit.has_sums |= bool(terms) and type.bits == _MIN_TERM_BITS
     shadows = emitter.shadows(*op.operands)
-    emitter.define(op.results[0], Tensor(piece, terms, shadows=shadows))
+    emitter.define(op.results[0], Tensor(expr, terms, shadows=shadows))
 
 
 # Conjunctions and disjunctions.
 
 
-def implied(shadow: Shadow, terms: tuple[Piece, ...]) -> bool:
+def implied(shadow: Shadow, terms: tuple[Expr, ...]) -> bool:
     """Whether one of `terms` says what the shadow says."""
-    return any(term.text == shadow.piece.text for term in terms)
+    return any(term.text == shadow.expr.text for term in terms)
 
 
 def _decided(emitter: Emitter, lhs: Tensor, rhs: Tensor, by: str) -> Shadows:
@@ -187,22 +187,22 @@ def _decided(emitter: Emitter, lhs: Tensor, rhs: Tensor, by: str) -> Shadows:
         return emitter.joined(shadows_of(lhs, rhs))
     other, shadowed = (lhs, rhs) if rhs.shadows else (rhs, lhs)
     return tuple(
-        each.on(emitter.pure(by, each.piece, other.piece))
+        each.on(emitter.pure(by, each.expr, other.expr))
         for each in shadowed.shadows
         if not (by == "{0} | ~{1}" and implied(each, other.mask_terms))
     )
 
 
 def _and(emitter: Emitter, op: Operation) -> None:
-    a, b = pieces_of(emitter, op.operands, rank_of(op.results[0].type))
-    piece = emitter.pure("{0} & {1}", a, b)
+    a, b = exprs_of(emitter, op.operands, rank_of(op.results[0].type))
+    expr = emitter.pure("{0} & {1}", a, b)
     if not _is_bool(emitter, op):
-        emitter.define(op.results[0], Tensor(piece, shadows=emitter.shadows(*op.operands)))
+        emitter.define(op.results[0], Tensor(expr, shadows=emitter.shadows(*op.operands)))
         return
     lhs, rhs = (emitter.tensor(operand) for operand in op.operands)
     conjuncts = dict.fromkeys((*lhs.mask_terms, *rhs.mask_terms))
     shadows = _decided(emitter, lhs, rhs, "{0} | ~{1}")
-    emitter.define(op.results[0], Tensor(piece, (), tuple(conjuncts), shadows))
+    emitter.define(op.results[0], Tensor(expr, (), tuple(conjuncts), shadows))
 
 
 def _or(emitter: Emitter, op: Operation) -> None:
@@ -210,7 +210,7 @@ def _or(emitter: Emitter, op: Operation) -> None:
         _rule(emitter, op)
         return
     lhs, rhs = (emitter.tensor(operand) for operand in op.operands)
-    a, b = pieces_of(emitter, op.operands, rank_of(op.results[0].type))
+    a, b = exprs_of(emitter, op.operands, rank_of(op.results[0].type))
     shadows = _decided(emitter, lhs, rhs, "{0} | {1}")
     emitter.define(op.results[0], Tensor(emitter.pure("{0} | {1}", a, b), shadows=shadows))
 
@@ -221,7 +221,7 @@ def _or(emitter: Emitter, op: Operation) -> None:
 def _pair(template: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         rank = rank_of(op.results[0].type)
-        operands = pieces_of(emitter, op.operands, rank)
+        operands = exprs_of(emitter, op.operands, rank)
         low = emitter.pure(template.partition(" ; ")[0], *operands)
         high = emitter.pure(template.partition(" ; ")[2], *operands)
         shadows = emitter.shadows(*op.operands)

@@ -23,7 +23,7 @@ from tilewright.targets.numpy.ops.tt.memory import (
     write_load,
     write_store,
 )
-from tilewright.targets.numpy.values import NO_RESULT, PROGRAM, Piece, Shadow, Tensor, all_axes
+from tilewright.targets.numpy.values import NO_RESULT, PROGRAM, Expr, Shadow, Tensor, all_axes
 
 
 def write_rmw(
@@ -34,7 +34,7 @@ def write_rmw(
     kind: str,
     result: SSAValue | None,
     semantic: str = "relaxed",
-) -> Piece | None:
+) -> Expr | None:
     """The statement of a read-modify-write; what was stored before, if `result` is used."""
     shape = shape_of(value.type)
     is_used = result is not None and result.first_use is not None
@@ -55,30 +55,30 @@ def write_rmw(
     count = 2 + len(access.terms)
     terms, masks = tuple_text(1, len(access.terms)), tuple_text(count, len(access.mask))
     text = f"{{0}}({site}, {terms}, {{{count - 1}}}, {masks})"
-    pieces = (function, *access.terms, emitter.piece(value), *access.mask)
+    exprs = (function, *access.terms, emitter.expr(value), *access.mask)
     if not is_used:
-        emitter.effect(text, *pieces)
+        emitter.effect(text, *exprs)
         return None
-    return _kept(emitter, text, pieces, shape)
+    return _kept(emitter, text, exprs, shape)
 
 
-def _kept(emitter: Emitter, text: str, pieces: tuple[Piece, ...], shape: tuple[int, ...]) -> Piece:
+def _kept(emitter: Emitter, text: str, exprs: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
     """The result of an atomic; programs get different ones whatever they gave."""
     axes = PROGRAM | all_axes(shape)
-    piece = emitter.here(text, *pieces, axes=axes, rank=len(shape))
-    assert piece.line is not None
-    piece.line.is_effect = True
-    return piece
+    expr = emitter.here(text, *exprs, axes=axes, rank=len(shape))
+    assert expr.line is not None
+    expr.line.is_effect = True
+    return expr
 
 
 def _rmw(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AtomicRMWOp)
     access = pointer_access(emitter, op.ptr, op.mask)
     check_access(emitter, access, op.mask, "an atomic")
-    piece = write_rmw(emitter, op, access, op.val, op.kind, op.result, op.semantic)
-    if piece is not None:
+    expr = write_rmw(emitter, op, access, op.val, op.kind, op.result, op.semantic)
+    if expr is not None:
         shadows = tuple(Shadow(term, op.location, NO_RESULT) for term in access.mask)
-        emitter.define(op.result, Tensor(piece, shadows=shadows))
+        emitter.define(op.result, Tensor(expr, shadows=shadows))
 
 
 def _cas(emitter: Emitter, op: Operation) -> None:
@@ -94,8 +94,8 @@ def _cas(emitter: Emitter, op: Operation) -> None:
     function = emitter.local("atomic_cas", "rt.mem.atomic_cas")
     count = len(access.terms)
     text = f"{{0}}({site}, {tuple_text(1, count)}, {{{count + 1}}}, {{{count + 2}}})"
-    pieces = (function, *access.terms, emitter.piece(op.cmp), emitter.piece(op.val))
-    emitter.define(op.result, Tensor(_kept(emitter, text, pieces, shape)))
+    exprs = (function, *access.terms, emitter.expr(op.cmp), emitter.expr(op.val))
+    emitter.define(op.result, Tensor(_kept(emitter, text, exprs, shape)))
 
 
 def _load(emitter: Emitter, op: Operation) -> None:
@@ -107,9 +107,9 @@ def _load(emitter: Emitter, op: Operation) -> None:
     site = new_site(
         emitter, op, "load", type, shape, root, semantic=op.semantic, masked=bool(access.mask)
     )
-    piece = write_load(emitter, site, access, None, len(shape))
+    expr = write_load(emitter, site, access, None, len(shape))
     shadows = tuple(Shadow(term, op.location, NO_RESULT) for term in access.mask)
-    define_loaded(emitter, op.result, piece, shadows)
+    define_loaded(emitter, op.result, expr, shadows)
 
 
 def _store(emitter: Emitter, op: Operation) -> None:
@@ -123,7 +123,7 @@ def _store(emitter: Emitter, op: Operation) -> None:
     site = new_site(
         emitter, op, "store", type, shape, root, semantic=op.semantic, masked=bool(access.mask)
     )
-    write_store(emitter, site, access, value.piece)
+    write_store(emitter, site, access, value.expr)
 
 
 def _poll(emitter: Emitter, op: Operation) -> None:
@@ -135,7 +135,7 @@ def _poll(emitter: Emitter, op: Operation) -> None:
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, semantic=op.semantic)
     found = write_load(emitter, site, access, None, rank_of(op.expected.type))
-    seen = emitter.pure("{0} == {1}", found, emitter.piece(op.expected), hint="seen")
+    seen = emitter.pure("{0} == {1}", found, emitter.expr(op.expected), hint="seen")
     if op.timeout is None:
         place = emitter.unit.place(op.location)
         emitter.effect(f"{{0}}.arrived({place}, {{1}})", emitter.runtime, seen)

@@ -34,7 +34,7 @@ from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.ops.tt.atomics import write_rmw
 from tilewright.targets.numpy.ops.tt.memory import new_site, write_load, write_store
 from tilewright.targets.numpy.ops.tt.shape import expanded, moved, reshaped
-from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor
+from tilewright.targets.numpy.values import EmittedBlock, Expr, Pointer, Tensor
 
 _SIGNED = {"min": "min", "max": "max"}
 _UNSIGNED = {"min": "umin", "max": "umax"}
@@ -56,7 +56,7 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
     type = scalar_type(element)
     assert type is not None
     nan = PADDING.word(op.padding) == "nan"
-    strides = tuple(emitter.piece(stride) for stride in op.strides)
+    strides = tuple(emitter.expr(stride) for stride in op.strides)
     address = emitter.total(base.terms)
     rows = tuple_text(2, len(strides) - 1)
     place, size = emitter.unit.place(op.location), type.dtype.itemsize
@@ -64,7 +64,7 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
     emitter.effect(text, emitter.runtime, address, *strides[:-1])
     return EmittedBlock(
         base,
-        tuple(emitter.piece(extent) for extent in op.shape),
+        tuple(emitter.expr(extent) for extent in op.shape),
         strides,
         (),
         descriptor.shape,
@@ -93,7 +93,7 @@ def access_at(
     block = described(emitter, desc)
     for index in indices:
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
-    offsets = [emitter.piece(index) for index in indices]
+    offsets = [emitter.expr(index) for index in indices]
     if is_checked:
         place = emitter.unit.place(op.location)
         text = f"{{0}}.box({place}, {{1}}, {{2}}, {block.extents[-1]}, {itemsize}, {is_store})"
@@ -109,9 +109,9 @@ def _load(emitter: Emitter, op: Operation) -> None:
     access = access_at(emitter, op, op.desc, op.indices, type.dtype.itemsize)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, block.extents, root, masked=True)
-    piece = write_load(emitter, site, access, block.fill, len(block.extents))
-    piece = reshaped(emitter, piece, block.extents, shape_of(op.result.type))
-    emitter.define(op.result, Tensor(piece))
+    expr = write_load(emitter, site, access, block.fill, len(block.extents))
+    expr = reshaped(emitter, expr, block.extents, shape_of(op.result.type))
+    emitter.define(op.result, Tensor(expr))
 
 
 def _in_block_shape(emitter: Emitter, value: SSAValue, block: EmittedBlock) -> Tensor:
@@ -120,7 +120,7 @@ def _in_block_shape(emitter: Emitter, value: SSAValue, block: EmittedBlock) -> T
     found = moved(
         emitter,
         emitter.tensor(value),
-        lambda piece: reshaped(emitter, piece, shape, block.extents),
+        lambda expr: reshaped(emitter, expr, shape, block.extents),
     )
     assert isinstance(found, Tensor)
     return found
@@ -136,7 +136,7 @@ def _store(emitter: Emitter, op: Operation) -> None:
     require_defined(emitter, value, "a stored value", access.mask)
     root = access.pointer.root
     site = new_site(emitter, op, "store", type, block.extents, root, masked=True)
-    write_store(emitter, site, access, value.piece)
+    write_store(emitter, site, access, value.expr)
 
 
 def _reduce(emitter: Emitter, op: Operation) -> None:
@@ -172,8 +172,8 @@ def row_access(
     block = described(emitter, desc)
     for index in (rows, column):
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
-    row = expanded(emitter, in_64_bits(emitter, emitter.piece(rows)), 1, 2)
-    start = in_64_bits(emitter, emitter.piece(column))
+    row = expanded(emitter, in_64_bits(emitter, emitter.expr(rows)), 1, 2)
+    start = in_64_bits(emitter, emitter.expr(column))
     lane = lanes(emitter, block.extents[1], 1, 2)
     steps = [
         to_rank(emitter, emitter.pure(f"{{0}} * {itemsize}", in_64_bits(emitter, stride)), 2)
@@ -198,7 +198,7 @@ def _gather(emitter: Emitter, op: Operation) -> None:
     shape = shape_of(op.result.type)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, masked=True)
-    fill: Piece = described(emitter, op.desc).fill
+    fill: Expr = described(emitter, op.desc).fill
     emitter.define(op.result, Tensor(write_load(emitter, site, access, fill, 2)))
 
 
@@ -210,7 +210,7 @@ def _scatter(emitter: Emitter, op: Operation) -> None:
     require_defined(emitter, value, "a stored value", access.mask)
     root = access.pointer.root
     site = new_site(emitter, op, "store", type, shape_of(op.src.type), root, masked=True)
-    write_store(emitter, site, access, value.piece)
+    write_store(emitter, site, access, value.expr)
 
 
 RULES: dict[str, Rule] = {

@@ -8,10 +8,10 @@ from tilewright.dialects.tt.enums import SCALE_DOT_ELEM_TYPE
 from tilewright.dialects.tt.matmul import DotOp, DotScaledOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.values import (
     PROGRAM,
-    Piece,
+    Expr,
     Shadow,
     Shadows,
     Tensor,
@@ -23,30 +23,30 @@ from tilewright.targets.numpy.values import (
 
 def _dot(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DotOp)
-    a, b = full_piece(emitter, op.a), full_piece(emitter, op.b)
-    c = emitter.piece(op.c)
+    a, b = full_expr(emitter, op.a), full_expr(emitter, op.b)
+    c = emitter.expr(op.c)
     shape = shape_of(op.d.type)
     axes = (union(a, b, c) & PROGRAM) | all_axes(shape)
-    piece = emitter.pure("dot({0}, {1}, {2})", a, b, c, axes=axes, rank=len(shape))
+    expr = emitter.pure("dot({0}, {1}, {2})", a, b, c, axes=axes, rank=len(shape))
     shadows = (
         *emitter.shadows(op.c),
         *_along(emitter, op.a, len(shape) - 1),
         *_along(emitter, op.b, len(shape) - 2),
     )
-    emitter.define(op.d, Tensor(piece, shadows=shadows))
+    emitter.define(op.d, Tensor(expr, shadows=shadows))
 
 
 def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Shadows:
     """Shadows of sums along an axis: a row or column is defined if all of it is."""
     bit = axis_bit(axis)
 
-    def change(piece: Piece) -> Piece:
-        if not piece.axes & bit:
-            return piece
-        axes = piece.axes & ~bit
+    def change(expr: Expr) -> Expr:
+        if not expr.axes & bit:
+            return expr
+        axes = expr.axes & ~bit
         if not axes:
-            return emitter.pure("{0}.all()", piece, axes=0)
-        return emitter.pure(f"{{0}}.all(axis={axis + 1}, keepdims=True)", piece, axes=axes)
+            return emitter.pure("{0}.all()", expr, axes=0)
+        return emitter.pure(f"{{0}}.all(axis={axis + 1}, keepdims=True)", expr, axes=axes)
 
     return emitter.shadow_map(emitter.tensor(operand), change)
 
@@ -54,18 +54,18 @@ def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Shadows:
 def _dot_scaled(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DotScaledOp)
     operands = [op.a, op.b, op.c, op.a_scale, op.b_scale]
-    pieces = [full_piece(emitter, value) for value in operands if value is not None]
+    exprs = [full_expr(emitter, value) for value in operands if value is not None]
     shape = shape_of(op.d.type)
-    axes = (union(*pieces) & PROGRAM) | all_axes(shape)
+    axes = (union(*exprs) & PROGRAM) | all_axes(shape)
     a_scale = "None" if op.a_scale is None else "{3}"
-    b_scale = "None" if op.b_scale is None else f"{{{len(pieces) - 1}}}"
+    b_scale = "None" if op.b_scale is None else f"{{{len(exprs) - 1}}}"
     formats = [SCALE_DOT_ELEM_TYPE.word(each) for each in (op.a_elem_type, op.b_elem_type)]
     text = (
         f"dot_scaled({{0}}, {a_scale}, {formats[0]!r}, {op.packs_lhs_along_k}, "
         f"{{1}}, {b_scale}, {formats[1]!r}, {op.packs_rhs_along_k}, {{2}})"
     )
-    piece = emitter.pure(text, *pieces, axes=axes, rank=len(shape))
-    emitter.define(op.d, Tensor(piece, shadows=_all_or_nothing(emitter, op)))
+    expr = emitter.pure(text, *exprs, axes=axes, rank=len(shape))
+    emitter.define(op.d, Tensor(expr, shadows=_all_or_nothing(emitter, op)))
 
 
 def _all_or_nothing(emitter: Emitter, op: DotScaledOp) -> Shadows:
@@ -75,12 +75,12 @@ def _all_or_nothing(emitter: Emitter, op: DotScaledOp) -> Shadows:
     axes = tuple(range(1, rank + 1))
     for operand in (op.a, op.b, op.a_scale, op.b_scale):
         for shadow in () if operand is None else emitter.shadows(operand):
-            piece = shadow.piece
-            if piece.axes & ~PROGRAM:
-                kept = piece.axes & PROGRAM
+            expr = shadow.expr
+            if expr.axes & ~PROGRAM:
+                kept = expr.axes & PROGRAM
                 text = f"{{0}}.all(axis={axes}, keepdims=True)" if kept else "{0}.all()"
-                piece = emitter.pure(text, piece, axes=kept)
-            found.append(shadow.on(piece))
+                expr = emitter.pure(text, expr, axes=kept)
+            found.append(shadow.on(expr))
     return tuple(found)
 
 

@@ -19,7 +19,7 @@ from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.values import (
     NO_QUOTIENT,
     EmittedBlock,
-    Piece,
+    Expr,
     Pointer,
     Shadow,
     Shadows,
@@ -65,7 +65,7 @@ def new_site(
     return len(sites) - 1
 
 
-def mask_terms(emitter: Emitter, mask: SSAValue | None) -> tuple[Piece, ...]:
+def mask_terms(emitter: Emitter, mask: SSAValue | None) -> tuple[Expr, ...]:
     """The conjuncts of a mask that can be false."""
     if mask is None:
         return ()
@@ -73,8 +73,8 @@ def mask_terms(emitter: Emitter, mask: SSAValue | None) -> tuple[Piece, ...]:
     return tuple(term for term in terms if not _is_true(term))
 
 
-def _is_true(piece: Piece) -> bool:
-    return piece.line is not None and piece.line.text == _TRUE
+def _is_true(expr: Expr) -> bool:
+    return expr.line is not None and expr.line.text == _TRUE
 
 
 def pointer_access(emitter: Emitter, ptr: SSAValue, mask: SSAValue | None) -> BlockAccess:
@@ -97,22 +97,22 @@ def write_load(
     emitter: Emitter,
     site: int,
     access: BlockAccess,
-    other: Piece | None,
+    other: Expr | None,
     rank: int,
-) -> Piece:
+) -> Expr:
     """The statement of a load."""
     load = emitter.local("load", "rt.mem.load")
     if other is not None:
         other = to_rank(emitter, other, rank)  # of a descriptor that differs between programs
-    pieces = [load, *access.terms, *access.mask, *([] if other is None else [other])]
-    axes = union(*pieces[1:])
+    exprs = [load, *access.terms, *access.mask, *([] if other is None else [other])]
+    axes = union(*exprs[1:])
     terms = tuple_text(1, len(access.terms))
     masks = tuple_text(1 + len(access.terms), len(access.mask))
-    last = "None" if other is None else f"{{{len(pieces) - 1}}}"
-    return emitter.here(f"{{0}}({site}, {terms}, {masks}, {last})", *pieces, axes=axes, rank=rank)
+    last = "None" if other is None else f"{{{len(exprs) - 1}}}"
+    return emitter.here(f"{{0}}({site}, {terms}, {masks}, {last})", *exprs, axes=axes, rank=rank)
 
 
-def write_store(emitter: Emitter, site: int, access: BlockAccess, value: Piece) -> None:
+def write_store(emitter: Emitter, site: int, access: BlockAccess, value: Expr) -> None:
     """The statement of a store."""
     store = emitter.local("store", "rt.mem.store")
     terms = tuple_text(1, len(access.terms))
@@ -128,7 +128,7 @@ def write_store(emitter: Emitter, site: int, access: BlockAccess, value: Piece) 
 
 
 def load_shadows(
-    emitter: Emitter, op: Operation, mask: Sequence[Piece], other: Tensor | None
+    emitter: Emitter, op: Operation, mask: Sequence[Expr], other: Tensor | None
 ) -> Shadows:
     """Lanes that are masked off have the value of `other`, or none."""
     if other is None:
@@ -136,7 +136,7 @@ def load_shadows(
     if not other.shadows:
         return ()
     loaded = emitter.conjunction(mask)
-    return tuple(each.on(emitter.pure("{0} | {1}", each.piece, loaded)) for each in other.shadows)
+    return tuple(each.on(emitter.pure("{0} | {1}", each.expr, loaded)) for each in other.shadows)
 
 
 def _load(emitter: Emitter, op: Operation) -> None:
@@ -158,18 +158,18 @@ def _load(emitter: Emitter, op: Operation) -> None:
         access.pointer.root,
         masked=op.mask is not None,
     )
-    fill = None if other is None else other.piece
-    piece = write_load(emitter, site, access, fill, rank_of(op.result.type))
+    fill = None if other is None else other.expr
+    expr = write_load(emitter, site, access, fill, rank_of(op.result.type))
     shadows = load_shadows(emitter, op, access.mask, other)
-    define_loaded(emitter, op.result, piece, shadows)
+    define_loaded(emitter, op.result, expr, shadows)
 
 
-def define_loaded(emitter: Emitter, result: SSAValue, piece: Piece, shadows: Shadows) -> None:
+def define_loaded(emitter: Emitter, result: SSAValue, expr: Expr, shadows: Shadows) -> None:
     """Say what a load gives: a number, or an address."""
     if emitter.scalar_type(result).kind == "p":
-        emitter.define(result, Pointer((piece,), None, shadows))
+        emitter.define(result, Pointer((expr,), None, shadows))
     else:
-        emitter.define(result, Tensor(piece, shadows=shadows))
+        emitter.define(result, Tensor(expr, shadows=shadows))
 
 
 def _load_block(emitter: Emitter, op: LoadOp, block: EmittedBlock) -> None:
@@ -184,10 +184,10 @@ def _load_block(emitter: Emitter, op: LoadOp, block: EmittedBlock) -> None:
     if padding is not None and access.mask:
         element = element_type_of(op.result.type)
         fill = number(emitter, float("nan") if padding == "nan" else 0, type, element)
-    piece = write_load(emitter, site, access, fill, len(shape))
+    expr = write_load(emitter, site, access, fill, len(shape))
     undefined = access.mask if fill is None else ()
     shadows = tuple(Shadow(term, op.location) for term in undefined)
-    emitter.define(op.result, Tensor(piece, shadows=shadows))
+    emitter.define(op.result, Tensor(expr, shadows=shadows))
 
 
 def _store(emitter: Emitter, op: Operation) -> None:
@@ -211,8 +211,8 @@ def _store(emitter: Emitter, op: Operation) -> None:
         access.pointer.root,
         masked=bool(access.mask),
     )
-    piece = emitter.total(stored.terms) if isinstance(stored, Pointer) else emitter.piece(op.value)
-    write_store(emitter, site, access, piece)
+    expr = emitter.total(stored.terms) if isinstance(stored, Pointer) else emitter.expr(op.value)
+    write_store(emitter, site, access, expr)
 
 
 RULES: dict[str, Rule] = {"tt.load": _load, "tt.store": _store}

@@ -17,7 +17,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import zero
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.elementwise import to_rank
-from tilewright.targets.numpy.values import EmittedBlock, Piece, Pointer, Tensor, shadows_of
+from tilewright.targets.numpy.values import EmittedBlock, Expr, Pointer, Tensor, shadows_of
 
 
 def pointee_bytes(emitter: Emitter, type: Attribute) -> int:
@@ -30,7 +30,7 @@ def pointee_bytes(emitter: Emitter, type: Attribute) -> int:
     return found.dtype.itemsize
 
 
-def in_bytes(emitter: Emitter, offset: Piece, type: ScalarType, size: int) -> Piece:
+def in_bytes(emitter: Emitter, offset: Expr, type: ScalarType, size: int) -> Expr:
     """An offset in elements as one in bytes, in 64 bits."""
     scale = "" if size == 1 else f" * {size}"
     hint = f"{emitter.hint}_bytes"
@@ -54,21 +54,21 @@ def _addptr(emitter: Emitter, op: Operation) -> None:
     )
 
 
-def _terms(offset: Tensor) -> tuple[Piece, ...]:
-    return offset.terms or (offset.piece,)
+def _terms(offset: Tensor) -> tuple[Expr, ...]:
+    return offset.terms or (offset.expr,)
 
 
 def _int_to_ptr(emitter: Emitter, op: Operation) -> None:
     value = emitter.tensor(op.operands[0])
-    emitter.define(op.results[0], Pointer(value.terms or (value.piece,), None, value.shadows))
+    emitter.define(op.results[0], Pointer(value.terms or (value.expr,), None, value.shadows))
 
 
 def _ptr_to_int(emitter: Emitter, op: Operation) -> None:
     pointer = emitter.values[op.operands[0]]
     assert isinstance(pointer, Pointer)
-    piece = emitter.total(pointer.terms)
+    expr = emitter.total(pointer.terms)
     terms = pointer.terms if len(pointer.terms) > 1 else ()
-    emitter.define(op.results[0], Tensor(piece, terms, shadows=pointer.shadows))
+    emitter.define(op.results[0], Tensor(expr, terms, shadows=pointer.shadows))
 
 
 # Block pointers.
@@ -83,9 +83,9 @@ def _make_tensor_ptr(emitter: Emitter, op: Operation) -> None:
         op.result,
         EmittedBlock(
             base,
-            tuple(emitter.piece(extent) for extent in op.shape),
-            tuple(emitter.piece(stride) for stride in op.strides),
-            tuple(emitter.piece(offset) for offset in op.offsets),
+            tuple(emitter.expr(extent) for extent in op.shape),
+            tuple(emitter.expr(stride) for stride in op.strides),
+            tuple(emitter.expr(offset) for offset in op.offsets),
             tuple(block.get_shape()),
             zero(emitter, block.element_type),
         ),
@@ -96,7 +96,7 @@ def _advance(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AdvanceOp)
     block = emitter.values[op.ptr]
     assert isinstance(block, EmittedBlock)
-    moves = [emitter.piece(offset) for offset in op.offsets]
+    moves = [emitter.expr(offset) for offset in op.offsets]
     offsets = [
         emitter.pure("{0} + {1}", old, move)
         for old, move in zip(block.offsets, moves, strict=False)

@@ -15,21 +15,21 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.checks import require_defined
-from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.values import PROGRAM, Pointer, Tensor, axis_bit
 
 
 def _program_id(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, GetProgramIdOp)
     rt = emitter.runtime
-    piece = emitter.pure(f"{{0}}.program_id({op.dimension})", rt, axes=PROGRAM)
-    emitter.define(op.result, Tensor(piece))
+    expr = emitter.pure(f"{{0}}.program_id({op.dimension})", rt, axes=PROGRAM)
+    emitter.define(op.result, Tensor(expr))
 
 
 def _num_programs(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, GetNumProgramsOp)
-    piece = emitter.pure(f"{{0}}.num_programs({op.dimension})", emitter.runtime, axes=0)
-    emitter.define(op.result, Tensor(piece))
+    expr = emitter.pure(f"{{0}}.num_programs({op.dimension})", emitter.runtime, axes=0)
+    emitter.define(op.result, Tensor(expr))
 
 
 def _make_range(emitter: Emitter, op: Operation) -> None:
@@ -48,23 +48,21 @@ def _print(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, PrintOp)
     for operand in op.args:
         require_defined(emitter, emitter.values[operand], "a printed value", ())
-    pieces = [emitter.runtime]
+    exprs = [emitter.runtime]
     shown: list[str] = []
     for operand, signed in zip(op.args, op.is_signed.get_values(), strict=True):
         value = emitter.values[operand]
         is_pointer = isinstance(value, Pointer)
         if isinstance(value, Pointer):
-            piece = emitter.grown(emitter.total(value.terms), shape_of(operand.type), 0)
+            expr = emitter.grown(emitter.total(value.terms), shape_of(operand.type), 0)
         else:
-            piece = (
-                full_piece(emitter, operand) if shape_of(operand.type) else emitter.piece(operand)
-            )
-        shown.append(f"({{{len(pieces)}}}, {bool(signed) and not is_pointer})")
-        pieces.append(piece)
+            expr = full_expr(emitter, operand) if shape_of(operand.type) else emitter.expr(operand)
+        shown.append(f"({{{len(exprs)}}}, {bool(signed) and not is_pointer})")
+        exprs.append(expr)
     place = emitter.unit.place(op.location)
     prefix = repr(op.prefix.data).replace("{", "{{").replace("}", "}}")
     arguments = "".join(f", {text}" for text in shown)
-    emitter.effect(f"{{0}}.print({place}, {prefix}, {bool(op.hex.value.data)}{arguments})", *pieces)
+    emitter.effect(f"{{0}}.print({place}, {prefix}, {bool(op.hex.value.data)}{arguments})", *exprs)
 
 
 def _assert(emitter: Emitter, op: Operation) -> None:
@@ -73,7 +71,7 @@ def _assert(emitter: Emitter, op: Operation) -> None:
     require_defined(emitter, condition, "the condition of an assertion", ())
     message = repr(op.message.data).replace("{", "{{").replace("}", "}}")
     place = emitter.unit.place(op.location)
-    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.piece)
+    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.expr)
 
 
 def nothing(emitter: Emitter, op: Operation) -> None:

@@ -18,10 +18,10 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.arg_reduce import is_arg_reduce
 from tilewright.targets.numpy.ops.elementwise import is_narrow, to_rank
 from tilewright.targets.numpy.ops.functions import write_lambda
-from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.values import (
     PROGRAM,
-    Piece,
+    Expr,
     Shadow,
     Shadows,
     Tensor,
@@ -90,22 +90,22 @@ def _without(axes: int, axis: int) -> int:
     return (axes & below) | ((axes >> 1) & ~below)
 
 
-def _dropped(emitter: Emitter, piece: Piece, axis: int) -> Piece:
-    """A piece without an axis along which it does not change."""
-    if piece.is_scalar:
-        return piece
-    rank = piece.rank - 1
+def _dropped(emitter: Emitter, expr: Expr, axis: int) -> Expr:
+    """An expression without an axis along which it does not change."""
+    if expr.is_scalar:
+        return expr
+    rank = expr.rank - 1
     return emitter.pure(
-        f"{{0}}.squeeze({axis + 1})", piece, axes=_without(piece.axes, axis), rank=rank
+        f"{{0}}.squeeze({axis + 1})", expr, axes=_without(expr.axes, axis), rank=rank
     )
 
 
-def _reduced(emitter: Emitter, piece: Piece, axis: int, text: str) -> Piece:
+def _reduced(emitter: Emitter, expr: Expr, axis: int, text: str) -> Expr:
     """The result of a reduction written as `text`; without any live axis, a scalar."""
-    axes = _without(piece.axes & ~axis_bit(axis), axis)
+    axes = _without(expr.axes & ~axis_bit(axis), axis)
     if not axes:
-        return emitter.pure(f"only({text})", piece, axes=0, rank=0)
-    return emitter.pure(text, piece, axes=axes, rank=piece.rank - 1)
+        return emitter.pure(f"only({text})", expr, axes=0, rank=0)
+    return emitter.pure(text, expr, axes=axes, rank=expr.rank - 1)
 
 
 # Reductions.
@@ -116,69 +116,69 @@ def _reduce(emitter: Emitter, op: Operation) -> None:
     shadows = _reduced_shadows(emitter, op)
     ufunc = _ufunc(emitter, op)
     if ufunc is not None:
-        piece = _reduce_by_ufunc(emitter, op, ufunc)
-        emitter.define(op.results[0], Tensor(piece, shadows=shadows))
+        expr = _reduce_by_ufunc(emitter, op, ufunc)
+        emitter.define(op.results[0], Tensor(expr, shadows=shadows))
         return
-    pieces = _reduce_by_function(emitter, op)
-    for result, piece in zip(op.results, pieces, strict=True):
-        emitter.define(result, Tensor(piece, shadows=shadows))
+    exprs = _reduce_by_function(emitter, op)
+    for result, expr in zip(op.results, exprs, strict=True):
+        emitter.define(result, Tensor(expr, shadows=shadows))
 
 
-def _reduce_by_ufunc(emitter: Emitter, op: ReduceOp, ufunc: str) -> Piece:
+def _reduce_by_ufunc(emitter: Emitter, op: ReduceOp, ufunc: str) -> Expr:
     source, axis = op.operands[0], op.axis_index
-    piece = emitter.piece(source)
-    is_live = bool(piece.axes & axis_bit(axis))
+    expr = emitter.expr(source)
+    is_live = bool(expr.axes & axis_bit(axis))
     if not is_live and (ufunc in _SAME_AGAIN or shape_of(source.type)[axis] == 1):
-        return _dropped(emitter, piece, axis)
+        return _dropped(emitter, expr, axis)
     if not is_live:
-        piece = emitter.grown(piece, shape_of(source.type), axis_bit(axis))
+        expr = emitter.grown(expr, shape_of(source.type), axis_bit(axis))
     type = emitter.scalar_type(source)
     at = axis + 1
     if type.kind in "fs" and ufunc in _ROUNDED:
         function = "fold" if is_narrow(type) else "total"
-        return _reduced(emitter, piece, axis, f"{function}({ufunc}, {{0}}, {at})")
+        return _reduced(emitter, expr, axis, f"{function}({ufunc}, {{0}}, {at})")
     dtype = f", dtype={type.name}" if ufunc in _ROUNDED else ""
-    return _reduced(emitter, piece, axis, f"{ufunc}.reduce({{0}}, axis={at}{dtype})")
+    return _reduced(emitter, expr, axis, f"{ufunc}.reduce({{0}}, axis={at}{dtype})")
 
 
-def _reduce_by_function(emitter: Emitter, op: ReduceOp) -> list[Piece]:
+def _reduce_by_function(emitter: Emitter, op: ReduceOp) -> list[Expr]:
     axis = op.axis_index
     combine = _combine(emitter, op)
     largest = is_arg_reduce(op)
     if largest is not None:
-        values = full_piece(emitter, op.operands[0])
+        values = full_expr(emitter, op.operands[0])
         indices = _along(emitter, op.operands[1], axis)
         text = f"arg_reduce({largest}, {{1}}, {{2}}, {axis + 1}, {{0}})"
-        pieces = [values, indices]
+        exprs = [values, indices]
     else:
-        pieces = [full_piece(emitter, operand) for operand in op.operands]
-        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
+        exprs = [full_expr(emitter, operand) for operand in op.operands]
+        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(exprs)))
         text = f"fold_by({{0}}, ({listed},), {axis + 1})"
-    live = _union([combine, *pieces]) & PROGRAM
+    live = _union([combine, *exprs]) & PROGRAM
     rank = rank_of(op.operands[0].type) - 1
     shape = shape_of(op.results[0].type)
     axes = live | all_axes(shape)
     if not axes:
         # One program's numbers for all: keep an array of one element, then take it out.
-        parts = emitter.several(f"*{text}" if len(op.results) == 1 else text, [combine, *pieces],
+        parts = emitter.several(f"*{text}" if len(op.results) == 1 else text, [combine, *exprs],
                                 [(PROGRAM, rank)] * len(op.results))  # fmt: skip
         return [emitter.pure("only({0})", part, axes=0, rank=0) for part in parts]
     star = "*" if len(op.results) == 1 else ""
-    return emitter.several(f"{star}{text}", [combine, *pieces], [(axes, rank)] * len(op.results))
+    return emitter.several(f"{star}{text}", [combine, *exprs], [(axes, rank)] * len(op.results))
 
 
-def _union(pieces: Sequence[Piece]) -> int:
+def _union(exprs: Sequence[Expr]) -> int:
     axes = 0
-    for piece in pieces:
-        axes |= piece.axes
+    for expr in exprs:
+        axes |= expr.axes
     return axes
 
 
-def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Piece:
+def _along(emitter: Emitter, operand: SSAValue, axis: int) -> Expr:
     """An operand with its elements along one axis; it is left as it is along others."""
     shape = shape_of(operand.type)
-    piece = emitter.piece(operand)
-    return emitter.grown(piece, shape, axis_bit(axis) if shape[axis] != 1 else PROGRAM)
+    expr = emitter.expr(operand)
+    return emitter.grown(expr, shape, axis_bit(axis) if shape[axis] != 1 else PROGRAM)
 
 
 def _reduced_shadows(emitter: Emitter, op: ReduceOp) -> Shadows:
@@ -186,16 +186,16 @@ def _reduced_shadows(emitter: Emitter, op: ReduceOp) -> Shadows:
     axis = op.axis_index
     found: list[Shadow] = []
     for shadow in emitter.shadows(*op.operands):
-        piece = shadow.piece
-        if piece.axes & axis_bit(axis):
-            piece = _reduced(emitter, piece, axis, f"{{0}}.all(axis={axis + 1})")
+        expr = shadow.expr
+        if expr.axes & axis_bit(axis):
+            expr = _reduced(emitter, expr, axis, f"{{0}}.all(axis={axis + 1})")
         else:
-            piece = _dropped(emitter, piece, axis)
-        found.append(shadow.on(piece))
+            expr = _dropped(emitter, expr, axis)
+        found.append(shadow.on(expr))
     return tuple(found)
 
 
-def _combine(emitter: Emitter, op: ReduceOp | ScanOp | MapElementwiseOp) -> Piece:
+def _combine(emitter: Emitter, op: ReduceOp | ScanOp | MapElementwiseOp) -> Expr:
     region = op.regions[0]
     return write_lambda(emitter, region, rank_of(op.operands[0].type))
 
@@ -208,33 +208,33 @@ def _scan(emitter: Emitter, op: Operation) -> None:
     at, reverse = op.axis_index + 1, bool(op.reverse.value.data)
     shadows = _scanned_shadows(emitter, op, reverse)
     ufunc = _ufunc(emitter, op)
-    pieces = [full_piece(emitter, operand) for operand in op.operands]
+    exprs = [full_expr(emitter, operand) for operand in op.operands]
     rank = rank_of(op.operands[0].type)
-    axes = _union(pieces)
+    axes = _union(exprs)
     if ufunc is not None:
         text = f"scan({ufunc}, {{0}}, {at}, {reverse})"
-        results = [emitter.pure(text, pieces[0], axes=axes, rank=rank)]
+        results = [emitter.pure(text, exprs[0], axes=axes, rank=rank)]
     else:
         combine = _combine(emitter, op)
         axes |= combine.axes
-        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
-        star = "*" if len(pieces) == 1 else ""
+        listed = ", ".join(f"{{{index + 1}}}" for index in range(len(exprs)))
+        star = "*" if len(exprs) == 1 else ""
         text = f"{star}scan_by({{0}}, ({listed},), {at}, {reverse})"
-        results = emitter.several(text, [combine, *pieces], [(axes, rank)] * len(pieces))
-    for result, piece in zip(op.results, results, strict=True):
-        emitter.define(result, Tensor(piece, shadows=shadows))
+        results = emitter.several(text, [combine, *exprs], [(axes, rank)] * len(exprs))
+    for result, expr in zip(op.results, results, strict=True):
+        emitter.define(result, Tensor(expr, shadows=shadows))
 
 
 def _scanned_shadows(emitter: Emitter, op: ScanOp, reverse: bool) -> Shadows:
     """A result is defined as far as everything before it is."""
     axis = op.axis_index
 
-    def change(piece: Piece) -> Piece:
-        if not piece.axes & axis_bit(axis):
-            return piece
-        return emitter.pure(f"scan(np.logical_and, {{0}}, {axis + 1}, {reverse})", piece)
+    def change(expr: Expr) -> Expr:
+        if not expr.axes & axis_bit(axis):
+            return expr
+        return emitter.pure(f"scan(np.logical_and, {{0}}, {axis + 1}, {reverse})", expr)
 
-    return tuple(each.on(change(each.piece)) for each in emitter.shadows(*op.operands))
+    return tuple(each.on(change(each.expr)) for each in emitter.shadows(*op.operands))
 
 
 # Functions of elements.
@@ -243,44 +243,44 @@ def _scanned_shadows(emitter: Emitter, op: ScanOp, reverse: bool) -> Shadows:
 def _map(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, MapElementwiseOp)
     shape = shape_of(op.operands[0].type)
-    pieces = [full_piece(emitter, operand) for operand in op.operands]
+    exprs = [full_expr(emitter, operand) for operand in op.operands]
     rank = len(shape)
     # Captured numbers meet the elements of a program in one axis.
     combine = write_lambda(emitter, op.regions[0], 1)
-    axes = _union([combine, *pieces])
-    listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
+    axes = _union([combine, *exprs])
+    listed = ", ".join(f"{{{index + 1}}}" for index in range(len(exprs)))
     star = "*" if len(op.results) == 1 else ""
     text = f"{star}map_packs({{0}}, ({listed},), {op.pack.value.data}, {shape})"
-    results = emitter.several(text, [combine, *pieces], [(axes, rank)] * len(op.results))
+    results = emitter.several(text, [combine, *exprs], [(axes, rank)] * len(op.results))
     shadows = emitter.shadows(*op.operands)
-    for result, piece in zip(op.results, results, strict=True):
-        emitter.define(result, Tensor(piece, shadows=shadows))
+    for result, expr in zip(op.results, results, strict=True):
+        emitter.define(result, Tensor(expr, shadows=shadows))
 
 
 def _histogram(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, HistogramOp)
-    source = full_piece(emitter, op.src)
-    pieces = [source]
+    source = full_expr(emitter, op.src)
+    exprs = [source]
     mask = "None"
     shadows = list(emitter.shadows(op.src))
     if op.mask is not None:
-        pieces.append(full_piece(emitter, op.mask))
+        exprs.append(full_expr(emitter, op.mask))
         mask = "{1}"
         shadows = [each for each in shadows if not _is_in(each, emitter.tensor(op.mask))]
     shape = shape_of(op.result.type)
-    axes = (_union(pieces) & PROGRAM) | all_axes(shape)
+    axes = (_union(exprs) & PROGRAM) | all_axes(shape)
     text = f"histogram({{0}}, {shape[0]}, {mask})"
-    piece = emitter.pure(text, *pieces, axes=axes, rank=1)
+    expr = emitter.pure(text, *exprs, axes=axes, rank=1)
     counted = [
-        each.on(to_rank(emitter, _reduced(emitter, each.piece, 0, "{0}.all(axis=1)"), 1))
+        each.on(to_rank(emitter, _reduced(emitter, each.expr, 0, "{0}.all(axis=1)"), 1))
         for each in shadows
-        if each.piece.axes & axis_bit(0)
+        if each.expr.axes & axis_bit(0)
     ]
-    emitter.define(op.result, Tensor(piece, shadows=tuple(counted)))
+    emitter.define(op.result, Tensor(expr, shadows=tuple(counted)))
 
 
 def _is_in(shadow: Shadow, mask: Tensor) -> bool:
-    return any(term.text == shadow.piece.text for term in mask.mask_terms)
+    return any(term.text == shadow.expr.text for term in mask.mask_terms)
 
 
 RULES: dict[str, Rule] = {

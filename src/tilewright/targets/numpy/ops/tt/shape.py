@@ -17,7 +17,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import to_rank
 from tilewright.targets.numpy.values import (
     PROGRAM,
-    Piece,
+    Expr,
     Pointer,
     Shadow,
     Tensor,
@@ -27,18 +27,18 @@ from tilewright.targets.numpy.values import (
     shadows_of,
 )
 
-Change = Callable[[Piece], Piece]
+Change = Callable[[Expr], Expr]
 
 
 def moved(emitter: Emitter, value: Value, change: Change) -> Value:
-    """A value whose every piece is rearranged in the same way."""
-    shadows = tuple(each.on(change(each.piece)) for each in _shadows(value))
+    """A value whose every expression is rearranged in the same way."""
+    shadows = tuple(each.on(change(each.expr)) for each in _shadows(value))
     if isinstance(value, Pointer):
         return Pointer(tuple(change(term) for term in value.terms), value.root, shadows)
     assert isinstance(value, Tensor)
     terms = tuple(change(term) for term in value.terms)
     conjuncts = tuple(change(term) for term in value.conjuncts)
-    return Tensor(change(value.piece), terms, conjuncts, shadows)
+    return Tensor(change(value.expr), terms, conjuncts, shadows)
 
 
 def _shadows(value: Value) -> tuple[Shadow, ...]:
@@ -54,7 +54,7 @@ def _apply(emitter: Emitter, op: Operation, change: Change) -> None:
 
 def _splat(emitter: Emitter, op: Operation) -> None:
     rank = rank_of(op.results[0].type)
-    _apply(emitter, op, lambda piece: to_rank(emitter, piece, rank))
+    _apply(emitter, op, lambda expr: to_rank(emitter, expr, rank))
 
 
 def _broadcast(emitter: Emitter, op: Operation) -> None:
@@ -62,10 +62,10 @@ def _broadcast(emitter: Emitter, op: Operation) -> None:
 
 
 def _unsplat(emitter: Emitter, op: Operation) -> None:
-    def change(piece: Piece) -> Piece:
-        if piece.is_scalar:
-            return piece
-        return emitter.pure("{0}.reshape(-1)", piece, axes=PROGRAM, rank=0)
+    def change(expr: Expr) -> Expr:
+        if expr.is_scalar:
+            return expr
+        return emitter.pure("{0}.reshape(-1)", expr, axes=PROGRAM, rank=0)
 
     _apply(emitter, op, change)
 
@@ -74,37 +74,37 @@ def _expand_dims(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, ExpandDimsOp)
     axis = op.axis.value.data
     rank = rank_of(op.result.type)
-    _apply(emitter, op, lambda piece: expanded(emitter, piece, axis, rank))
+    _apply(emitter, op, lambda expr: expanded(emitter, expr, axis, rank))
 
 
-def expanded(emitter: Emitter, piece: Piece, axis: int, rank: int) -> Piece:
-    """A piece with an axis of extent 1 put in, which gives it `rank`."""
-    if piece.is_scalar:
-        return piece
+def expanded(emitter: Emitter, expr: Expr, axis: int, rank: int) -> Expr:
+    """An expression with an axis of extent 1 put in, which gives it `rank`."""
+    if expr.is_scalar:
+        return expr
     below = axis_bit(axis) - 1
-    axes = (piece.axes & below) | ((piece.axes & ~below) << 1)
+    axes = (expr.axes & below) | ((expr.axes & ~below) << 1)
     index = ", ".join([":"] * (axis + 1) + ["None"])
-    return emitter.pure(f"{{0}}[{index}]", piece, axes=axes, rank=rank)
+    return emitter.pure(f"{{0}}[{index}]", expr, axes=axes, rank=rank)
 
 
 def _trans(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TransOp)
     order = list(op.order.get_values())
-    _apply(emitter, op, lambda piece: transposed(emitter, piece, order))
+    _apply(emitter, op, lambda expr: transposed(emitter, expr, order))
 
 
-def transposed(emitter: Emitter, piece: Piece, order: Sequence[int]) -> Piece:
-    """A piece with its axes in another order."""
-    if piece.is_scalar or list(order) == sorted(order):
-        return piece
-    axes = piece.axes & PROGRAM
+def transposed(emitter: Emitter, expr: Expr, order: Sequence[int]) -> Expr:
+    """An expression with its axes in another order."""
+    if expr.is_scalar or list(order) == sorted(order):
+        return expr
+    axes = expr.axes & PROGRAM
     for target, source in enumerate(order):
-        if piece.axes & axis_bit(source):
+        if expr.axes & axis_bit(source):
             axes |= axis_bit(target)
     if axes & ~PROGRAM == 0:
-        return piece  # every extent is 1
+        return expr  # every extent is 1
     indices = ", ".join(str(index) for index in (0, *(source + 1 for source in order)))
-    return emitter.pure(f"{{0}}.transpose({indices})", piece, axes=axes)
+    return emitter.pure(f"{{0}}.transpose({indices})", expr, axes=axes)
 
 
 # With one.
@@ -112,22 +112,22 @@ def transposed(emitter: Emitter, piece: Piece, order: Sequence[int]) -> Piece:
 
 def _reshape(emitter: Emitter, op: Operation) -> None:
     source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
-    _apply(emitter, op, lambda piece: reshaped(emitter, piece, source, target))
+    _apply(emitter, op, lambda expr: reshaped(emitter, expr, source, target))
 
 
 def reshaped(
-    emitter: Emitter, piece: Piece, source: tuple[int, ...], target: tuple[int, ...]
-) -> Piece:
-    """A piece in another shape, in row-major order."""
-    if piece.is_scalar or source == target:
-        return piece
-    axes = _axes_kept(piece.axes, source, target)
+    emitter: Emitter, expr: Expr, source: tuple[int, ...], target: tuple[int, ...]
+) -> Expr:
+    """An expression in another shape, in row-major order."""
+    if expr.is_scalar or source == target:
+        return expr
+    axes = _axes_kept(expr.axes, source, target)
     if axes is None:
-        piece = emitter.grown(piece, source, all_axes(source))
-        axes = (piece.axes & PROGRAM) | all_axes(target)
+        expr = emitter.grown(expr, source, all_axes(source))
+        axes = (expr.axes & PROGRAM) | all_axes(target)
     extents = [extent if axes & axis_bit(axis) else 1 for axis, extent in enumerate(target)]
     shape = ", ".join(str(extent) for extent in (-1, *extents))
-    return emitter.pure(f"{{0}}.reshape({shape})", piece, axes=axes, rank=len(target))
+    return emitter.pure(f"{{0}}.reshape({shape})", expr, axes=axes, rank=len(target))
 
 
 def _axes_kept(axes: int, source: tuple[int, ...], target: tuple[int, ...]) -> int | None:
@@ -145,50 +145,48 @@ def _axes_kept(axes: int, source: tuple[int, ...], target: tuple[int, ...]) -> i
     return kept
 
 
-def full_piece(emitter: Emitter, value: SSAValue) -> Piece:
+def full_expr(emitter: Emitter, value: SSAValue) -> Expr:
     """The array of an operand with all its elements."""
     shape = shape_of(value.type)
-    piece = emitter.piece(value)
+    expr = emitter.expr(value)
     axes = all_axes(shape)
-    if piece.is_scalar and not axes:
+    if expr.is_scalar and not axes:
         axes = PROGRAM  # an array all the same
-    return emitter.grown(piece, shape, axes)
+    return emitter.grown(expr, shape, axes)
 
 
-def _full(emitter: Emitter, piece: Piece, shape: tuple[int, ...]) -> Piece:
+def _full(emitter: Emitter, expr: Expr, shape: tuple[int, ...]) -> Expr:
     axes = all_axes(shape)
-    return emitter.grown(piece, shape, axes or PROGRAM)
+    return emitter.grown(expr, shape, axes or PROGRAM)
 
 
 def _two_into_one(function: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
 
-        def combine(a: Piece, b: Piece) -> Piece:
+        def combine(a: Expr, b: Expr) -> Expr:
             a, b = _full(emitter, a, source), _full(emitter, b, source)
             axes = ((a.axes | b.axes) & PROGRAM) | all_axes(target)
             return emitter.pure(f"{function}({{0}}, {{1}})", a, b, axes=axes, rank=len(target))
 
         one, other = (emitter.tensor(operand) for operand in op.operands)
-        if one.piece.is_scalar and other.piece.text == one.piece.text:
+        if one.expr.is_scalar and other.expr.text == one.expr.text:
             emitter.define(op.results[0], one)
             return
-        piece = combine(one.piece, other.piece)
+        expr = combine(one.expr, other.expr)
         shadows = _combined_shadows(emitter, one, other, combine)
-        emitter.define(op.results[0], Tensor(piece, shadows=shadows))
+        emitter.define(op.results[0], Tensor(expr, shadows=shadows))
 
     return rule
 
 
 def _combined_shadows(
-    emitter: Emitter, one: Tensor, other: Tensor, combine: Callable[[Piece, Piece], Piece]
+    emitter: Emitter, one: Tensor, other: Tensor, combine: Callable[[Expr, Expr], Expr]
 ) -> tuple[Shadow, ...]:
     if not one.shadows and not other.shadows:
         return ()
     first = (one.shadows or other.shadows)[0]
-    defined = [
-        emitter.conjunction([each.piece for each in value.shadows]) for value in (one, other)
-    ]
+    defined = [emitter.conjunction([each.expr for each in value.shadows]) for value in (one, other)]
     return (first.on(combine(*defined)),)
 
 
@@ -204,14 +202,14 @@ def _split(emitter: Emitter, op: Operation) -> None:
     value = emitter.values[op.operands[0]]
 
     def half(index: int) -> Change:
-        def change(piece: Piece) -> Piece:
-            if piece.is_scalar:
-                return piece
-            position = index if piece.axes & axis_bit(last) else 0
-            axes = piece.axes & ~axis_bit(last)
+        def change(expr: Expr) -> Expr:
+            if expr.is_scalar:
+                return expr
+            position = index if expr.axes & axis_bit(last) else 0
+            axes = expr.axes & ~axis_bit(last)
             if axes == 0:
-                return emitter.pure(f"{{0}}.reshape(-1)[{position}]", piece, axes=0, rank=0)
-            return emitter.pure(f"{{0}}[..., {position}]", piece, axes=axes, rank=last)
+                return emitter.pure(f"{{0}}.reshape(-1)[{position}]", expr, axes=0, rank=0)
+            return emitter.pure(f"{{0}}[..., {position}]", expr, axes=axes, rank=last)
 
         return change
 
@@ -224,25 +222,25 @@ def _gather(emitter: Emitter, op: Operation) -> None:
     shape = shape_of(op.result.type)
     axis = op.axis.value.data
     source_shape = shape_of(op.src.type)
-    indices = full_piece(emitter, op.indices)
+    indices = full_expr(emitter, op.indices)
     value = emitter.tensor(op.src)
 
-    def change(piece: Piece) -> Piece:
-        if piece.is_scalar:
-            return piece
-        piece = _full(emitter, piece, source_shape)
-        axes = ((piece.axes | indices.axes) & PROGRAM) | all_axes(shape)
+    def change(expr: Expr) -> Expr:
+        if expr.is_scalar:
+            return expr
+        expr = _full(emitter, expr, source_shape)
+        axes = ((expr.axes | indices.axes) & PROGRAM) | all_axes(shape)
         text = f"gather({{0}}, {{1}}, {axis + 1})"
-        return emitter.pure(text, piece, indices, axes=axes, rank=len(shape))
+        return emitter.pure(text, expr, indices, axes=axes, rank=len(shape))
 
     extent = source_shape[axis]
-    inside = emitter.pure(f"within({{0}}, {extent})", emitter.piece(op.indices), hint="inside")
+    inside = emitter.pure(f"within({{0}}, {extent})", emitter.expr(op.indices), hint="inside")
     shadows = (
         *emitter.shadow_map(value, change),
         *emitter.shadows(op.indices),
         Shadow(inside, op.location, f"an index is not in 0 … {extent - 1} here"),
     )
-    emitter.define(op.result, Tensor(change(value.piece), shadows=shadows))
+    emitter.define(op.result, Tensor(change(value.expr), shadows=shadows))
 
 
 RULES: dict[str, Rule] = {

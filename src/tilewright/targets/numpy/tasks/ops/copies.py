@@ -44,21 +44,21 @@ from tilewright.targets.numpy.ops.tt.descriptors import (
     row_access,
 )
 from tilewright.targets.numpy.ops.tt.memory import check_access, new_site, pointer_access
-from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.tasks.ops.sync import call, predicate
 from tilewright.targets.numpy.tasks.ops.views import nothing, token
 from tilewright.targets.numpy.tasks.unit import emitter_of
-from tilewright.targets.numpy.values import Piece, Pointer, Tensor, all_axes
+from tilewright.targets.numpy.values import Expr, Pointer, Tensor, all_axes
 
 
-def loaded(emitter: Emitter, text: str, result: SSAValue, *operands: Piece) -> Piece:
+def loaded(emitter: Emitter, text: str, result: SSAValue, *operands: Expr) -> Expr:
     """A call that gives a tensor, as a number where that is all it is."""
     shape = shape_of(result.type)
     axes = all_axes(shape)
     text = text if axes else f"only({text})"
-    piece = emitter_of(emitter).kept(text, emitter.runtime, *operands, axes=axes, rank=len(shape))
-    emitter.define(result, Tensor(piece))
-    return piece
+    expr = emitter_of(emitter).kept(text, emitter.runtime, *operands, axes=axes, rank=len(shape))
+    emitter.define(result, Tensor(expr))
+    return expr
 
 
 # Threads.
@@ -68,38 +68,38 @@ def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalLoadOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, emitter.piece(op.src))
+    loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, emitter.expr(op.src))
 
 
 def _tmem_load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TMEMLoadOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    source = emitter.piece(op.src)
-    piece = loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, source)
+    source = emitter.expr(op.src)
+    expr = loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, source)
     token(emitter, op.token)
     if op.red is not None and op.red_op is not None:
         kind = "min" if "min" in str(op.red_op) else "max"
         absolute = op.use_abs is not None and bool(op.use_abs.value.data)
         text = f"{{0}}.tmem_reduced({{1}}, {kind!r}, {absolute})"
-        loaded(emitter, text, op.red, piece)
+        loaded(emitter, text, op.red, expr)
 
 
-def _stored(emitter: Emitter, value: SSAValue) -> Piece:
+def _stored(emitter: Emitter, value: SSAValue) -> Expr:
     require_defined(emitter, emitter.tensor(value), "a stored value", ())
-    return emitter.piece(value)
+    return emitter.expr(value)
 
 
 def _store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalStoreOp)
-    target = emitter.piece(op.dst)
+    target = emitter.expr(op.dst)
     call(emitter, "{0}.store({1}, {2}, {place})", target, _stored(emitter, op.src))
 
 
 def _tmem_store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TMEMStoreOp)
-    pieces = emitter.piece(op.dst), _stored(emitter, op.src), emitter.piece(op.pred)
-    call(emitter, "{0}.store({1}, {2}, {place}, {3})", *pieces)
+    exprs = emitter.expr(op.dst), _stored(emitter, op.src), emitter.expr(op.pred)
+    call(emitter, "{0}.store({1}, {2}, {place}, {3})", *exprs)
     token(emitter, op.token)
 
 
@@ -108,21 +108,21 @@ def _gather(emitter: Emitter, op: Operation) -> None:
     tasks = emitter_of(emitter)
     tasks.pause()
     text = f"{{0}}.local_gather({{1}}, {{2}}, {op.axis.value.data}, {tasks.here_place()})"
-    loaded(emitter, text, op.result, emitter.piece(op.src), full_piece(emitter, op.indices))
+    loaded(emitter, text, op.result, emitter.expr(op.src), full_expr(emitter, op.indices))
 
 
 def _scatter(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalScatterOp)
     text = f"{{0}}.local_scatter({{1}}, {{2}}, {{3}}, {op.axis.value.data}, {{place}})"
-    where = full_piece(emitter, op.indices)
-    call(emitter, text, emitter.piece(op.dst), where, _stored(emitter, op.values))
+    where = full_expr(emitter, op.indices)
+    call(emitter, text, emitter.expr(op.dst), where, _stored(emitter, op.values))
 
 
 # Engines.
 
 
-def _terms(access: BlockAccess, start: int) -> tuple[str, str, list[Piece]]:
-    """Addresses and masks in a template, and their pieces."""
+def _terms(access: BlockAccess, start: int) -> tuple[str, str, list[Expr]]:
+    """Addresses and masks in a template, and their expressions."""
     count = len(access.terms)
     masks = tuple_text(start + count, len(access.mask))
     return tuple_text(start, count), masks, [*access.terms, *access.mask]
@@ -163,13 +163,13 @@ def _issue_load(
     )
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, masked=True)
-    fixed = [block.fill, *(emitter.piece(each) for each in (op.result, op.barrier, op.pred))]
+    fixed = [block.fill, *(emitter.expr(each) for each in (op.result, op.barrier, op.pred))]
     if multicast is not None:
-        fixed.append(emitter.piece(multicast))
-    terms, masks, pieces = _terms(access, 1 + len(fixed))
+        fixed.append(emitter.expr(multicast))
+    terms, masks, exprs = _terms(access, 1 + len(fixed))
     last = "" if multicast is None else ", {5}"
     text = f"{{0}}.tma_load({site}, {terms}, {masks}, {{1}}, {{2}}, {{3}}, {{4}}, {{place}}{last})"
-    call(emitter, text, *fixed, *pieces)
+    call(emitter, text, *fixed, *exprs)
 
 
 def _copy(emitter: Emitter, op: Operation) -> None:
@@ -180,17 +180,17 @@ def _copy(emitter: Emitter, op: Operation) -> None:
     shape = shape_of(op.src.type)
     root = access.pointer.root
     site = new_site(emitter, op, "load", type, shape, root, masked=op.mask is not None)
-    target = emitter.piece(op.result)
+    target = emitter.expr(op.result)
     if op.barrier is not None:
         _copy_bulk(emitter, op, access, site)
     elif op.other is not None and access.mask:
-        terms, masks, pieces = _terms(access, 3)
+        terms, masks, exprs = _terms(access, 3)
         text = f"{{0}}.copy_async({site}, {terms}, {masks}, {{2}}, {{1}}, {{place}})"
-        call(emitter, text, target, emitter.piece(op.other), *pieces)
+        call(emitter, text, target, emitter.expr(op.other), *exprs)
     else:
-        terms, masks, pieces = _terms(access, 2)
+        terms, masks, exprs = _terms(access, 2)
         text = f"{{0}}.copy_async({site}, {terms}, {masks}, None, {{1}}, {{place}})"
-        call(emitter, text, target, *pieces)
+        call(emitter, text, target, *exprs)
     token(emitter, op.token)
 
 
@@ -198,16 +198,16 @@ def _copy_bulk(
     emitter: Emitter, op: AsyncCopyGlobalToLocalOp, access: BlockAccess, site: int
 ) -> None:
     assert op.barrier is not None
-    fixed = [emitter.piece(op.result), emitter.piece(op.barrier)]
+    fixed = [emitter.expr(op.result), emitter.expr(op.barrier)]
     if op.bulk_size is not None:
-        fixed.append(emitter.piece(op.bulk_size))
-    terms, _, pieces = _terms(BlockAccess(access.terms, (), access.pointer), 1 + len(fixed))
+        fixed.append(emitter.expr(op.bulk_size))
+    terms, _, exprs = _terms(BlockAccess(access.terms, (), access.pointer), 1 + len(fixed))
     size = "None" if op.bulk_size is None else "{3}"
     call(
         emitter,
         f"{{0}}.copy_bulk({site}, {terms}, {{1}}, {{2}}, {size}, {{place}})",
         *fixed,
-        *pieces,
+        *exprs,
     )
 
 
@@ -219,10 +219,10 @@ def _bulk_load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(pointer, Pointer)
     site = new_site(emitter, op, "load", type, shape, pointer.root)
     lane = emitter.pure(f"{{0}} * {type.dtype.itemsize}", lanes(emitter, shape[0], 0, 1))
-    fixed = [emitter.piece(each) for each in (op.dst, op.barrier, op.size, op.pred)]
-    terms, _, pieces = _terms(BlockAccess((*pointer.terms, lane), (), pointer), 5)
+    fixed = [emitter.expr(each) for each in (op.dst, op.barrier, op.size, op.pred)]
+    terms, _, exprs = _terms(BlockAccess((*pointer.terms, lane), (), pointer), 5)
     text = f"{{0}}.copy_bulk({site}, {terms}, {{1}}, {{2}}, {{3}}, {{place}}, {{4}})"
-    call(emitter, text, *fixed, *pieces)
+    call(emitter, text, *fixed, *exprs)
 
 
 def _tma_store(emitter: Emitter, op: Operation) -> None:
@@ -249,10 +249,10 @@ def _tma_store(emitter: Emitter, op: Operation) -> None:
         )
     else:
         site = new_site(emitter, op, "store", type, shape, root, masked=True)
-    terms, masks, pieces = _terms(access, 2)
+    terms, masks, exprs = _terms(access, 2)
     reduces = ", reduces=True" if kind is not None else ""
     text = f"{{0}}.tma_store({site}, {terms}, {masks}, {{1}}, {shape}, {{place}}{reduces})"
-    call(emitter, text, emitter.piece(op.src), *pieces)
+    call(emitter, text, emitter.expr(op.src), *exprs)
 
 
 def _bulk_store(emitter: Emitter, op: Operation) -> None:
@@ -263,25 +263,25 @@ def _bulk_store(emitter: Emitter, op: Operation) -> None:
     site = new_site(emitter, op, "store", type, shape_of(op.src.type)[:1], pointer.root)
     is_predicated = isinstance(op, AsyncBulkCopyLocalToGlobalOp)
     pred = predicate(emitter, op.pred if is_predicated else None)
-    terms, _, pieces = _terms(BlockAccess(pointer.terms, (), pointer), 4)
+    terms, _, exprs = _terms(BlockAccess(pointer.terms, (), pointer), 4)
     text = f"{{0}}.store_bulk({site}, {terms}, {{1}}, {{2}}, {{3}}, {{place}})"
-    call(emitter, text, emitter.piece(op.src), emitter.piece(op.size), pred, *pieces)
+    call(emitter, text, emitter.expr(op.src), emitter.expr(op.size), pred, *exprs)
 
 
 def _remote_store(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, RemoteShmemStoreOp)
     value = _stored(emitter, op.src)
-    pieces = emitter.piece(op.dst), emitter.piece(op.cta_rank)
-    call(emitter, "{0}.remote_store({1}, {2}, {3}, {place})", value, *pieces)
+    exprs = emitter.expr(op.dst), emitter.expr(op.cta_rank)
+    call(emitter, "{0}.remote_store({1}, {2}, {3}, {place})", value, *exprs)
 
 
 def _remote_async(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncRemoteShmemStoreOp | AsyncRemoteShmemCopyOp)
     is_store = isinstance(op, AsyncRemoteShmemStoreOp)
-    source = _stored(emitter, op.src) if is_store else emitter.piece(op.src)
-    pieces = [emitter.piece(each) for each in (op.dst, op.cta_rank, op.barrier)]
+    source = _stored(emitter, op.src) if is_store else emitter.expr(op.src)
+    exprs = [emitter.expr(each) for each in (op.dst, op.cta_rank, op.barrier)]
     name = "remote_store_async" if is_store else "remote_copy_async"
-    call(emitter, f"{{0}}.{name}({{1}}, {{2}}, {{3}}, {{4}}, {{place}})", source, *pieces)
+    call(emitter, f"{{0}}.{name}({{1}}, {{2}}, {{3}}, {{4}}, {{place}})", source, *exprs)
 
 
 RULES: dict[str, Rule] = {

@@ -13,7 +13,7 @@ from tilewright.dialects.ttng.wgmma import WarpGroupDotOp, WarpGroupDotWaitOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.tt.shape import full_piece
+from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.tasks.ops.sync import call, predicate
 from tilewright.targets.numpy.tasks.ops.views import token
 from tilewright.targets.numpy.tasks.unit import emitter_of
@@ -28,50 +28,50 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
     tasks = emitter_of(emitter)
     tasks.pause()
     is_buffer = isinstance(op.a.type, MemDescType)
-    a = emitter.piece(op.a) if is_buffer else full_piece(emitter, op.a)
-    pieces = [a, emitter.piece(op.b), emitter.piece(op.c), predicate(emitter, op.use_c)]
+    a = emitter.expr(op.a) if is_buffer else full_expr(emitter, op.a)
+    exprs = [a, emitter.expr(op.b), emitter.expr(op.c), predicate(emitter, op.use_c)]
     is_async = bool(op.is_async.value.data)
     name = "{0}.wgmma" if is_async else "yield from {0}.wgmma_now"
     text = f"{name}({{1}}, {{2}}, {{3}}, {{4}}, {tasks.here_place()})"
     shape = shape_of(op.d.type)
     axes = all_axes(shape)
-    piece = tasks.kept(text, emitter.runtime, *pieces, axes=axes, rank=len(shape))
-    emitter.define(op.d, Tensor(piece, shadows=emitter.shadows(op.c)))
+    expr = tasks.kept(text, emitter.runtime, *exprs, axes=axes, rank=len(shape))
+    emitter.define(op.d, Tensor(expr, shadows=emitter.shadows(op.c)))
 
 
 def _wgmma_wait(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WarpGroupDotWaitOp)
     values = [emitter.tensor(value) for value in op.inputs]
-    pieces = [value.piece for value in values]
-    listed = "".join(f", {{{index + 1}}}" for index in range(len(pieces)))
+    exprs = [value.expr for value in values]
+    listed = "".join(f", {{{index + 1}}}" for index in range(len(exprs)))
     place = emitter_of(emitter).here_place()
     text = f"yield from {{0}}.wgmma_wait({op.pendings.value.data}, {place}{listed})"
-    star = "*" if len(pieces) == 1 else ""
+    star = "*" if len(exprs) == 1 else ""
     results = emitter.several(
         f"{star}{text}",
-        [emitter.runtime, *pieces],
-        [(piece.axes, piece.rank) for piece in pieces],
+        [emitter.runtime, *exprs],
+        [(expr.axes, expr.rank) for expr in exprs],
         is_pure=False,
     )
-    for result, value, piece in zip(op.outputs, values, results, strict=True):
-        assert piece.line is not None
-        piece.line.is_effect = True
-        emitter.define(result, Tensor(piece, shadows=value.shadows))
+    for result, value, expr in zip(op.outputs, values, results, strict=True):
+        assert expr.line is not None
+        expr.line.is_effect = True
+        emitter.define(result, Tensor(expr, shadows=value.shadows))
 
 
 def _mma(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TCGen5MMAOp | TCGen5MMAScaledOp)
-    fixed = [emitter.piece(each) for each in (op.a, op.b, op.d, op.use_d, op.pred)]
+    fixed = [emitter.expr(each) for each in (op.a, op.b, op.d, op.use_d, op.pred)]
     preds = list(op.barrier_preds) or [None] * len(op.barriers)
     pairs: list[str] = []
     for barrier, pred in zip(op.barriers, preds, strict=True):
         pairs.append(f"({{{len(fixed) + 1}}}, {{{len(fixed) + 2}}})")
-        fixed += [emitter.piece(barrier), predicate(emitter, pred)]
+        fixed += [emitter.expr(barrier), predicate(emitter, pred)]
     listed = f"({', '.join(pairs)}{',' if len(pairs) == 1 else ''})"
     more = ", pair=True" if op.two_ctas is not None else ""
     if isinstance(op, TCGen5MMAScaledOp):
         first = len(fixed) + 1
-        fixed += [emitter.piece(op.a_scale), emitter.piece(op.b_scale)]
+        fixed += [emitter.expr(op.a_scale), emitter.expr(op.b_scale)]
         a_along_k = op.a_shape[0] == shape_of(op.a.type)[-2]
         b_along_k = op.b_shape[1] == shape_of(op.b.type)[-1]
         more += (
@@ -88,7 +88,7 @@ def _commit(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TCGen5CommitOp)
     pair = ", pair=True" if op.two_ctas is not None or _works_in_pairs(op) else ""
     text = f"{{0}}.mma_commit({{1}}, {{2}}, {{place}}{pair})"
-    call(emitter, text, emitter.piece(op.barrier), predicate(emitter, op.pred))
+    call(emitter, text, emitter.expr(op.barrier), predicate(emitter, op.pred))
 
 
 def _works_in_pairs(op: Operation) -> bool:
@@ -102,12 +102,12 @@ def _works_in_pairs(op: Operation) -> bool:
 def _copy(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, TMEMCopyOp) and isinstance(op.dst.type, MemDescType)
     packs = isinstance(unwrapped(op.dst.type.encoding), _SCALES)
-    pieces = [emitter.piece(op.src), emitter.piece(op.dst)]
+    exprs = [emitter.expr(op.src), emitter.expr(op.dst)]
     barrier = "None"
     if op.barrier is not None:
-        pieces.append(emitter.piece(op.barrier))
+        exprs.append(emitter.expr(op.barrier))
         barrier = "{3}"
-    call(emitter, f"{{0}}.tmem_copy({{1}}, {{2}}, {barrier}, {{place}}, {packs})", *pieces)
+    call(emitter, f"{{0}}.tmem_copy({{1}}, {{2}}, {barrier}, {{place}}, {packs})", *exprs)
 
 
 RULES: dict[str, Rule] = {

@@ -23,7 +23,7 @@ from tilewright.targets.numpy.tasks.detect import needs_tasks
 from tilewright.targets.numpy.tasks.ops.views import nothing
 from tilewright.targets.numpy.tasks.unit import TaskEmitter, emitter_of
 from tilewright.targets.numpy.values import EmittedBlock as Described
-from tilewright.targets.numpy.values import Nest, Piece, Pointer, Scope, Tensor, all_axes
+from tilewright.targets.numpy.values import Expr, Nest, Pointer, Scope, Tensor, all_axes
 
 
 def _specialize(emitter: Emitter, op: Operation) -> None:
@@ -88,36 +88,36 @@ def _known(method: str) -> Rule:
     """The rule of a number that the runtime knows and that does not change."""
 
     def rule(emitter: Emitter, op: Operation) -> None:
-        piece = emitter.pure(f"{{0}}.{method}()", emitter.runtime, axes=0)
-        emitter.define(op.results[0], Tensor(piece))
+        expr = emitter.pure(f"{{0}}.{method}()", emitter.runtime, axes=0)
+        emitter.define(op.results[0], Tensor(expr))
 
     return rule
 
 
 def _thread_id(emitter: Emitter, op: Operation) -> None:
     axis = "xyz".index(str(getattr(op.properties["dimension"], "data", "x"))[0])
-    piece = emitter.here(f"{{0}}.thread_id({axis})", emitter.runtime, axes=0, rank=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.here(f"{{0}}.thread_id({axis})", emitter.runtime, axes=0, rank=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _clock(emitter: Emitter, op: Operation) -> None:
-    piece = emitter.here("{0}.clock()", emitter.runtime, axes=0, rank=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.here("{0}.clock()", emitter.runtime, axes=0, rank=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _ballot(emitter: Emitter, op: Operation) -> None:
-    mask, pred = (emitter.piece(value) for value in op.operands)
+    mask, pred = (emitter.expr(value) for value in op.operands)
     shape = shape_of(op.operands[1].type)
     if is_tensor(op.operands[1].type):
         extents = "".join(f"{extent}, " for extent in shape)
         text = f"{{0}}.ballot({{1}}, {{2}}, ({extents}))"
         axes = all_axes(shape)
         text = text if axes else f"only({text})"
-        piece = emitter.here(text, emitter.runtime, mask, pred, axes=axes, rank=len(shape))
-        emitter.define(op.results[0], Tensor(piece))
+        expr = emitter.here(text, emitter.runtime, mask, pred, axes=axes, rank=len(shape))
+        emitter.define(op.results[0], Tensor(expr))
         return
-    piece = emitter.pure("{0} if {1} else i32(0)", mask, pred, axes=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.pure("{0} if {1} else i32(0)", mask, pred, axes=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _scalar(name: str) -> Rule:
@@ -128,9 +128,9 @@ def _scalar(name: str) -> Rule:
         base(emitter, op)
         result = op.results[0]
         found = emitter.values.get(result)
-        if isinstance(found, Tensor) and not shape_of(result.type) and found.piece.axes:
-            piece = emitter.here("only({0})", found.piece, axes=0, rank=0)
-            emitter.define(result, Tensor(piece, shadows=found.shadows))
+        if isinstance(found, Tensor) and not shape_of(result.type) and found.expr.axes:
+            expr = emitter.here("only({0})", found.expr, axes=0, rank=0)
+            emitter.define(result, Tensor(expr, shadows=found.shadows))
 
     return rule
 
@@ -141,8 +141,8 @@ def _scalar(name: str) -> Rule:
 def _scratch(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, GlobalScratchAllocOp)
     text = f"{{0}}.scratch({op.nbytes.value.data})"
-    piece = emitter.here(text, emitter.runtime, axes=0, rank=0)
-    emitter.define(op.result, Pointer((piece,), None))
+    expr = emitter.here(text, emitter.runtime, axes=0, rank=0)
+    emitter.define(op.result, Pointer((expr,), None))
 
 
 def _make_descriptor(emitter: Emitter, op: Operation) -> None:
@@ -154,9 +154,9 @@ def _make_descriptor(emitter: Emitter, op: Operation) -> None:
     where = emitter.values[op.desc_ptr]
     assert isinstance(where, Pointer)
     base = emitter.total(block.base.terms)
-    pieces = [emitter.total(where.terms), base, *block.shape, *block.strides, block.fill]
-    listed = ", ".join(f"{{{index + 1}}}" for index in range(len(pieces)))
-    emitter.effect(f"{{0}}.put_descriptor({listed})", emitter.runtime, *pieces)
+    exprs = [emitter.total(where.terms), base, *block.shape, *block.strides, block.fill]
+    listed = ", ".join(f"{{{index + 1}}}" for index in range(len(exprs)))
+    emitter.effect(f"{{0}}.put_descriptor({listed})", emitter.runtime, *exprs)
 
 
 def _stored_descriptor(emitter: Emitter, op: Operation) -> None:
@@ -172,7 +172,7 @@ def _stored_descriptor(emitter: Emitter, op: Operation) -> None:
     emitter.define(op.result, tasks.stored(read))
 
 
-def _read_descriptor(tasks: TaskEmitter, address: Piece, extents: tuple[int, ...]) -> Described:
+def _read_descriptor(tasks: TaskEmitter, address: Expr, extents: tuple[int, ...]) -> Described:
     rank = len(extents)
     count = 2 + 2 * rank
     text = f"{{0}}.get_descriptor({{1}}, {count}, {tasks.here_place()})"

@@ -26,15 +26,15 @@ from tilewright.dialects.ttng.tma import TMAStoreTokenWaitOp, TMAStoreWaitOp
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tasks.ops.views import nothing, token
 from tilewright.targets.numpy.tasks.unit import emitter_of
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
-def predicate(emitter: Emitter, value: SSAValue | None) -> Piece:
+def predicate(emitter: Emitter, value: SSAValue | None) -> Expr:
     """A predicate; true without one."""
-    return emitter.constant("np.True_", "true") if value is None else emitter.piece(value)
+    return emitter.constant("np.True_", "true") if value is None else emitter.expr(value)
 
 
-def call(emitter: Emitter, template: str, *operands: Piece, pauses: bool = True) -> None:
+def call(emitter: Emitter, template: str, *operands: Expr, pauses: bool = True) -> None:
     """A call of the runtime; `{0}` is the runtime, `{place}` where it is."""
     tasks = emitter_of(emitter)
     if pauses:
@@ -46,18 +46,18 @@ def call(emitter: Emitter, template: str, *operands: Piece, pauses: bool = True)
 def _init(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, InitBarrierOp)
     text = f"{{0}}.init_barrier({{1}}, {op.count.value.data}, {{place}})"
-    call(emitter, text, emitter.piece(op.alloc), pauses=False)
+    call(emitter, text, emitter.expr(op.alloc), pauses=False)
 
 
 def _inval(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, InvalBarrierOp)
-    call(emitter, "{0}.inval_barrier({1}, {place})", emitter.piece(op.alloc))
+    call(emitter, "{0}.inval_barrier({1}, {place})", emitter.expr(op.alloc))
 
 
 def _expect(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, BarrierExpectOp)
     text = f"{{0}}.expect({{1}}, {op.size.value.data}, {{2}}, {{place}})"
-    call(emitter, text, emitter.piece(op.alloc), emitter.piece(op.pred))
+    call(emitter, text, emitter.expr(op.alloc), emitter.expr(op.pred))
 
 
 def _arrive(emitter: Emitter, op: Operation) -> None:
@@ -66,24 +66,24 @@ def _arrive(emitter: Emitter, op: Operation) -> None:
         raise emitter.unsupported("an arrival on several CTAs is not supported on target numpy")
     each = ", each=True" if op.per_thread is not None else ""
     text = f"{{0}}.arrive({{1}}, {op.count.value.data}, {{2}}, {{place}}{each})"
-    call(emitter, text, emitter.piece(op.alloc), predicate(emitter, op.pred))
+    call(emitter, text, emitter.expr(op.alloc), predicate(emitter, op.pred))
 
 
 def _wait(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WaitBarrierOp)
     text = "yield from {0}.wait({1}, {2}, {3}, {place})"
-    pieces = [emitter.piece(value) for value in (op.alloc, op.phase)]
-    call(emitter, text, *pieces, predicate(emitter, op.pred), pauses=False)
+    exprs = [emitter.expr(value) for value in (op.alloc, op.phase)]
+    call(emitter, text, *exprs, predicate(emitter, op.pred), pauses=False)
 
 
 def _named_wait(emitter: Emitter, op: Operation) -> None:
-    pieces = [emitter.piece(value) for value in op.operands]
-    call(emitter, "yield from {0}.named_wait({1}, {2}, {place})", *pieces)
+    exprs = [emitter.expr(value) for value in op.operands]
+    call(emitter, "yield from {0}.named_wait({1}, {2}, {place})", *exprs)
 
 
 def _named_arrive(emitter: Emitter, op: Operation) -> None:
-    pieces = [emitter.piece(value) for value in op.operands]
-    call(emitter, "{0}.named_arrive({1}, {2}, {place})", *pieces)
+    exprs = [emitter.expr(value) for value in op.operands]
+    call(emitter, "{0}.named_arrive({1}, {2}, {place})", *exprs)
 
 
 def _commit(emitter: Emitter, op: Operation) -> None:
@@ -108,7 +108,7 @@ def _wait_stores(emitter: Emitter, op: Operation) -> None:
 def _arrive_when_copied(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncCopyMbarrierArriveOp)
     text = f"{{0}}.arrive_when_copied({{1}}, {op.no_increment is None}, {{place}})"
-    call(emitter, text, emitter.piece(op.barrier))
+    call(emitter, text, emitter.expr(op.barrier))
 
 
 def _fence(emitter: Emitter, op: Operation) -> None:
@@ -139,15 +139,15 @@ def _cluster_barrier(emitter: Emitter, op: Operation) -> None:
 
 def _try_cancel(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AsyncCLCTryCancelOp)
-    pieces = [emitter.piece(value) for value in (op.mbar_alloc, op.clc_res_alloc)]
-    call(emitter, "{0}.try_cancel({1}, {2}, {place})", *pieces)
+    exprs = [emitter.expr(value) for value in (op.mbar_alloc, op.clc_res_alloc)]
+    call(emitter, "{0}.try_cancel({1}, {2}, {place})", *exprs)
 
 
 def _try_cancel_alone(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CLCTryCancelOp)
-    pieces = [emitter.piece(value) for value in (op.mbarrier, op.result)]
+    exprs = [emitter.expr(value) for value in (op.mbarrier, op.result)]
     for_all = bool(op.multicast.value.data)
-    call(emitter, f"{{0}}.try_cancel({{1}}, {{2}}, {{place}}, for_all={for_all})", *pieces)
+    call(emitter, f"{{0}}.try_cancel({{1}}, {{2}}, {{place}}, for_all={for_all})", *exprs)
 
 
 def _load_answer(emitter: Emitter, op: Operation) -> None:
@@ -155,20 +155,20 @@ def _load_answer(emitter: Emitter, op: Operation) -> None:
     tasks = emitter_of(emitter)
     tasks.pause()
     text = f"{{0}}.cancelled({{1}}, {tasks.here_place()})"
-    answer = tasks.kept(text, emitter.runtime, emitter.piece(op.src), axes=0, rank=0)
+    answer = tasks.kept(text, emitter.runtime, emitter.expr(op.src), axes=0, rank=0)
     emitter.define(op.clc_result, Tensor(answer))
 
 
 def _is_cancelled(emitter: Emitter, op: Operation) -> None:
-    piece = emitter.pure("np.bool_({0}[0] >= 0)", emitter.piece(op.operands[0]), axes=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.pure("np.bool_({0}[0] >= 0)", emitter.expr(op.operands[0]), axes=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _cancelled_program(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CLCGetProgramIdOp)
     axis = PROGRAM_DIM.word(op.dim)
     text = f"{{0}}[{'xyz'.index(axis)}]"
-    emitter.define(op.result, Tensor(emitter.pure(text, emitter.piece(op.clc_result), axes=0)))
+    emitter.define(op.result, Tensor(emitter.pure(text, emitter.expr(op.clc_result), axes=0)))
 
 
 def _query_cancel(emitter: Emitter, op: Operation) -> None:
@@ -176,15 +176,15 @@ def _query_cancel(emitter: Emitter, op: Operation) -> None:
     tasks = emitter_of(emitter)
     tasks.pause()
     text = f"{{0}}.cancelled({{1}}, {tasks.here_place()})[:{len(op.results)}]"
-    operands = [emitter.runtime, emitter.piece(op.clc_res_alloc)]
-    pieces = emitter.several(
+    operands = [emitter.runtime, emitter.expr(op.clc_res_alloc)]
+    exprs = emitter.several(
         f"*{text}" if len(op.results) == 1 else text,
         operands,
         [(0, 0)] * len(op.results),
         is_pure=False,
     )
-    for result, piece in zip(op.results, pieces, strict=True):
-        emitter.define(result, Tensor(piece))
+    for result, expr in zip(op.results, exprs, strict=True):
+        emitter.define(result, Tensor(expr))
 
 
 RULES: dict[str, Rule] = {

@@ -55,13 +55,13 @@ def _alloc(emitter: Emitter, op: Operation) -> None:
         value = emitter.tensor(op.src)
         require_defined(emitter, value, "a stored value", ())
         place = tasks.here_place()
-        emitter.effect(f"{{0}}.store({{1}}, {{2}}, {place})", emitter.runtime, view, value.piece)
+        emitter.effect(f"{{0}}.store({{1}}, {{2}}, {place})", emitter.runtime, view, value.expr)
 
 
 def _view(emitter: Emitter, op: Operation, template: str, *operands: SSAValue) -> None:
-    pieces = [emitter.piece(value) for value in operands]
-    piece = emitter.pure(template, *pieces, axes=0, rank=0)
-    emitter.define(op.results[0], Tensor(piece))
+    exprs = [emitter.expr(value) for value in operands]
+    expr = emitter.pure(template, *exprs, axes=0, rank=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _index(emitter: Emitter, op: Operation) -> None:
@@ -102,10 +102,10 @@ def _reshape(emitter: Emitter, op: Operation) -> None:
 
 def _reinterpret(emitter: Emitter, op: Operation) -> None:
     kind = emitter_of(emitter).kind(op.results[0])
-    source = emitter.piece(op.operands[0])
+    source = emitter.expr(op.operands[0])
     text = f"{{0}}.seen_as({{1}}, {kind}, {name_of(op)!r})"
-    piece = emitter.pure(text, emitter.runtime, source, axes=0, rank=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.pure(text, emitter.runtime, source, axes=0, rank=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _placed(emitter: Emitter, op: Operation) -> None:
@@ -116,8 +116,8 @@ def _placed(emitter: Emitter, op: Operation) -> None:
     levels = tuple((radix, stride * unit) for radix, stride in op.levels)
     kind = emitter_of(emitter).kind(op.result)
     text = f"{{0}}.placed({{1}}, {kind}, {name_of(op)!r}, {op.start * unit}, {levels})"
-    piece = emitter.pure(text, emitter.runtime, emitter.piece(op.src), axes=0, rank=0)
-    emitter.define(op.result, Tensor(piece))
+    expr = emitter.pure(text, emitter.runtime, emitter.expr(op.src), axes=0, rank=0)
+    emitter.define(op.result, Tensor(expr))
 
 
 def _remote(emitter: Emitter, op: Operation) -> None:

@@ -26,7 +26,7 @@ from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.tiles import whole
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def _atomic(base: Emitter, op: Operation) -> None:
@@ -42,7 +42,7 @@ def _atomic(base: Emitter, op: Operation) -> None:
 
 def _tile(emitter: TileEmitter, op: AtomicOp) -> None:
     assert op.value is not None
-    source = whole(emitter, op.value) if _is_memory(op.value) else emitter.piece(op.value)
+    source = whole(emitter, op.value) if _is_memory(op.value) else emitter.expr(op.value)
     text = f"atomic_region({op.kind.data!r}, {{0}}, {{1}})"
     emitter.call(text, source, whole(emitter, op.dst))
 
@@ -53,14 +53,14 @@ def _is_memory(value: SSAValue) -> bool:
 
 def _element(emitter: TileEmitter, op: AtomicOp) -> None:
     lanes = emitter.lanes or emitter.threads
-    mine = Piece("None", 0, 0, 0) if lanes is None else lanes
-    new = Piece("None", 0, 0, 0) if op.value is None else emitter.piece(op.value)
+    mine = Expr("None", 0, 0, 0) if lanes is None else lanes
+    new = Expr("None", 0, 0, 0) if op.value is None else emitter.expr(op.value)
     if op.value is not None:
         require_defined(emitter, emitter.tensor(op.value), "the value of an atomic", ())
     for each in op.indices:
         require_defined(emitter, emitter.tensor(each), "an index", ())
-    index = [emitter.piece(each) for each in op.indices]
-    listed = "".join(f", {piece.text}" for piece in index)
+    index = [emitter.expr(each) for each in op.indices]
+    listed = "".join(f", {expr.text}" for expr in index)
     returns = op.previous is not None
     options = ", returns=True" if returns else ""
     if op.memory_order is not None and op.memory_order.data != "relaxed":
@@ -74,10 +74,10 @@ def _element(emitter: TileEmitter, op: AtomicOp) -> None:
         return
     axes = 0 if lanes is None else LANE
     hint = "previous" if emitter.hint == "t" else emitter.hint
-    piece = emitter.here(text, *operands, axes=axes, rank=0, hint=hint)
-    assert piece.line is not None
-    piece.line.is_effect = True
-    emitter.define(op.previous, Tensor(piece))
+    expr = emitter.here(text, *operands, axes=axes, rank=0, hint=hint)
+    assert expr.line is not None
+    expr.line.is_effect = True
+    emitter.define(op.previous, Tensor(expr))
 
 
 # Tiles of an iteration's own.
@@ -88,7 +88,7 @@ def _is_own(emitter: TileEmitter, op: AtomicOp) -> bool:
     assert op.value is not None
     if emitter.lanes is not None:
         return True
-    if not _is_memory(op.value) and emitter.piece(op.value).axes:
+    if not _is_memory(op.value) and emitter.expr(op.value).axes:
         return True
     parts = [each for each in (op.dst, op.value) if _is_memory(each)]
     return any(each in emitter.private or each not in emitter.memory for each in parts)

@@ -29,7 +29,7 @@ from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, names_threads
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def _kernel(base: Emitter, op: Operation) -> None:
@@ -155,12 +155,12 @@ def _role(emitter: TileEmitter, op: WsOp, role: Role, block: Block) -> tuple[int
     return symbol, [value for value in saved if value not in emitter.private]
 
 
-def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[SSAValue, Piece]:
+def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[SSAValue, Expr]:
     """Threads of a role have their own of what each thread has; returns what was there before.
 
     Those of a role that the author wrote keep it for the next one.
     """
-    saved: dict[SSAValue, Piece] = {}
+    saved: dict[SSAValue, Expr] = {}
     for op in block.ops:
         for each in walk(op):
             for operand in each.operands:
@@ -168,11 +168,11 @@ def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[
                 if operand in saved or space not in PER_THREAD or operand not in emitter.memory:
                     continue
                 saved[operand] = emitter.memory[operand]
-    for value, piece in saved.items():
+    for value, expr in saved.items():
         hint = value.name_hint or "own"
         is_kept = role is not None and value not in emitter.private
         text = f"own({{0}}, {role.ranges!r})" if role is not None and is_kept else "{0}.copy()"
-        emitter.memory[value] = emitter.statement(text, piece, hint=hint)
+        emitter.memory[value] = emitter.statement(text, expr, hint=hint)
     return saved
 
 
@@ -188,8 +188,8 @@ def _thread_id(base: Emitter, op: Operation) -> None:
         )
     axis = _axis(op)
     text = f"thread_index({{0}}, {axis}, {emitter.first_thread})"
-    piece = emitter.pure(text, lanes, axes=LANE, rank=0, hint=f"t{'xyz'[axis]}")
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.pure(text, lanes, axes=LANE, rank=0, hint=f"t{'xyz'[axis]}")
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _about(what: str) -> Rule:
@@ -198,8 +198,8 @@ def _about(what: str) -> Rule:
     def rule(base: Emitter, op: Operation) -> None:
         emitter = tile(base)
         text = f"i64((*rt.{what}, 1, 1, 1)[{_axis(op)}])"
-        piece = emitter.here(text, axes=0, rank=0, hint=what)
-        emitter.define(op.results[0], Tensor(piece))
+        expr = emitter.here(text, axes=0, rank=0, hint=what)
+        emitter.define(op.results[0], Tensor(expr))
 
     return rule
 
@@ -212,15 +212,15 @@ def _axis(op: Operation) -> int:
 
 def _cluster_rank(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
-    piece = emitter.here("rt.cluster_rank()", axes=0, rank=0, hint="rank")
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.here("rt.cluster_rank()", axes=0, rank=0, hint="rank")
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _elect(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert emitter.threads is not None, "a block that elects a thread names them"
-    piece = emitter.pure("elected({0})", emitter.threads, axes=LANE, rank=0, hint="elected")
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.pure("elected({0})", emitter.threads, axes=LANE, rank=0, hint="elected")
+    emitter.define(op.results[0], Tensor(expr))
 
 
 RULES: dict[str, Rule] = {

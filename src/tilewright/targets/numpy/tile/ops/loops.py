@@ -22,7 +22,7 @@ from tilewright.targets.numpy.ops.scf import RULES as SCF_RULES
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.patterns import facts_of
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
 def _parallel(base: Emitter, op: Operation) -> None:
@@ -34,7 +34,7 @@ def _parallel(base: Emitter, op: Operation) -> None:
     facts = facts_of(op)
     options = "" if outer is None else f", outer={outer.text}"
     options += ", watch=True" if facts.watched else ""
-    listed = ", ".join(piece.text for piece in extents)
+    listed = ", ".join(expr.text for expr in extents)
     deps = [*extents, *([] if outer is None else [outer])]
     lanes = emitter.statement(f"rt.parallel({listed}{options})", *deps, hint="lanes")
     arguments = op.body.block.args
@@ -44,9 +44,9 @@ def _parallel(base: Emitter, op: Operation) -> None:
         [(LANE, 0)] * len(arguments),
         is_pure=False,
     )
-    for argument, piece in zip(arguments, indices, strict=True):
-        emitter.unit.hints[int(piece.text.strip("\0"))] = hint_of_value(argument, "i")
-        emitter.define(argument, Tensor(piece))
+    for argument, expr in zip(arguments, indices, strict=True):
+        emitter.unit.hints[int(expr.text.strip("\0"))] = hint_of_value(argument, "i")
+        emitter.define(argument, Tensor(expr))
     saved = _lifted(emitter, op, lanes) if outer is not None else {}
     with emitter.iterating(lanes, facts):
         copies = [(each, *_privatised(emitter, each, lanes)) for each in facts.private]
@@ -60,7 +60,7 @@ def _parallel(base: Emitter, op: Operation) -> None:
         emitter.define(value, tensor)
 
 
-def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Piece) -> tuple[Piece, Piece]:
+def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Expr) -> tuple[Expr, Expr]:
     """Give each iteration its own copy of a thread's buffer."""
     before = emitter.buffer(value)
     if value in emitter.private:
@@ -74,7 +74,7 @@ def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Piece) -> tuple[Pi
     return before, mine
 
 
-def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Piece) -> dict[SSAValue, Tensor]:
+def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Expr) -> dict[SSAValue, Tensor]:
     """Values of the loop around, with axes for the inner one; returns what they were."""
     saved: dict[SSAValue, Tensor] = {}
     for each in walk(op):
@@ -82,15 +82,15 @@ def _lifted(emitter: TileEmitter, op: ParallelOp, lanes: Piece) -> dict[SSAValue
             value = emitter.values.get(operand)
             if operand in saved or operand in op.body.block.args or not isinstance(value, Tensor):
                 continue
-            if value.piece.axes:
+            if value.expr.axes:
                 saved[operand] = value
 
-    def lifted(piece: Piece) -> Piece:
-        return emitter.pure("{0}.lift({1})", lanes, piece)
+    def lifted(expr: Expr) -> Expr:
+        return emitter.pure("{0}.lift({1})", lanes, expr)
 
     for operand, value in saved.items():
         shadows = emitter.shadow_map(value, lifted)
-        emitter.define(operand, Tensor(lifted(value.piece), shadows=shadows))
+        emitter.define(operand, Tensor(lifted(value.expr), shadows=shadows))
     return saved
 
 
@@ -138,8 +138,8 @@ def _persistent(base: Emitter, op: Operation) -> None:
 def _diverging(name: str, condition: Callable[[Operation], list[SSAValue]]) -> Rule:
     def rule(base: Emitter, op: Operation) -> None:
         emitter = tile(base)
-        pieces = [emitter.tensor(value).piece for value in condition(op)]
-        differ = any(piece.axes for piece in pieces)
+        exprs = [emitter.tensor(value).expr for value in condition(op)]
+        differ = any(expr.axes for expr in exprs)
         if differ and (emitter.lanes or emitter.threads) is None:
             raise emitter.unsupported("control flow differs between iterations of no loop")
         emitter.divergence += differ
@@ -160,7 +160,7 @@ def _if(base: Emitter, op: Operation) -> None:
     """Threads that part and then wait, for each other perhaps, go their ways side by side."""
     emitter = tile(base)
     assert isinstance(op, IfOp)
-    threads, condition = emitter.threads, emitter.tensor(op.operands[0]).piece
+    threads, condition = emitter.threads, emitter.tensor(op.operands[0]).expr
     if (
         threads is None
         or emitter.lanes is not None
@@ -200,7 +200,7 @@ def _for(base: Emitter, op: Operation) -> None:
     word = op.attributes["tile.thread_binding"]
     axis = "xyz".index(word.data[-1]) if isinstance(word, StringAttr) else 0
     index = emitter.pure(f"thread_index({{0}}, {axis})", threads, axes=LANE, rank=0)
-    low, high = (emitter.piece(value) for value in (op.lower_bound, op.upper_bound))
+    low, high = (emitter.expr(value) for value in (op.lower_bound, op.upper_bound))
     emitter.define(op.induction_variable, Tensor(emitter.pure("{0} + {1}", index, low)))
     inside = emitter.pure("{0} + {1} < {2}", index, low, high, hint="inside")
     fork = emitter.here("{0}.fork({1})", threads, inside, axes=0, rank=0, hint="fork")

@@ -21,7 +21,7 @@ from tilewright.targets.numpy.ops.arith.constant import number
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer, varying_axes
-from tilewright.targets.numpy.values import NO_QUOTIENT, Piece, Shadow, Tensor
+from tilewright.targets.numpy.values import NO_QUOTIENT, Expr, Shadow, Tensor
 
 
 def tile(emitter: Emitter) -> TileEmitter:
@@ -53,7 +53,7 @@ def _alloc(base: Emitter, op: Operation) -> None:
         assert lanes is not None
         emitter.private.add(op.result)
         tail += f", lanes={lanes.text}"
-        piece = emitter.statement(
+        expr = emitter.statement(
             f"rt.alloc({name}, {emitter.listed(extents)}, {tail})",
             *extents,
             lanes,
@@ -62,8 +62,8 @@ def _alloc(base: Emitter, op: Operation) -> None:
     else:
         make = "workspace" if op.space is Space.GLOBAL else "alloc"
         text = f"rt.{make}({name}, {emitter.listed(extents)}, {tail})"
-        piece = emitter.statement(text, *extents, hint=emitter.hint)
-    emitter.memory[op.result] = piece
+        expr = emitter.statement(text, *extents, hint=emitter.hint)
+    emitter.memory[op.result] = expr
 
 
 def _options(
@@ -72,14 +72,14 @@ def _options(
     text = ", unsigned=True" if dtype is not None and dtype.startswith("uint") else ""
     if safe is not None:
         value = cast("IntegerAttr | FloatAttr", safe).value.data
-        piece = number(emitter, value, emitter.element_type(type), element_type_of(type))
-        text += f", safe={piece.text}"
-        assert piece.line is not None
-        piece.line.is_effect = True
+        expr = number(emitter, value, emitter.element_type(type), element_type_of(type))
+        text += f", safe={expr.text}"
+        assert expr.line is not None
+        expr.line.is_effect = True
     return text
 
 
-def _extents(emitter: TileEmitter, type: BufferType, sizes: Sequence[SSAValue]) -> list[Piece]:
+def _extents(emitter: TileEmitter, type: BufferType, sizes: Sequence[SSAValue]) -> list[Expr]:
     rest = iter(sizes)
     return [
         emitter.uniform(next(rest) if extent == DYNAMIC_INDEX else extent, "the size of a buffer")
@@ -88,7 +88,7 @@ def _extents(emitter: TileEmitter, type: BufferType, sizes: Sequence[SSAValue]) 
 
 
 def _placed(
-    emitter: TileEmitter, op: AllocOp, name: str, extents: Sequence[Piece], tail: str
+    emitter: TileEmitter, op: AllocOp, name: str, extents: Sequence[Expr], tail: str
 ) -> None:
     """A buffer at an offset of storage that others share."""
     arena = emitter.unit.arenas[op.alias]
@@ -180,16 +180,16 @@ def _slot(base: Emitter, op: Operation) -> None:
 
 def _dim(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
-    axis = emitter.piece(op.operands[1])
-    piece = emitter.pure("{0}.dim({1})", emitter.buffer(op.operands[0]), axis)
-    emitter.define(op.results[0], Tensor(piece))
+    axis = emitter.expr(op.operands[1])
+    expr = emitter.pure("{0}.dim({1})", emitter.buffer(op.operands[0]), axis)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 # Elements.
 
 
-def _indices(emitter: TileEmitter, indices: Sequence[SSAValue]) -> list[Piece]:
-    return [emitter.piece(index) for index in indices]
+def _indices(emitter: TileEmitter, indices: Sequence[SSAValue]) -> list[Expr]:
+    return [emitter.expr(index) for index in indices]
 
 
 def _load(base: Emitter, op: Operation) -> None:
@@ -203,29 +203,29 @@ def _load(base: Emitter, op: Operation) -> None:
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
     hint = emitter.hint if emitter.hint != "t" else _element_hint(memory)
-    is_same = not any(piece.axes for piece in index) and not emitter.divergence
+    is_same = not any(expr.axes for expr in index) and not emitter.divergence
     if lanes is None or (
         is_same and memory not in emitter.private and not _watched(emitter, memory)
     ):
         text = "get({0}" + "".join(f", {{{n + 1}}}" for n in range(len(index))) + ")"
-        piece = emitter.here(text, buffer, *index, axes=0, rank=0, hint=hint)
+        expr = emitter.here(text, buffer, *index, axes=0, rank=0, hint=hint)
     elif memory in emitter.private:
         listed = "".join(f", {each.text}" for each in index)
         text = f"load_own({{0}}, {{1}}{listed})"
-        piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
+        expr = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
     elif base_of(memory) in emitter.unit.divided and space_of(memory.type) is not Space.GLOBAL:
         at = f", {emitter.place()}" if _watched(emitter, memory) else ""
         text = f"load_quotients({{0}}, {{1}}, {emitter.listed(index)}{at})"
         forms = [(LANE, 0), (LANE, 0)]
-        piece, divisible = emitter.several(text, [lanes, buffer, *index], forms, is_pure=False)
-        emitter.unit.hints[int(piece.text.strip("\0"))] = hint
+        expr, divisible = emitter.several(text, [lanes, buffer, *index], forms, is_pure=False)
+        emitter.unit.hints[int(expr.text.strip("\0"))] = hint
         origin = emitter.unit.divided[base_of(memory)].location
         shadows = (Shadow(divisible, origin, NO_QUOTIENT),)
     else:
         at = f", {emitter.place()}" if _watched(emitter, memory) else ""
         text = f"load({{0}}, {{1}}, {emitter.listed(index)}{at})"
-        piece = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
-    emitter.define(op.results[0], Tensor(piece, shadows=shadows))
+        expr = emitter.here(text, lanes, buffer, *index, axes=LANE, rank=0, hint=hint)
+    emitter.define(op.results[0], Tensor(expr, shadows=shadows))
 
 
 def _require_quotients(emitter: TileEmitter, indices: Sequence[SSAValue]) -> None:
@@ -252,9 +252,9 @@ def _store(base: Emitter, op: Operation) -> None:
         _accumulate(emitter, op, index)
         return
     _require_quotients(emitter, op.operands[2:])
-    new = emitter.piece(value)
+    new = emitter.expr(value)
     more, deps = emitter.quotients(value)
-    varies = any(piece.axes for piece in (*index, new)) or emitter.divergence
+    varies = any(expr.axes for expr in (*index, new)) or emitter.divergence
     if lanes is None or (emitter.lanes is None and not varies and memory not in emitter.private):
         text = "put({0}, {1}" + "".join(f", {{{n + 2}}}" for n in range(len(index)))
         if space_of(memory.type) not in PER_THREAD:
@@ -288,7 +288,7 @@ _COMBINES = {
 }
 
 
-def _accumulate(emitter: TileEmitter, op: Operation, index: Sequence[Piece]) -> None:
+def _accumulate(emitter: TileEmitter, op: Operation, index: Sequence[Expr]) -> None:
     """Write `r[i] = op(r[i], x)` as one update, since many iterations may make it."""
     found = _update(op)
     if found is None:
@@ -298,11 +298,11 @@ def _accumulate(emitter: TileEmitter, op: Operation, index: Sequence[Piece]) -> 
             f"{name}[i] += x, or {name}[i] = T.max({name}[i], x) and the like",
         )
     kind, new = found
-    listed = "".join(f", {piece.text}" for piece in index)
+    listed = "".join(f", {expr.text}" for expr in index)
     lanes = emitter.lanes or emitter.threads
     assert lanes is not None
     text = f"atomic({{0}}, {kind!r}, {{1}}, {{2}}{listed})"
-    emitter.effect(text, lanes, emitter.buffer(op.operands[1]), emitter.piece(new), *index)
+    emitter.effect(text, lanes, emitter.buffer(op.operands[1]), emitter.expr(new), *index)
 
 
 def _update(store: Operation) -> tuple[str, SSAValue] | None:

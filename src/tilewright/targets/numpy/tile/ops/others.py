@@ -18,7 +18,7 @@ from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import elementwise
 from tilewright.targets.numpy.tile.ops.memory import tile
 from tilewright.targets.numpy.tile.ops.tiles import whole
-from tilewright.targets.numpy.values import Piece
+from tilewright.targets.numpy.values import Expr
 
 
 def _reducer(base: Emitter, op: Operation) -> None:
@@ -45,9 +45,9 @@ def _assert(base: Emitter, op: Operation) -> None:
     message = op.message.data.replace("{", "{{").replace("}", "}}")
     text = f"rt.check({{0}}, {message!r}"
     if lanes is None:
-        emitter.effect(f"{text})", emitter.piece(op.condition))
+        emitter.effect(f"{text})", emitter.expr(op.condition))
     else:
-        emitter.effect(f"{text}, {{1}})", emitter.piece(op.condition), lanes)
+        emitter.effect(f"{text}, {{1}})", emitter.expr(op.condition), lanes)
 
 
 def _assume(base: Emitter, op: Operation) -> None:
@@ -58,13 +58,13 @@ def _assume(base: Emitter, op: Operation) -> None:
         return
     lanes = emitter.lanes or emitter.threads
     given = _given(op.condition)
-    pieces = [emitter.piece(op.condition), *map(emitter.piece, given)]
+    exprs = [emitter.expr(op.condition), *map(emitter.expr, given)]
     names = tuple(_name(each) for each in given)
     message = op.message.data if op.message is not None else ""
-    listed = "".join(f"{{{number}}}, " for number in range(1, len(pieces)))
-    options = "" if lanes is None else f", {{{len(pieces)}}}"
+    listed = "".join(f"{{{number}}}, " for number in range(1, len(exprs)))
+    options = "" if lanes is None else f", {{{len(exprs)}}}"
     text = f"rt.assumed({{0}}, {_literal(message)}, {_literal(names)}, ({listed}){options})"
-    emitter.effect(text, *pieces, *([] if lanes is None else [lanes]))
+    emitter.effect(text, *exprs, *([] if lanes is None else [lanes]))
 
 
 def _literal(value: object) -> str:
@@ -103,15 +103,15 @@ def _print(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, PrintOp)
     lanes = emitter.lanes or emitter.threads
-    pieces = [
-        emitter.buffer(value) if is_buffer_or_region(value.type) else emitter.piece(value)
+    exprs = [
+        emitter.buffer(value) if is_buffer_or_region(value.type) else emitter.expr(value)
         for value in op.values
     ]
     message = op.message.data.replace("{", "{{").replace("}", "}}")
-    listed = "".join(f", {piece.text}" for piece in pieces)
-    varies = lanes is not None and (emitter.divergence or any(piece.axes for piece in pieces))
+    listed = "".join(f", {expr.text}" for expr in exprs)
+    varies = lanes is not None and (emitter.divergence or any(expr.axes for expr in exprs))
     options = f", lanes={lanes.text}" if lanes is not None and varies else ""
-    emitter.effect(f"rt.print({message!r}{listed}{options})", *pieces, *([lanes] if lanes else []))
+    emitter.effect(f"rt.print({message!r}{listed}{options})", *exprs, *([lanes] if lanes else []))
 
 
 def _nothing(base: Emitter, op: Operation) -> None:
@@ -132,8 +132,8 @@ def _pointer(base: Emitter, op: Operation) -> None:
     assert isinstance(op, PtrOfOp)
     if op.base in emitter.private:
         raise emitter.unsupported("memory of a thread has no address here")
-    index = [emitter.piece(each) for each in op.indices]
-    listed = "".join(f", {piece.text}" for piece in index)
+    index = [emitter.expr(each) for each in op.indices]
+    listed = "".join(f", {expr.text}" for expr in index)
     text = f"pointer({{0}}{listed})"
     emitter.memory[op.result] = emitter.pure(text, emitter.buffer(op.base), *index, hint="pointer")
 
@@ -141,11 +141,11 @@ def _pointer(base: Emitter, op: Operation) -> None:
 def _cp_async(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, CpAsyncOp)
-    lanes = emitter.lanes or emitter.threads or Piece("None", 0, 0, 0)
+    lanes = emitter.lanes or emitter.threads or Expr("None", 0, 0, 0)
     operands = [lanes, emitter.buffer(op.dst), emitter.buffer(op.src)]
     text = f"rt.cp_async({{0}}, {{1}}, {{2}}, {op.bytes.value.data}, {emitter.place()}"
     if op.predicate is not None:
-        operands.append(emitter.piece(op.predicate))
+        operands.append(emitter.expr(op.predicate))
         text += ", {3}"
     emitter.call(f"{text})", *operands)
 

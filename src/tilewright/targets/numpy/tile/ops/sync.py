@@ -20,10 +20,10 @@ from tilewright.dialects.tile.lanes import ShuffleOp, VoteOp, WarpReduceOp
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
-from tilewright.targets.numpy.values import Piece, Tensor
+from tilewright.targets.numpy.values import Expr, Tensor
 
 
-def _barrier(emitter: TileEmitter, op: BarrierOp) -> tuple[Piece, Piece]:
+def _barrier(emitter: TileEmitter, op: BarrierOp) -> tuple[Expr, Expr]:
     return emitter.buffer(op.barrier), emitter.uniform(op.index, "the index of a barrier")
 
 
@@ -125,30 +125,30 @@ def _sync(base: Emitter, op: Operation) -> None:
 # Warps.
 
 
-def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Piece) -> None:
+def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Expr) -> None:
     if emitter.threads is None or emitter.lanes is not None:
         raise emitter.unsupported("threads of a warp cannot talk inside T.Parallel")
-    piece = emitter.here(text, emitter.threads, *operands, axes=LANE, rank=0)
-    emitter.define(op.results[0], Tensor(piece))
+    expr = emitter.here(text, emitter.threads, *operands, axes=LANE, rank=0)
+    emitter.define(op.results[0], Tensor(expr))
 
 
 def _warp_reduce(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, WarpReduceOp)
-    _warp(emitter, op, f"warp_reduce({{0}}, {{1}}, {op.kind.data!r})", emitter.piece(op.value))
+    _warp(emitter, op, f"warp_reduce({{0}}, {{1}}, {op.kind.data!r})", emitter.expr(op.value))
 
 
 def _shuffle(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ShuffleOp)
     text = f"shuffle({{0}}, {{1}}, {{2}}, {op.mode.data!r}, {op.width.value.data})"
-    _warp(emitter, op, text, emitter.piece(op.value), emitter.piece(op.offset))
+    _warp(emitter, op, text, emitter.expr(op.value), emitter.expr(op.offset))
 
 
 def _vote(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, VoteOp)
-    _warp(emitter, op, f"vote({{0}}, {{1}}, {op.mode.data!r})", emitter.piece(op.predicate))
+    _warp(emitter, op, f"vote({{0}}, {{1}}, {op.mode.data!r})", emitter.expr(op.predicate))
 
 
 RULES: dict[str, Rule] = {

@@ -9,10 +9,10 @@ from tilewright.dialects.tile.movement import AsyncCopyOp, CopyOp, FillOp, Im2co
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.tile.emitter import TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
-from tilewright.targets.numpy.values import Piece
+from tilewright.targets.numpy.values import Expr
 
 
-def whole(emitter: TileEmitter, value: SSAValue) -> Piece:
+def whole(emitter: TileEmitter, value: SSAValue) -> Expr:
     """The memory of a tile op, which belongs to the block and not to one iteration."""
     if value in emitter.private:
         raise emitter.unsupported(
