@@ -160,7 +160,12 @@ class _Substitution:
 
 
 def in_any_order(text: str) -> str:
-    """`text` with the words of each line sorted: dictionaries are printed by name, and a new name
-    may have another place among them."""
-    words = (sorted(re.split(r"[\s,{}]+", line)) for line in text.splitlines())
-    return "\n".join(" ".join(each) for each in words)
+    """`text` with the parts of each line sorted, and imports before the rest, sorted too.
+
+    Dictionaries and imports are printed by name: a new name may move among them.
+    """
+    lines = [" ".join(sorted(re.split(r"[\s,{}]+", line))) for line in text.splitlines()]
+    imports = [line.startswith("from tilewright.") for line in text.splitlines()]
+    moved = sorted(line for line, is_import in zip(lines, imports, strict=True) if is_import)
+    rest = [line for line, is_import in zip(lines, imports, strict=True) if not is_import]
+    return "\n".join([*moved, *rest])

@@ -268,6 +268,11 @@ def test_names_are_replaced_where_they_stand_alone() -> None:
     assert split("error TW6002") == split.joined("error TW6008") == "error TW6002"
     assert split("error TW6003") == "error TW6003"
     assert in_any_order("{b = 1, c = 2}") == in_any_order("{c = 2, b = 1}")
+    moved = (
+        "from tilewright.a import x\nfrom tilewright.b import y\n",
+        "from tilewright.b import y\nfrom tilewright.a import x\n",
+    )
+    assert in_any_order(moved[0]) == in_any_order(moved[1])
     assert in_any_order("{b = 1}") != in_any_order("{b = 2}")
 
 
