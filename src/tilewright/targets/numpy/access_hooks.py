@@ -1,8 +1,8 @@
-"""Who is told about accesses, where bounds are not all that must hold.
+"""Hooks on accesses, for checks beyond bounds.
 
-A block of memory may be watched: by `owners` (does the batch come to the same as one program after
-another), by `initialised` (was the element ever written), by `races` (did another program touch it
-without an order). Most blocks are watched by nobody and pay nothing.
+A block of memory may be watched: by `owners` (is the batch equivalent to running its programs
+sequentially), by `initialised` (was the element ever written), by `races` (did another program
+access it without an order). Most blocks have no watcher and pay nothing.
 
 A `CellAccess` is what they receive: the granules of the block, and the range of programs (in launch
 order, counted from 1) of each lane. Where all programs access the same lanes, a lane belongs to all
@@ -47,7 +47,7 @@ class CellAccess:
 
 
 class Watcher(Protocol):
-    """Told about every access to a block, before it is carried out; may raise to prevent it."""
+    """Called for every access to a block, before it is carried out; may raise to prevent it."""
 
     def begin(self, programs: Array) -> None:
         """A batch of these linear ids, in ascending order, starts."""
@@ -66,7 +66,7 @@ Record: TypeAlias = Callable[[Array, Selection], None]
 """Remembers what a table holds, so that the batch can be undone."""
 
 Verdict: TypeAlias = Callable[[CellAccess], Array]
-"""Which granules of a touch are at fault."""
+"""Which granules of an access are at fault."""
 
 Report: TypeAlias = Callable[[Verdict], NoReturn]
 """Raises the fault of the access at hand, naming the first lane that the verdict finds."""

@@ -1,4 +1,4 @@
-"""An access on its way to memory: what is wanted, by whom, in which lanes."""
+"""A requested memory access: the operation, its programs and its lanes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Request:
     access: SiteInfo
     address: Parts
     live: Parts
-    """The terms of the mask that are not true everywhere, and who is active."""
+    """The terms of the mask that are not true everywhere, and the active programs."""
     programs: Array
     masked: bool
     """Whether the op has a mask, for reports."""
@@ -69,7 +69,7 @@ class Request:
         return np.where(conjunction(self.live), byte_offsets(self.address, 0), safe)
 
     def pick(self, shape: tuple[int, ...]) -> Picked:
-        """The lanes that take part, one by one."""
+        """The participating lanes, individually."""
         addresses = np.broadcast_to(np.asarray(byte_offsets(self.address, 0)), shape)
         if not self.live:
             return Picked(self, shape, addresses.reshape(-1), None)
@@ -107,7 +107,7 @@ class Picked:
         return full.reshape(-1) if self.mask is None else full[self.mask]
 
     def spread(self, values: Array, background: Array) -> Array:
-        """`background` with the lanes' values in their places."""
+        """`background` overwritten by the values of the lanes."""
         if self.mask is None:
             return values.reshape(self.shape)
         background[self.mask] = values

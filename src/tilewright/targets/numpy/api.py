@@ -1,7 +1,7 @@
 """What the emitter, the memory and the callers of the NumPy target agree on.
 
-A kernel runs in *batches*: P programs at once, as extra leading axis of every array. The words
-used everywhere below:
+A kernel runs in *batches*: P programs in parallel, as an extra leading axis of every array.
+Terms used below:
 
 - An *array of a batch* has rank n+1 for a tensor of rank n: axis 0 is the program axis with
   extent P, or 1 where all programs of the batch agree; any other axis may have extent 1 where the
@@ -15,8 +15,9 @@ used everywhere below:
   `Memory.active`, (P,) bool or None for all. Its lanes are neither read, written nor checked.
 
 Programs count in launch order: `id = x + grid_x * (y + grid_y * z)`. The meaning of a launch is
-that of running the programs one after another in that order, and lanes of an access in row-major
-order; whatever a batch does must come to the same, or be undone and run one by one.
+that of running the programs sequentially in that order, and lanes of an access in row-major
+order; a batch must have the same effect, or be rolled back and run
+sequentially.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ AccessKind: TypeAlias = Literal["load", "store", "atomic_rmw", "atomic_cas"]
 
 @dataclass(frozen=True)
 class Site:
-    """One op that touches memory: a row of the table that accesses refer to by index."""
+    """One op that accesses memory: a row of the table that accesses refer to by index."""
 
     index: int
     kind: AccessKind
     location: Attribute | None
     text: str
-    """The op as a reader knows it, e.g. `tt.load` or `tt.descriptor_load`."""
+    """The name of the op in the IR, e.g. `tt.load` or `tt.descriptor_load`."""
     dtype: np.dtype[Any]
     """Of one element."""
     shape: tuple[int, ...]
@@ -67,7 +68,7 @@ class Site:
     semantic: str = "relaxed"
     """How an atomic orders other accesses: relaxed, acquire, release, acq_rel."""
     masked: bool = False
-    """Whether the author wrote a mask."""
+    """Whether the op has a user-defined mask."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,11 @@ class Buffer:
     name: str
     array: Array
     initialised: bool = True
-    """False for memory nobody has written yet: reading it before a store is a fault."""
+    """False for uninitialised memory: reading it before a store is a fault."""
     is_result: bool = False
     """Whether the call made the array and hands it back, so that every element must be written."""
     is_fresh: bool = False
-    """Whether the caller made the array and has put nothing into it: what is left is told."""
+    """Whether the caller allocated the array without values: unwritten elements are reported."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Descriptor:
 
 Argument: TypeAlias = Buffer | Descriptor | np.generic | int | float | bool | None
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many programs are done and how many there are."""
+"""Receives the number of finished programs and the number of programs."""
 
 
 @dataclass(frozen=True)
@@ -107,25 +108,25 @@ class RunOptions:
     """How to run; the defaults check everything that costs little."""
 
     batch: int | None = None
-    """Programs per batch; None lets the kernel choose, 1 runs them one by one."""
+    """Programs per batch; None lets the kernel choose, 1 runs them sequentially."""
     check_bounds: bool = True
     check_uninitialised: bool = True
     """Report a use of lanes that a masked load left undefined, and reads of unwritten buffers."""
     check_races: bool = False
     """Report two programs that write the same element without an atomic."""
     reachable: tuple[Buffer, ...] = ()
-    """Arrays that are no argument but whose addresses lie in memory (grouped products)."""
+    """Arrays that are not arguments but whose addresses are stored in memory (grouped GEMM)."""
     progress: Progress | None = None
     output: Callable[[str], None] | None = None
     """Takes the lines of `tt.print`; None prints to standard output."""
     sources: SourceManager | None = None
-    """Text behind the locations, for messages; None reads the files."""
+    """Source text of the locations, for messages; None reads the files."""
     schedules: int = 1
     """Orders of events to try, where a kernel with tasks or asynchronous copies has several."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
     recorder: Callable[[], Recorder] | None = None
-    """Makes what is told of every event of a kernel with tasks, one for each schedule."""
+    """Creates the recorder of all events of a kernel with tasks, one for each schedule."""
 
 
 @dataclass
@@ -136,7 +137,7 @@ class RunReport:
     batches: int = 0
     batch_size: int = 0
     serial_programs: int = 0
-    """Programs that were run one by one."""
+    """Programs that were run sequentially."""
     serial_reasons: dict[str, int] = field(default_factory=dict[str, int])
     """Why, and for how many programs."""
     seconds: float = 0.0
@@ -146,7 +147,7 @@ class RunReport:
 
 
 class NumpyFault(Exception):
-    """The kernel did something a GPU would not report. The text shows the author's line."""
+    """The kernel did something a GPU would not report. The text shows the source line."""
 
     def __init__(
         self,
@@ -173,14 +174,14 @@ class Memory(Protocol):
     """Whether programs may depend on each other, so that batches are watched for it."""
 
     serial_reason: str | None
-    """Why this kernel must run one by one whatever the batch size, or None."""
+    """Why this kernel must run sequentially whatever the batch size, or None."""
 
     def address_of(self, argument: int) -> np.int64:
         """The byte address of the first element of the buffer given for a kernel argument."""
         ...
 
     def begin(self, programs: Array) -> None:
-        """Start a batch of these linear program ids, (P,) int64; nobody is masked."""
+        """Start a batch of these linear program ids, (P,) int64; no program is masked."""
         ...
 
     def finish(self) -> str | None:
@@ -189,12 +190,12 @@ class Memory(Protocol):
         ...
 
     def rollback(self) -> bool:
-        """Undo the batch after a fault, so that it can be run one by one to name the first
-        program that is wrong. False if that is not possible; memory is then as it is."""
+        """Undo the batch after a fault, so that it can be run sequentially to name the first
+        faulting program. False if that is not possible; memory is then as it is."""
         ...
 
     def close(self) -> None:
-        """The launch is over; what only then can be told goes into the report."""
+        """The launch has ended: findings that need the final state go into the report."""
         ...
 
     def load(self, site: int, address: Terms, mask: Terms, other: Array | np.generic | None) -> Any:

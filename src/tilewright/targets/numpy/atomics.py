@@ -43,7 +43,7 @@ _BITWISE = frozenset(("umax", "umin", "and", "or", "xor", "exch"))
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Elements of a table, kept as unsigned bits, that stand for numbers of a type."""
+    """Elements of a table, stored as unsigned bits, that represent values of a type."""
 
     bits: Array
     dtype: np.dtype[Any]
@@ -101,7 +101,7 @@ def update(kind: str, elements: Typed, index: Array, bits: Array) -> None:
 
 
 def fetch_update(kind: str, elements: Typed, index: Array, bits: Array) -> Array:
-    """As `update`; the bits each lane found before its turn."""
+    """As `update`; returns the bits of each element before the update by its lane."""
     sharing = _Sharing.of(index)
     if kind != "exch" and len(sharing.begins) < sharing.rounds:
         return _accumulate(kind, elements, index, bits, sharing)

@@ -1,15 +1,15 @@
-"""The memory behind a launch's pointers: whose bytes an address belongs to.
+"""The memory that a launch's pointers refer to: the array that an address belongs to.
 
     Region    one array: its lowest byte, its length, which bytes between them are elements
-    Slots     the region as places for elements of one size; an access picks from them
-    Block     regions that share bytes (the same array given twice, two views of one), and so must
-              be looked at together by whoever asks which program touched what
+    Slots     the region as slots for elements of one size; an access selects from them
+    Block     regions that share bytes (the same array given twice, two views of one), so that
+              checks of which program accessed what must consider them together
 
-An array may be any strided view. What lies between its elements is memory of somebody else: a
-kernel that takes a view for contiguous touches it, and that is reported, not done.
+An array may be any strided view. The bytes between its elements belong to other data: a
+kernel that treats a view as contiguous accesses them, which is reported, not carried out.
 
 Accesses may have another element size than the array (a packed load, a pointer cast). Slots are
-aligned to their own size as the hardware wants it, so the first one may lie a few bytes in.
+aligned to their own size as the hardware requires, so the first one may start a few bytes in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilewright.targets.numpy.selections import Elements, Selection
 from tilewright.targets.numpy.terms import Parts, locate, locate_elements
 
 BITS: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-"""Elements move as unsigned integers of their size: no type is converted, no NaN is touched."""
+"""Elements move as unsigned integers of their size: no type is converted, no NaN is changed."""
 
 
 class MemoryRegion:
@@ -262,7 +262,7 @@ class AddressSpace:
         self._lows = [block.low for block in self.blocks]
 
     def at(self, address: int) -> MemoryRegion | None:
-        """The memory that `address` lies in."""
+        """The memory that contains `address`."""
         place = bisect_right(self._lows, address) - 1
         if place < 0 or address not in self.blocks[place].whole:
             return None
@@ -274,7 +274,7 @@ class AddressSpace:
         return None if place < 0 else self.blocks[place].whole
 
     def split(self, addresses: Array) -> list[tuple[MemoryRegion | None, Array]]:
-        """Which of `addresses` belong to which memory, as positions; None for nobody's."""
+        """Which of `addresses` belong to which memory, as positions; None for unmapped ones."""
         places = np.searchsorted(np.array(self._lows, np.int64), addresses, side="right") - 1
         ends = np.array([block.low + block.size for block in self.blocks], np.int64)
         if len(ends):
@@ -287,7 +287,7 @@ class AddressSpace:
 
 
 def bytes_at(low: int, size: int) -> Array:
-    """The bytes from the address `low` on. Whoever holds the arrays keeps them alive."""
+    """The bytes from the address `low` on. The owner of the arrays keeps them alive."""
     if size == 0:
         return np.empty(0, np.uint8)
     memory = memoryview((ctypes.c_uint8 * size).from_address(low)).cast("B")
@@ -299,7 +299,7 @@ def region_of(buffer: Buffer) -> MemoryRegion:
 
 
 def _group(regions: Iterable[MemoryRegion]) -> list[MemoryBlock]:
-    """Blocks in order of address; regions without bytes touch nothing and stay alone."""
+    """Blocks in order of address; regions without bytes overlap nothing and stay alone."""
     blocks: list[MemoryBlock] = []
     members: list[MemoryRegion] = []
     end = 0

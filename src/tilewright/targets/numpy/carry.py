@@ -1,4 +1,4 @@
-"""How a value passes a point where several ways meet: a loop, a branch, a call.
+"""How a value passes a control-flow join: a loop, a branch, a call.
 
 On either side of such a point a value must consist of the same Python variables with the same
 shapes. A `Packing` lists them as slots, each a key and its live axes::
@@ -7,7 +7,7 @@ shapes. A `Packing` lists them as slots, each a key and its live axes::
     pointer    p<axes> for each of its terms, and ok
     block      those of its base, n0 … s0 … o0 … for extents, strides, offsets, and fill
 
-Where two packings meet, the result has the slots of both, with the live axes of both. A slot that
+Where two packings join, the result has the slots of both, with the live axes of both. A slot that
 a value lacks is filled in: a missing term is 0, a missing `ok` is True.
 """
 
@@ -43,11 +43,11 @@ class Packing:
     """Live axes by key, in the order of variables."""
     root: int | None = None
     shadow: Shadow | None = None
-    """Says why the value may be undefined."""
+    """Why the value may be undefined."""
     extents: tuple[int, ...] = ()
 
     def key(self) -> object:
-        """What tells packings apart."""
+        """What distinguishes packings."""
         return self.kind, tuple(self.slots.items()), self.root, self.extents
 
     def rank(self, slot: str, type: Attribute) -> int:

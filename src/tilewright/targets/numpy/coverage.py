@@ -4,8 +4,8 @@
       note: out is float32 with shape (1000,)
       note: the grid has 7 programs of 128 lanes each: launch 8, cdiv(1000, 128)
 
-Only buffers that came without values and are never read are looked at: what a kernel adds to, or
-reads back, was somebody's before.
+Only buffers that came without values and are never read are considered: what a kernel adds to, or
+reads back, had values before.
 """
 
 from __future__ import annotations

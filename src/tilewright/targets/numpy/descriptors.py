@@ -1,7 +1,7 @@
 """Whether a tensor descriptor made on the host describes memory that is there.
 
-A descriptor is an address, extents and strides that nobody compares with the array behind them: a
-wrong one reads other memory without a sound. The rules are those of the hardware that takes
+A descriptor is an address, extents and strides that are not compared with the underlying array: a
+wrong one silently reads other memory. The rules are those of the hardware that takes
 descriptors (tensor memory accelerator: the last axis is contiguous, rows and the address are
 multiples of 16 bytes), and that its last element is within the array.
 """

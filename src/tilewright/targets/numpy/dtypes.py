@@ -92,7 +92,7 @@ SCALAR_NAMES: dict[str, Any] = {
     "u32": np.uint32,
     "u64": np.uint64,
 }
-"""The NumPy scalar class behind every type name that generated code uses."""
+"""The NumPy scalar class of every type name that generated code uses."""
 
 
 def scalar_type(type: Attribute) -> ScalarType | None:

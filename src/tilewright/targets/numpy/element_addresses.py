@@ -1,4 +1,4 @@
-"""Addresses as an author knows them: which element of which array, or how far off."""
+"""Addresses in source terms: which element of which array, or how far out of bounds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place_of(address: int, region: MemoryRegion) -> ElementAddress:
     """`address` as an index into the region's array.
 
     Strides are divided out from the greatest on, so what is too far counts along that axis, as in
-    `x[10, 3]` for an array of ten rows. What lies before the array has a negative first index.
+    `x[10, 3]` for an array of ten rows. An address before the array has a negative first index.
     """
     array = region.array
     distance = address - region.base

@@ -1,6 +1,6 @@
 """Writes the code of one function, op by op, from the tables in `ops`.
 
-Ops ask the emitter for expressions and give back values. Three services keep the tables short:
+Op rules take expressions from the emitter and define values. Three services keep the tables short:
 
 - `pure` writes an expression. It goes into the outermost scope that has its operands, so what does
   not change in a loop is computed before it, and what does not depend on any argument when the
@@ -59,7 +59,7 @@ class Unit:
     rules: Mapping[str, Rule]
     sources: SourceManager | None = None
     keeps_terms: bool = True
-    """Whether sums of integers are also kept as their terms, for addresses."""
+    """Whether integer sums also retain their terms, for addresses."""
     has_sums: bool = False
     """Whether it was done for one that would wrap around."""
     constants: Scope = field(default_factory=Scope)
@@ -71,7 +71,7 @@ class Unit:
     bodies: list[tuple[int, str, Scope]] = field(default_factory=list[tuple[int, str, Scope]])
     """Name, parameters and statements of the Python functions, callees first."""
     aliases: dict[int, Expr] = field(default_factory=dict[int, Expr])
-    """Symbols that turned out to be another expression."""
+    """Symbols that alias another expression."""
     instances: dict[object, object] = field(default_factory=dict[object, object])
     """Functions already written, by name and how their arguments are passed."""
     calls: list[str] = field(default_factory=list[str])
@@ -86,13 +86,13 @@ class Unit:
         return number
 
     def place(self, location: Attribute | None, why: str = "") -> int:
-        """The number of a location, and of what there is to say about it."""
+        """The id of a location and its remark."""
         self.places.append(SourceSite(location, why))
         return len(self.places) - 1
 
 
 def spell(symbol: int) -> str:
-    """A symbol in text; names take its place at the end."""
+    """A symbol in text; a name replaces it at the end."""
     return f"\0{symbol}\0"
 
 
@@ -137,7 +137,7 @@ class Emitter:
         return found
 
     def define(self, value: SSAValue, defined: Value) -> None:
-        """Say what a result is."""
+        """Define the value of a result."""
         self.values[value] = defined
         if isinstance(defined, Tensor):
             size = int(np.prod(shape_of(value.type), dtype=np.int64))
@@ -193,7 +193,7 @@ class Emitter:
     ) -> Expr:
         """An expression without effects: `{0}`, `{1}` … in the template are the operands.
 
-        Live axes are those of the operands, and the rank is the greatest of theirs.
+        Live axes are those of the operands, and the rank is their maximum.
         """
         text = template.format(*[operand.text for operand in operands])
         depth = self._depth_for(operands)
@@ -355,7 +355,7 @@ class Emitter:
 
     @property
     def checker(self) -> Expr:
-        """What is asked whether lanes that count are defined."""
+        """The runtime object that checks whether the used lanes are defined."""
         return self.runtime
 
     def shadows(self, *operands: SSAValue) -> Shadows:

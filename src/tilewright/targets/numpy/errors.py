@@ -1,4 +1,4 @@
-"""What the NumPy target cannot run, said at the author's line before anything runs."""
+"""Errors for what the NumPy target cannot run, reported at the source line before execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an access that could not be carried out to the fault that tells why.
+"""From an access that could not be carried out to the fault that explains it.
 
 The quick ways of `memory` only know that something is wrong. Here the access is looked at again,
 lane by lane, and the first lane in the order of the launch is named.
@@ -32,7 +32,7 @@ class FaultReporter:
         self._slots: Slots | None = None
 
     def attend(self, request: Request, slots: Slots) -> None:
-        """Watchers are told of this access now; what they report is about it."""
+        """Watchers check this access now; their reports refer to it."""
         self._request, self._slots = request, slots
 
     def bad_address(self, request: Request) -> NoReturn:
@@ -68,7 +68,7 @@ class FaultReporter:
         raise race(self._judged(verdict), other, self._sources)
 
     def _judged(self, verdict: Verdict) -> Scene:
-        """The access that watchers are told of, its bad lanes found by one of them."""
+        """The access that watchers check, with the bad lanes that one of them found."""
         request, slots = self._request, self._slots
         assert request is not None and slots is not None
         lanes = _named(request)

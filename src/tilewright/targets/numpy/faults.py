@@ -1,4 +1,4 @@
-"""What a launch reports when a kernel touches memory it should not, and how that reads.
+"""Memory faults of a launch as diagnostics.
 
     k.py:9:9: error[TW6101]: load out of bounds: x[1000], but x has 1000 elements
       9 |     x = tl.load(x_ptr + offs)
@@ -7,8 +7,8 @@
       note: x is float32 with shape (1000,)
       note: the block extends 24 elements past the end of x: load with `mask=offs < 1000`, ...
 
-The lane named is the first one in the order of the launch. The last note is the smallest change
-that would help, as far as the lanes tell (`advice`).
+The lane named is the first one in the order of the launch. The last note suggests a fix,
+as far as the lanes show one (`fix_hints`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The smallest change that would help: what the lanes of a bad access tell about the mistake.
+"""Suggested fixes, derived from the lanes of a bad access.
 
-Only what the numbers show is said. Offsets that begin in bounds and run over the end want a mask; a
-program that begins beyond the end was one too many; a mask that lets a bad lane through compares
-with the wrong number.
+A hint is given only where the addresses show it. Offsets that start in bounds and run past the end
+need a mask; a program that starts past the end is one too many; a mask that is true for a bad lane
+compares with the wrong size.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whether an element was ever written: memory from `empty(...)` holds nothing to read.
 
-A buffer that says it is not initialised gets a table with one truth value per granule. Stores set
-it; a load, or an atomic, of a granule nobody has set is a fault, because on a GPU it would give
-whatever was there before. The same table tells, after the launch, which elements of an output no
-program wrote: most often the grid was too small.
+A buffer that is marked uninitialised gets a table with one truth value per granule. Stores set it;
+a load, or an atomic, of an unset granule is a fault, because on a GPU it would return arbitrary
+data. After the launch, the same table shows which elements of an output no program wrote: most
+often the grid was too small.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Initialised:
         return self.written[first : first + region.size // granule]
 
     def unwritten(self, region: MemoryRegion) -> Array:
-        """For each element of the region's array, in row-major order, whether nobody wrote it."""
+        """For each element of the array, in row-major order, whether no program wrote it."""
         granule = self._block.granule
         flat = self.of(region)
         first = flat[(region.base - region.low) // granule :]

@@ -5,11 +5,11 @@
     kernel.launch((64,), [Buffer("x", x), Buffer("out", out), np.int32(n)])
 
 The IR is cleaned up first (canonicalize, cse, dce), on a copy. A launch runs batches in order. A
-batch in which something went wrong, or whose programs turn out to depend on each other, is undone
-and run again one by one: the result, and the program that a fault names, are those of running all
-programs one after another. Two things cannot be undone: atomic updates of elements that nobody
-reads, and what a single program did. A fault behind such updates is reported as the batch finds it:
-it names the first program that has it, but one of a smaller program further on may come before.
+batch with a fault, or whose programs turn out to depend on each other, is rolled back and run again
+sequentially: the result, and the program that a fault names, are those of running all programs
+sequentially. Two things cannot be undone: atomic updates of elements that are never read, and the
+effects of a single program. A fault after such updates is reported as the batch finds it: it names
+the first program that has it, but a fault of a smaller program further on may come before.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class _Launch:
         self._options = options
         self._report = report
         self._fault: NumpyFault | None = None
-        """What went wrong in a batch that is run again one by one."""
+        """The fault of a batch that is run again sequentially."""
 
     def run(self) -> None:
         options, report = self._options, self._report
@@ -234,11 +234,11 @@ class _Launch:
             try:
                 self._together(programs[index : index + 1])
             except NumpyFault as first:
-                # What the batch said of it also counts the programs behind.
+                # The fault of the batch also counts the later programs.
                 raise fault if fault is not None and _is_same(fault, first) else first from None
 
     def _together(self, programs: Array) -> str | None:
-        """Run a batch; a reason means that it was undone and must run one by one."""
+        """Run a batch; a reason means that it was rolled back and must run sequentially."""
         memory = self._memory
         memory.begin(programs)
         kernel = self._kernel
@@ -293,7 +293,7 @@ class _Launch:
                 sys.stdout.write(f"{line}\n")
 
     def _mapped(self, error: Exception) -> NumpyFault:
-        """An exception in generated code, at the author's line."""
+        """An exception in generated code, at its source line."""
         location = None
         trace = error.__traceback__
         while trace is not None:
@@ -306,7 +306,7 @@ class _Launch:
 
 
 def _is_same(one: NumpyFault, other: NumpyFault) -> bool:
-    """Whether two faults are of the same program at the same place."""
+    """Whether two faults are of the same program at the same source position."""
     a, b = one.diagnostic, other.diagnostic
     return one.program == other.program and a.code == b.code and a.location == b.location
 
@@ -326,10 +326,10 @@ def compile_module(
 ) -> NumpyKernel:
     """The kernel in `module`, or the one called `name`.
 
-    `is_clean` says that the passes have been run already; the module is not changed either way.
+    `is_clean`: the passes have been run already; the module is not changed either way.
     `keeps_terms` allows offsets to stay sums of small arrays, see `values.py`. A module that uses
-    on-chip memory, barriers or tasks becomes a `TaskKernel`: `num_warps` and `cluster` (programs
-    that run together) are for those, where the module does not say it.
+    shared or tensor memory, barriers or tasks becomes a `TaskKernel`: `num_warps` and `cluster`
+    (programs that run together) apply to those, where the module does not specify them.
     """
     if needs_tasks(module):
         from tilewright.targets.numpy.tasks.kernel import compile_tasks

@@ -1,7 +1,7 @@
-"""The lanes of one access, named one by one: for reports, where time does not matter.
+"""The individual lanes of one access: for reports, where time does not matter.
 
-Accesses are carried out on lazily broadcast terms. Whoever must tell which lane of which program
-did what asks for `Lanes`: parallel arrays with one entry for each lane that takes part, in the
+Accesses are carried out on lazily broadcast terms. Reports that name a lane of a program use
+`Lanes`: parallel arrays with one entry for each lane that takes part, in the
 order in which a launch would carry them out.
 """
 
@@ -37,7 +37,7 @@ class Lanes:
 def name_lanes(
     site: Site, address: Parts, mask: Parts, programs: Array, window: tuple[slice, ...] = ()
 ) -> Lanes:
-    """All lanes whose mask is true. `mask` includes who is active.
+    """All lanes whose mask is true. `mask` includes the active programs.
 
     Only the lanes in `window` of each program's block are given.
     """

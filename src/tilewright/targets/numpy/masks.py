@@ -60,7 +60,7 @@ def inside(term: Array, box: Box) -> Array:
 
 
 def full_programs(mask: Array) -> int:
-    """How many programs come before the first one that the mask touches."""
+    """How many programs come before the first one with a lane in the mask."""
     if not mask.shape:
         return 0
     full: Array = np.logical_and.reduce(np.asarray(mask).reshape(mask.shape[0], -1), axis=1)

@@ -10,9 +10,9 @@ An access goes one of three ways, the first that works:
 The quick ways never find a fault; they only fail to show that there is none. Then the access is
 looked at lane by lane, and the first lane that is wrong is named.
 
-Elements move as unsigned integers of their size (`buffers.BITS`). What is watched (`watchers`) is
-told of each access before it happens. While a batch may have to be undone, whatever is overwritten
-is kept, and `rollback` puts it back, last first.
+Elements move as unsigned integers of their size (`buffers.BITS`). Watchers (`access_hooks`)
+are called for each access before it happens. While a batch may have to be undone, overwritten
+elements are saved, and `rollback` restores them, last first.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ Part: TypeAlias = tuple[Slots, Array | slice, Elements]
 Deed: TypeAlias = Literal["read", "write", "update"]
 
 _MAX_CONFLICTS = 3
-"""Batches undone in a row before a launch goes on one by one."""
+"""Batches rolled back in a row before a launch continues sequentially."""
 
 
 @dataclass(frozen=True)
 class _Watched:
-    """A block, the sites that touch it, and its watchers."""
+    """A block, the sites that access it, and its watchers."""
 
     block: MemoryBlock
     sites: Sequence[Site]
@@ -115,7 +115,7 @@ class LaunchMemory:
         return SiteInfo(site, None if region is None else region.slots(site.dtype.itemsize))
 
     def _watch(self, sites: Sequence[Site]) -> list[_Watched]:
-        """Who is to watch which block."""
+        """The watchers of each block."""
         watched: list[_Watched] = []
         ordering = Ordering()
         for block in self._space.blocks:
@@ -305,7 +305,7 @@ class LaunchMemory:
             np.copyto(view, bits, where=mask)
 
     def _free_view(self, request: Request, slots: Slots, bits: Array) -> Array | None:
-        """The elements as a part of the array, one per lane, if nobody has to know of a write."""
+        """The elements as a part of the array, one per lane, if no watcher observes a write."""
         if self._undo is not None or slots.region.block.watchers:
             return None
         selection = request.access.recent.find(slots, request.address)
@@ -368,7 +368,7 @@ class LaunchMemory:
     # Which lanes go where.
 
     def _live(self, mask: Terms, access: SiteInfo, *, everyone: bool = False) -> Parts:
-        """The terms of the mask that are false somewhere, and who is active.
+        """The terms of the mask that are false somewhere, and the active programs.
 
         What every program would read, those that are active may read for all.
         """
@@ -418,7 +418,7 @@ class LaunchMemory:
     # Watchers.
 
     def _tell(self, how: Deed, request: Request, slots: Slots, selection: Selection) -> None:
-        """Tell of an access that no lane is masked off from."""
+        """Notify the watchers of an access without masked-off lanes."""
         if not selection.shape:
             index = np.asarray(selection.elements()).reshape((1,) * request.access.rank)
             selection = Elements(index)
@@ -504,7 +504,7 @@ def _last(values: Array, shape: tuple[int, ...]) -> Array:
 def _keep_freed_memory() -> None:
     """Freeing one large array makes the C library keep what is freed from then on, up to its size.
 
-    Before, an array of more than 128 KiB is given back to the system at once and costs a page
+    Before, an array of more than 128 KiB is returned to the system immediately and costs a page
     fault for every 4 KiB when the next one is made: an order of magnitude for most operations.
     """
     np.empty(31 << 20, np.uint8)
@@ -525,7 +525,7 @@ def open_memory(
 def _spread(values: Array, address: Parts, mask: Parts, other: Value | None) -> Array:
     """`values` along every axis that addresses, mask or `other` have.
 
-    A mask that is true everywhere, or false everywhere, is not looked at again, but the code behind
+    A mask that is true everywhere, or false everywhere, is not examined again, but the code after
     the load was written for lanes along its axes.
     """
     filling = () if other is None else (np.asarray(other),)

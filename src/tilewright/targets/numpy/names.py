@@ -1,8 +1,8 @@
-"""Names of variables in generated code: the author's, made unique.
+"""Names of variables in generated code: those of the source, made unique.
 
-A value is called what the author assigned it to (its `NameLoc`, or its name in the text); values
-inside expressions are named for their op. `Names` keeps names apart within one function, and apart
-from Python's and the run-time support's.
+A value is named after the variable it is assigned to (its `NameLoc`, or its name in the text);
+values inside expressions are named for their op. `Names` keeps names apart within one function, and
+apart from Python's and the run-time support's.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _UNNAMED = "t"
 
 
 def hint_of(op: Operation) -> str:
-    """What the author calls the first result of `op`."""
+    """The source name of the first result of `op`."""
     if not op.results:
         return _UNNAMED
     return _hint(op.results[0].name_hint, op.location) or _BY_OP.get(op.name, _UNNAMED)
 
 
 def hint_of_value(value: SSAValue, otherwise: str = "x") -> str:
-    """What the author calls a block argument."""
+    """The source name of a block argument."""
     location = getattr(value, "location", None)
     return _hint(value.name_hint, location) or otherwise
 

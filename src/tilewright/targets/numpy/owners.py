@@ -1,4 +1,4 @@
-"""Whether a batch comes to the same as running its programs one after another.
+"""Whether a batch is equivalent to running its programs sequentially.
 
 A batch runs op by op, all programs at each; the meaning of a launch is program by program. The two
 orders differ for a pair of accesses exactly if the later op's program is the smaller one:
@@ -6,19 +6,19 @@ orders differ for a pair of accesses exactly if the later op's program is the sm
     op 1   program 0 | program 1 | program 2         batch: rows, top to bottom
     op 2   program 0 | program 1 | program 2         launch: columns, left to right
 
-So a batch is right as long as nobody touches an element that a *greater* program has touched by an
-earlier op, where one of the two writes. `Owners` keeps, per granule of a block, the greatest
-program that read it, wrote it or updated it, and raises `OrderConflict` when the rule is broken;
-the batch is then undone and run one by one. Programs that keep to blocks of their own, as most do,
-are recognised by the ends of these blocks (`spans`) and need no tables. Inside one op the order is
-right by itself: lanes are carried out in order of programs.
+So a batch is correct as long as no program accesses an element that a *greater* program has
+accessed by an earlier op, where one of the two writes. `Owners` keeps, per granule of a block, the
+greatest program that read it, wrote it or updated it, and raises `OrderConflict` when the rule is
+broken; the batch is then rolled back and run sequentially. Programs that keep to blocks of their
+own, as most do, are recognised by the ends of these blocks (`spans`) and need no tables. Inside one
+op the order is right by itself: lanes are carried out in order of programs.
 
 Batches follow each other in order of programs, so entries of earlier batches are smaller than
-anybody who asks now, and the tables are never cleared.
+any current program, and the tables are never cleared.
 
-Integer atomics whose result nobody uses may be exchanged with their like, so they only count
-against reads, writes and other kinds of updates. `is_ordered` tells which blocks need no tables at
-all, from the ops alone.
+Integer atomics whose result is unused commute with atomics of the same kind, so they conflict only
+with reads, writes and other kinds of updates. `is_ordered` decides from the ops alone which blocks
+need no tables at all.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from tilewright.targets.numpy.spans import Spans
 _Entry: TypeAlias = Callable[[CellAccess], None]
 
 _MAX_PAST = 16
-"""Touches that are kept to be entered into the tables late."""
+"""Accesses that are saved to be entered into the tables late."""
 
 _COMMUTING = frozenset(("add", "and", "or", "xor", "max", "min", "umax", "umin"))
 
 
 class OrderConflict(Exception):
-    """A batch must be undone and its programs run one by one."""
+    """A batch must be rolled back and its programs run sequentially."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -61,7 +61,7 @@ def commutes(site: Site) -> bool:
 
 
 def is_ordered(sites: Sequence[Site]) -> bool:
-    """Whether any batch of these ops, all that touch a block, is right whatever they touch."""
+    """Whether any batch of these ops, all that access a block, is correct whatever they access."""
     if all(site.kind == "load" for site in sites):
         return True
     if len(sites) == 1 and not sites[0].in_loop:
@@ -73,9 +73,9 @@ def is_ordered(sites: Sequence[Site]) -> bool:
 class Owners:
     """Shows that a batch is in order, or raises.
 
-    First by what each program covers: as long as these spans do not meet, nobody shares anything,
-    and the tables are not even made. From the touch on by which they meet, granule by granule;
-    the touches before are entered late.
+    First by what each program covers: as long as these spans do not overlap, programs share no
+    element, and the tables are not even allocated. From the first overlapping access on, by
+    granule; the earlier accesses are entered late.
     """
 
     def __init__(self, block: MemoryBlock) -> None:
@@ -130,7 +130,7 @@ class Owners:
 
 
 class _Tables:
-    """The greatest programs that touched each granule of a block."""
+    """The greatest programs that accessed each granule of a block."""
 
     def __init__(self, block: MemoryBlock) -> None:
         self._name = block.name
@@ -151,7 +151,7 @@ class _Tables:
         return self._block.table(np.dtype(np.int32))
 
     def begin(self) -> None:
-        # Which tables have entries of this batch: the others have nothing to say.
+        # Which tables have entries of this batch: the others need no comparison.
         self._was_read = self._was_written = self._was_updated = False
 
     def read(self, touch: CellAccess) -> None:
@@ -190,12 +190,12 @@ class _Tables:
 
 
 def _is_after(table: Array, touch: CellAccess) -> bool:
-    """Whether an element has an entry greater than a program that touches it now."""
+    """Whether an element has an entry greater than a program that accesses it now."""
     return bool((touch.selection.take(table) > touch.along(touch.first)).any())
 
 
 def _raise_entries(table: Array, touch: CellAccess) -> None:
-    """Make each entry at least the last program that touches it.
+    """Make each entry at least the last program that accesses it.
 
     Where lanes share an element, all of them read the same old entry and the lane written last is
     that of the greatest program.

@@ -1,4 +1,4 @@
-"""Two programs that touch one element, one of them writing, with nothing between to order them.
+"""Data races between programs: unordered accesses to one element, at least one of them a write.
 
 On a GPU programs run in any order, at the same time. So it does not matter which of two accesses
 came first here: if neither has to, what the kernel computes is up to chance. The rule, per element:
@@ -9,13 +9,13 @@ came first here: if neither has to, what the kernel computes is up to chance. Th
     update by p   against an update by another program                    none: atomics are ordered
 
 Programs may order themselves: an atomic access that releases, and one that acquires the same
-element later, put what the first program did before in front of what the second does after. Locks
-and flags are made so. `Ordering` follows them, for atomics of one element at a time, and what is
-ordered is no race.
+element later, order what the first program did before the release before what the second does after
+the acquire. Locks and flags work this way. `Ordering` follows them, for atomics of one element at a
+time, and what is ordered is no race.
 
-Per element the last writer, two updaters and two readers are kept. That is enough to find a race if
-there is one, unless a lock orders some of the programs; and none is ever invented. Loads that
-are atomic are not kept: a plain write after them goes unseen.
+Per element the last writer, two updaters and two readers are recorded. That is enough to find a
+race if there is one, unless a lock orders some of the programs; there are no false positives.
+Atomic loads are not recorded: a plain write after them is not detected.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from tilewright.targets.numpy.api import Array, Site
 from tilewright.targets.numpy.buffers import MemoryBlock
 
 _Clock: TypeAlias = dict[int, int]
-"""How often each program had released, as far as somebody knows."""
+"""A vector clock: the number of releases of each program that have been observed."""
 
 _ACQUIRES = frozenset(("acquire", "acq_rel"))
 _RELEASES = frozenset(("release", "acq_rel"))
 
 
 class Ordering:
-    """What each program knows of the others through atomics.
+    """Happens-before between programs through atomics.
 
-    A program's time is the number of its releases. Whoever acquires an element learns the times
-    that were written to it with the releases before.
+    A program's time is the number of its releases. A program that acquires an element observes the
+    times that earlier releases stored with it.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Ordering:
 
 
 def _is_atomic(site: Site) -> bool:
-    """Whether a load or a store is one that may meet atomics: ``tt.atomic_load`` and the like."""
+    """Whether a load or a store may be concurrent with atomics: ``tt.atomic_load`` and the like."""
     return site.text.startswith("tt.atomic_")
 
 
@@ -102,7 +102,7 @@ class _Column:
 
     @cached_property
     def programs(self) -> Array:
-        """Linear id plus one; 0 for nobody."""
+        """Linear id plus one; 0 for none."""
         return self._block.table(np.dtype(np.int32))
 
     @cached_property
@@ -114,7 +114,7 @@ class _Column:
         return self._block.table(np.dtype(np.int32))
 
     def enter(self, touch: CellAccess, times: Array, where: Array | None = None) -> None:
-        """Note the touch, for all its lanes or some of them."""
+        """Record the access, for all its lanes or some of them."""
         self.is_empty = False
         for table, values in (
             (self.programs, touch.along(touch.last)),
@@ -180,11 +180,11 @@ class Races:
         mine = (holder == 0) | (holder == touch.along(touch.last))
         times = self._times(touch)
         first.enter(touch, times, mine)
-        # Lanes that stand for several programs have both.
+        # Lanes that represent several programs have both.
         other.enter(touch, times, np.ones_like(mine) if touch.is_shared else ~mine)
 
     def _times(self, touch: CellAccess) -> Array:
-        """When, in each program's own time, the touch happens."""
+        """The time of the access in each program's own clock."""
         last = touch.along(touch.last)
         times = self._order.times
         if not times:
@@ -201,7 +201,7 @@ class Races:
                 self._report_against(touch, column)
 
     def _races(self, touch: CellAccess, column: _Column) -> Array:
-        """Which granules somebody else has in `column`, without an order."""
+        """Which granules another program has in `column`, without an order."""
         holders = touch.selection.take(column.programs)
         last = touch.along(touch.last)
         others: Array = (holders != 0) & (holders != last)
@@ -225,7 +225,7 @@ class Races:
         self._report(lambda again: self._races(again, column), other)
 
     def _require_alone(self, touch: CellAccess) -> None:
-        """Within the op, nobody else may have written the same element."""
+        """Within the op, no other program may write the same element."""
         if isinstance(touch.last, int):
             if touch.is_shared:
                 other = Other(touch.last - 1, touch.site, "writes")

@@ -1,8 +1,8 @@
 """What the last address of an op looked like, for when only numbers in it change.
 
-In a loop over tiles the arrays of an address stay the same objects from turn to turn; what moves is
-a number added to them. Then the windows found once are good again, shifted, and only their ends
-have to be compared with those of the memory.
+In a loop over tiles the arrays of an address stay the same objects across iterations; only a
+scalar offset changes. Then cached windows are valid again, shifted, and only their ends have to be
+compared with those of the memory.
 """
 
 from __future__ import annotations

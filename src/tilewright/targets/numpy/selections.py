@@ -1,8 +1,8 @@
-"""Which elements of a table an access touches, without naming each one where that can be avoided.
+"""Which elements of a table an access selects, without listing each one where possible.
 
 A *table* is a one-dimensional array with one entry per element of a buffer: the elements
-themselves, or what is known about them (who wrote them, whether anybody did). A selection reads or
-writes the same entries of any of them:
+themselves, or what is recorded about them (which program wrote them, whether any did). A selection
+reads or writes the same entries of any of them:
 
     Elements(index)                        table[index], one index per lane
     Windows(starts, extents, strides)      table[start + sum(i_k * stride_k)], lanes counted by i
@@ -62,8 +62,8 @@ class Elements:
 class Windows:
     """A strided block at each of `starts`; the lanes of the block are the last axes.
 
-    `starts` has one entry per block, or is the start of the only one. `below` and `above` tell how
-    far a block reaches to either side of its start.
+    `starts` has one entry per block, or is the start of the only one. `below` and `above` are the
+    extents of a block on either side of its start.
     """
 
     starts: Array | int
@@ -110,7 +110,7 @@ class Windows:
         return np.ndarray(self.extents, table.dtype, table.data, self.starts * size, strides)
 
     def _blocks(self, table: Array) -> tuple[Array, Array]:
-        """A view that has a block at every place where one fits, and where `starts` are in it."""
+        """A view with a block at every offset where one fits, and the indices of `starts` in it."""
         assert not isinstance(self.starts, int)
         size = table.itemsize
         shape = (len(table) - self.above - self.below, *self.extents)

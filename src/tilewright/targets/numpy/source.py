@@ -1,7 +1,7 @@
-"""From lines with symbols to Python text: drop what nobody reads, give names, note the places.
+"""From lines with symbols to Python text: drop unused lines, assign names, record positions.
 
-Every statement ends with a comment that says which line of the author's file it comes from. The
-same is kept as a table, so that an exception in generated code can be told at the author's line.
+Every statement ends with a comment that names its line in the user's file. The same is stored as a
+table, so that an exception in generated code can be reported at the source line.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What each program of a batch covers: from its first granule to its last.
 
-If these spans do not meet, no two programs share a granule, whatever they do in between. That is
-cheap to keep up: a touch by windows has its ends in the starts of the windows, and a batch of 64
-programs is 64 pairs of numbers, however many lanes they have.
+If these spans do not overlap, no two programs share a granule, whatever they access in between.
+That is cheap to maintain: the ends of an access by windows follow from the starts of the windows,
+and a batch of 64 programs is 64 pairs of integers, however many lanes they have.
 
-Spans that are only read may meet; so nothing is compared before the first write of the batch.
+Spans that are only read may overlap; so nothing is compared before the first write of the batch.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Spans:
     def __init__(self, programs: Array) -> None:
         self._first = int(programs[0]) + 1
         count = int(programs[-1]) + 2 - self._first
-        # Nobody has touched anything: ends that are the wrong way round.
+        # Empty spans: the low end is above the high end.
         self._low = np.full(count, _NOWHERE, np.int64)
         self._high = np.full(count, -1, np.int64)
         self._is_written = False
 
     def admit(self, touch: CellAccess, *, writes: bool) -> bool:
-        """Extend the spans by a touch; False if they may meet then."""
+        """Extend the spans by an access; False if they may overlap then."""
         if isinstance(touch.first, int):
             return False
         low, high = _ends(touch.selection)

@@ -1,7 +1,7 @@
 """Views with strides of their own, of arrays of any element type.
 
 NumPy rebuilds the element type from its name, and the name that `ml_dtypes` gives float8_e5m2
-(`<f1`) is not one that NumPy reads. So the view is made of integers of the same size.
+(`<f1`) is not one that NumPy reads. So the view has integers of the same size.
 """
 
 from __future__ import annotations

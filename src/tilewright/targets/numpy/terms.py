@@ -8,7 +8,7 @@ first entries along them are ever added up:
     base + pid * 4096 + rows * 256 + columns * 4     a window of rows x columns for each program
 
 What has no such axes, or too few lanes to be worth the look, is added up lane by lane. Either way
-the result is only given if it lies within the slots and is aligned; who asked finds out what is
+the result is only returned if it is within the slots and aligned; the caller finds out what is
 wrong, and for which lane, by `byte_offsets`.
 """
 
@@ -30,7 +30,7 @@ FEW_LANES = 2048
 """Up to here adding up costs less than looking for windows."""
 
 _MIN_BLOCK = 16
-"""Lanes a window must have to be cheaper than its elements one by one."""
+"""Lanes a window must have to be cheaper than its individual elements."""
 
 _or = np.bitwise_or.reduce
 _max = np.maximum.reduce

@@ -1,8 +1,8 @@
 """Addresses and bounds of a block of a tensor in memory.
 
-Along axis d, element r of a block at offset o lies at `(o + r) * stride` and inside if
-`0 <= o + r < extent`. The first part is a number for each program, the second one a vector that
-does not change while the block moves, so only a number is computed in a loop.
+Along axis d, element r of a block at offset o is at `(o + r) * stride` and in bounds if
+`0 <= o + r < extent`. The first part is a scalar for each program, the second one a vector that
+does not change while the block moves, so only a scalar is computed in a loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.targets.numpy.values import EmittedBlock, Expr, Pointer, axis_bi
 
 @dataclass(frozen=True)
 class BlockAccess:
-    """Which lanes of which addresses an op touches."""
+    """The lanes and addresses that an op accesses."""
 
     terms: tuple[Expr, ...]
     mask: tuple[Expr, ...]
@@ -33,7 +33,7 @@ def block_access(
     checked: Sequence[int],
     itemsize: int,
 ) -> BlockAccess:
-    """The block at `offsets`; beyond the bounds along `checked` axes nothing is touched."""
+    """The block at `offsets`; out of bounds along `checked` axes nothing is accessed."""
     rank = len(block.extents)
     starts = [in_64_bits(emitter, offset) for offset in offsets]
     ranges = [lanes(emitter, extent, axis, rank) for axis, extent in enumerate(block.extents)]
@@ -66,6 +66,6 @@ def in_64_bits(emitter: Emitter, expr: Expr) -> Expr:
 
 
 def within(emitter: Emitter, start: Expr, lane: Expr, extent: Expr, rank: int) -> Expr:
-    """Which of the lanes from `start` on lie in a tensor of `extent`."""
+    """Which of the lanes from `start` on are inside a tensor of `extent`."""
     start, extent = (to_rank(emitter, expr, rank) for expr in (start, extent))
     return emitter.pure("within({0} + {1}, {2})", start, lane, extent, hint="inside")

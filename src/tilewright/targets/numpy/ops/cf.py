@@ -1,6 +1,6 @@
 """The `cf` dialect: basic blocks, as early returns make them.
 
-Blocks run one after another in an order in which every block comes after those that lead to it,
+Blocks run sequentially, in an order in which every block comes after those that lead to it,
 each for the programs that come there (`support.control.Blocks`). Arguments of a block are
 variables that its predecessors assign. There is no such order if blocks form a loop; `scf.while`
 is how loops are written.
@@ -24,7 +24,7 @@ from tilewright.targets.numpy.values import Expr, Nest, Scope, Value
 
 @dataclass(frozen=True)
 class _Edge:
-    """A way into a block: who goes it, and with which arguments."""
+    """A control-flow edge into a block: the programs that take it, and their arguments."""
 
     scope: Scope
     who: Expr

@@ -22,7 +22,7 @@ def require_defined(
     mask: Sequence[Expr],
     ignored: Collection[str] = (),
 ) -> None:
-    """Check that `value` is defined wherever `mask` holds, unless the mask says so itself.
+    """Check that `value` is defined wherever `mask` holds, unless the mask implies it.
 
     What is undefined for one of the `ignored` reasons is let pass.
     """

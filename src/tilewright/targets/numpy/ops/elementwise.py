@@ -1,8 +1,8 @@
 """Ops that do the same to every element: a template for each, filled in by one rule.
 
-Floats narrower than `f32` are computed in single precision and rounded once. For sums, products,
-quotients and square roots that equals rounding the exact result: 24 bits are more than twice the
-bits of any of them, plus one.
+Floats narrower than `f32` are computed in single precision and rounded once. For sums,
+multiplications, quotients and square roots that equals rounding the exact result: 24 bits are more
+than twice the bits of any of them, plus one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def exprs_of(emitter: Emitter, operands: Sequence[SSAValue], rank: int) -> list[
 
 
 def to_rank(emitter: Emitter, expr: Expr, rank: int) -> Expr:
-    """An expression with axes added behind, so that it broadcasts to a tensor of `rank`."""
+    """An expression with trailing axes added, so that it broadcasts to a tensor of `rank`."""
     if expr.is_scalar or expr.rank >= rank:
         return expr
     index = ", ".join([":"] * (expr.rank + 1) + ["None"] * (rank - expr.rank))

@@ -126,7 +126,7 @@ _OUTSIDE = frozenset(("tt.get_program_id", "tt.print", "tt.assert", "tt.atomic_p
 
 
 def write_lambda(emitter: Emitter, region: Region, rank: int) -> Expr:
-    """Write a region as a function of arrays; those have `rank` axes behind that of programs."""
+    """Write a region as a function of arrays; those have `rank` axes after that of programs."""
     ops = [op for block in region.blocks for each in block.ops for op in walk(each)]
     for op in ops:
         if op.name in _OUTSIDE or op.name.startswith(("tt.load", "tt.store", "tt.atomic")):

@@ -1,6 +1,6 @@
 """What loops and branches share: variables that are assigned in several places.
 
-`Carried` stands for the values that meet at one point. Its variables have the form of a list of
+`Carried` represents the values that join at one point. Its variables have the form of a list of
 packings; `assign` writes an assignment of values to them into the current scope.
 """
 
@@ -103,7 +103,7 @@ def packings_of(
 def joined_packings(
     emitter: Emitter, ways: Sequence[tuple[Scope, Sequence[Value]]], *, differ: bool
 ) -> list[Packing]:
-    """What holds the values of all ways that meet, each of them known in a scope of its own.
+    """Variables for the values of all joining branches, each defined in a scope of its own.
 
     To pack a value may take code, which belongs where the value is.
     """
@@ -119,7 +119,7 @@ def joined_packings(
 
 
 def values_of(emitter: Emitter, operands: Sequence[SSAValue]) -> list[Value]:
-    """What the emitter knows of operands."""
+    """The emitted values of operands."""
     return [emitter.values[operand] for operand in operands]
 
 

@@ -4,9 +4,9 @@ Whether programs can differ in what they do is known from the live axes of bound
 Where they cannot, Python's own `for`, `while` and `if` are written; where they can, the same with
 the helpers of `support/control.py` around.
 
-What a loop carries is not known before its body is written: a sum that starts as the number 0 is a
-matrix after one turn. So the body is written with what is known, and again if it yields more; what
-was found is kept for loops inside loops.
+What a loop carries is not known before its body is written: a sum that starts as the scalar 0 is a
+matrix after one iteration. So the body is written with what is known, and again if it yields more;
+the result is cached for nested loops.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Known:
 def _joined(
     emitter: Emitter, packings: Sequence[Packing], op: Operation, differ: bool
 ) -> list[Packing]:
-    """Packings that also hold what a terminator hands on."""
+    """Packings that also hold what a terminator forwards."""
     values = values_of(emitter, op.operands)
     found = packings_of(emitter, values, differ=differ)
     return [join(old, new) for old, new in zip(packings, found, strict=True)]
@@ -159,7 +159,7 @@ def _for_header(
     else:
         dtype = type.name if op.unsigned is None else type.unsigned
         if not is_positive(emitter.expr(op.operands[2])):
-            # What `advance` lets pass does not turn, whatever the step.
+            # A loop that `advance` accepts has no iterations, whatever the step.
             step = f"max({step}, 1)"
         turns = f"np.arange({low}, {high}, {step}, dtype={dtype})"
     header = f"for {counter.text} in {turns}:"

@@ -1,7 +1,7 @@
 """Functions that generated code calls, and the names it may use.
 
-Kept apart from the emitter: nothing here knows IR. `HELPERS` maps each name to the module that a
-generated file imports it from.
+Separate from the emitter: nothing here depends on the IR. `HELPERS` maps each name to the module
+that a generated file imports it from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What generated code knows about the programs it runs: `rt`.
+"""The runtime object of generated code, `rt`: the programs of a batch.
 
-Besides control flow (`control.py`) this is where a program stands in the grid, what it prints and
-asserts, and the check that no undefined lane is used.
+Besides control flow (`control.py`) it has the position of a program in the grid, prints and
+assertions, and the check that no undefined lane is used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _END = (
 
 @dataclass(frozen=True)
 class SourceSite:
-    """Where in the author's file something is, and what there is to say about it."""
+    """A source location, and a remark about it."""
 
     location: Attribute | None
     why: str = ""
@@ -62,7 +62,7 @@ class UndefinedFault(NumpyFault):
 
 
 class WaitFault(NumpyFault):
-    """A program that waits for one that comes after it, or for nobody."""
+    """A program that waits for a later program, or waits forever."""
 
 
 class StepFault(NumpyFault):
@@ -117,7 +117,7 @@ class Batch(Control):
         return np.int32(self.grid[axis])
 
     def coordinates(self, position: int) -> Grid:
-        """Where in the grid a program of the batch stands."""
+        """The position in the grid of a program of the batch."""
         x, y, _ = self.grid
         program = int(self.programs[position])
         return program % x, program // x % y, program // (x * y)
@@ -150,7 +150,7 @@ class Batch(Control):
         self._raise(AssertionFault, "TW6010", place, text, where, ())
 
     def arrived(self, place: int, seen: Any) -> None:
-        """Stop if something that a program waits for is not there: nobody will bring it."""
+        """Stop if the value that a program waits for is not there: no program will write it."""
         if not seen.all() and (failed := self._first(~seen)) is not None:
             self._wait_for_ever(place, failed[0])
 
@@ -219,7 +219,7 @@ class Batch(Control):
         """Stop at an access through a descriptor that the hardware does not do.
 
         `start` is where it begins on the last axis, and `width` how far it goes. A store writes
-        whole units of 16 bytes: where rows end within one, it writes behind their end.
+        whole units of 16 bytes: where rows end within one, it writes past their end.
         """
         if not self.options.check_bounds:
             return
@@ -254,7 +254,7 @@ class Batch(Control):
     def need(
         self, place: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
     ) -> None:
-        """Stop if a lane that counts is not defined; `what` says what it is used for."""
+        """Stop if a used lane is not defined; `what` describes the use."""
         if not self.options.check_uninitialised:
             return
         missing: Any = np.False_

@@ -1,8 +1,8 @@
-"""One thread for matrix products.
+"""One BLAS thread for matrix multiplications.
 
-Products of tiles are small. Sharing one between threads costs more than it gains, far more where
-other work keeps the processors busy, and lets the result depend on how many there are. NumPy's
-wheels carry OpenBLAS; with any other library nothing is changed.
+Multiplications of tiles are small. Splitting one over threads costs more than it gains, far more
+where other work keeps the processors busy, and lets the result depend on how many there are.
+NumPy's wheels carry OpenBLAS; with any other library nothing is changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _library() -> Any | None:
 
 @contextmanager
 def one_thread() -> Generator[None]:
-    """Products inside use one thread."""
+    """Run the body with one BLAS thread."""
     library = _library()
     if library is None:
         yield

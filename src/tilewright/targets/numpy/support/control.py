@@ -1,9 +1,9 @@
 """Control flow of a batch: programs that go different ways.
 
-Where all programs of a batch take the same branch or turn, nothing special happens. Where they
-part, both sides run, each with the programs of the other side switched off (`active`), and values
-are merged afterwards. Programs switched off still compute, on whatever numbers they have; their
-loads, stores, prints and assertions do not happen.
+Where all programs of a batch take the same branch or trip count, nothing special happens. Where
+they diverge, both sides run, each with the programs of the other side switched off (`active`), and
+values are merged afterwards. Programs switched off still compute, on whatever numbers they have;
+their loads, stores, prints and assertions do not happen.
 
 Generated code uses these classes as follows::
 
@@ -26,9 +26,9 @@ import numpy as np
 from tilewright.targets.numpy.support.select import pick
 
 SUSPICIOUS_TURNS = 10_000
-"""Turns after which programs that run together may be waiting for one another."""
+"""Iterations after which programs of a batch may be waiting for one another."""
 SPINS = 3
-"""Turns after which a loop that only looks at memory has seen all it will see."""
+"""Iterations after which a loop that only reads memory waits forever."""
 
 
 def merge(mask: Any, new: Any, old: Any) -> Any:
@@ -59,13 +59,13 @@ class Control:
         return Turns(self, place, spins)
 
     def endless(self, place: int, spins: bool, left: Any) -> None:
-        """Told of loops that turn very often, or turn again without having changed anything.
+        """Called for loops with very many iterations, or iterations that change nothing.
 
-        `left` says who is still in the loop.
+        `left` is the mask of the programs still in the loop.
         """
 
     def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
-        """Told of the bounds of a loop whose step may be less than 1."""
+        """Called with the bounds of a loop whose step may be less than 1."""
 
     def blocks(self, count: int) -> Blocks:
         return Blocks(self, count)
@@ -120,7 +120,7 @@ class Loop:
         if outer is not None:
             counts = np.where(outer, counts, 0)  # one for each program from here on
         ends = counts if outer is None else counts[outer]
-        together = int(ends.min())  # so many turns all of them take
+        together = int(ends.min())  # the trip count that all of them reach
         for turn in range(int(ends.max())):
             if turn >= together:
                 self._mask = counts > turn
@@ -134,7 +134,7 @@ class Loop:
 
 
 def trip_counts(low: Any, high: Any, step: Any) -> Any:
-    """How often a loop turns; never, with a step that is not positive (`Batch.advance` tells)."""
+    """The trip count of a loop; 0 for a step that is not positive (`Batch.advance` reports it)."""
     low, high, step = (x.astype(np.int64) for x in (low, high, step))
     counts = np.maximum(-((low - high) // np.maximum(step, 1)), 0)
     return np.where(step > 0, counts, 0)
@@ -173,7 +173,7 @@ class Turns:
 
 
 class Blocks:
-    """Basic blocks that run one after another, each for the programs that come there."""
+    """Basic blocks that run sequentially, each for the programs that reach it."""
 
     def __init__(self, control: Control, count: int) -> None:
         self._control = control
@@ -191,12 +191,12 @@ class Blocks:
         return True
 
     def go(self, block: int) -> Any:
-        """All go to `block`; returns who."""
+        """All programs branch to `block`; returns their mask."""
         self._masks[block] = _either(self._masks[block], self._here)
         return self._here
 
     def branch(self, cond: Any, block: int, other: int) -> tuple[Any, Any]:
-        """Those whose condition holds go to `block`, the rest to `other`; returns who."""
+        """Branch to `block` where the condition holds, else to `other`; returns both masks."""
         taken, left = self._split(cond)
         self._masks[block] = _either(self._masks[block], taken)
         self._masks[other] = _either(self._masks[other], left)
@@ -220,7 +220,7 @@ class Blocks:
         return new if who is True or old is None else merge(who, new, old)
 
     def here(self) -> Any:
-        """Who takes part in the current block."""
+        """The programs that execute the current block."""
         return self._here
 
     def leave(self) -> None:

@@ -1,8 +1,8 @@
-"""Matrix products.
+"""Matrix multiplication: `tt.dot` and `tt.dot_scaled`.
 
 `tt.dot` multiplies in single precision (double for doubles) whatever its operands are, adds the
-accumulator and rounds once to its type. Every matrix of a batch is a product of its own with the
-same extents, so a result does not depend on how many programs run at once. Integers go through
+accumulator and rounds once to its type. Every matrix of a batch is multiplied separately with
+the same extents, so a result does not depend on how many programs run together. Integers go through
 floats wide enough to hold every partial sum exactly.
 """
 
@@ -42,7 +42,7 @@ def dot(a: Any, b: Any, c: Any) -> Any:
 
 
 def _plus(product: Any, c: Any) -> Any:
-    """The sum, in place unless `c` is for more programs than the product."""
+    """The sum, in place unless `c` is for more programs than `a @ b`."""
     if c.ndim and c.shape[0] > product.shape[0]:
         return product + c
     product += c
@@ -73,7 +73,7 @@ def dot_scaled(
     b_packed_along_k: bool,
     c: Any,
 ) -> Any:
-    """The product of block-scaled matrices, added to `c`."""
+    """The dot of block-scaled matrices, added to `c`."""
     left = _unpacked(a, a_format, -1 if a_packed_along_k else -2)
     right = _unpacked(b, b_format, -2 if b_packed_along_k else -1)
     if a_scale is not None:

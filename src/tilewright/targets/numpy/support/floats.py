@@ -1,4 +1,4 @@
-"""Conversions between number formats, rounded once and as the IR says.
+"""Conversions between number formats, rounded once and as the IR specifies.
 
 NumPy and `ml_dtypes` round to nearest even, but not always in one step: a double reaches `bf16`
 through `float`, and two roundings can differ from one. Where that can happen the first step here
@@ -7,7 +7,7 @@ the second step to round as if it were the first (Boldo and Melquiond, "Emulatio
 correctly rounded sums", 2008).
 
 Half precision is converted by integer arithmetic on whole arrays, some times faster than the
-element-wise loop behind `astype`; the results are the same bits.
+element-wise loop of `astype`; the results are the same bits.
 
 Too large a number becomes the greatest finite one in the 8-bit formats (`cvt.satfinite`), and an
 infinity elsewhere. Cutting off makes nothing infinite, and keeps what is.
@@ -136,7 +136,7 @@ def narrow_rtz(x: Any, scalar: Any) -> Any:
 
 
 def int_to_float(x: Any, scalar: Any) -> Any:
-    """Integers (signed or not, as their dtype says) in a float type, to nearest even."""
+    """Integers (signed or not, by their dtype) in a float type, to nearest even."""
     dtype = np.dtype(scalar)
     if dtype in _SINGLES or dtype == _HALF:
         return x.astype(dtype)
@@ -210,7 +210,7 @@ def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """The product and its rounding error (Dekker)."""
+    """`a * b` and its rounding error (Dekker)."""
     (a1, a0), (b1, b0) = _halves(a), _halves(b)
     product = a * b
     return product, a0 * b0 - (((product - a1 * b1) - a0 * b1) - a1 * b0)
@@ -223,7 +223,7 @@ def _halves(x: Any) -> tuple[Any, Any]:
 
 
 def _odd_double(total: Any, error: Any) -> Any:
-    """`total + error` rounded to odd: where inexact, the neighbour whose last bit is set."""
+    """`total + error` rounded to odd: where inexact, the adjacent float whose last bit is set."""
     total = np.asarray(total)
     bits = total.view(np.int64)
     inexact = np.isfinite(total) & (error != 0) & ((bits & 1) == 0)

@@ -1,13 +1,13 @@
 """Integer arithmetic where NumPy's own differs from the IR's.
 
-Integers of the IR have no sign; an op says how it reads them. Arrays hold them as signed NumPy
-integers, and unsigned ops look at the same bits. Addition, multiplication and bit operations wrap
-around in both worlds and need no help. Shifts by the width or more give 0, or copies of the sign
-bit for `shrsi`: NumPy and NVIDIA's hardware agree on that.
+Integers of the IR have no sign; the op determines how it reads them. Arrays hold them as signed
+NumPy integers, and unsigned ops look at the same bits. Addition, multiplication and bit operations
+wrap around in both worlds and need no help. Shifts by the width or more give 0, or copies of the
+sign bit for `shrsi`: NumPy and NVIDIA's hardware agree on that.
 
 Division truncates (C), NumPy's rounds down (Python). Division by zero has no meaning: using such a
 quotient is reported (`ops/arith/integer.py`), but not in an address. What comes out here leads far
-out of bounds there, by whatever stride it is multiplied, while the hardware's answers (-1, and the
+out of bounds there, by whatever stride it is multiplied, while the hardware's results (-1, and the
 dividend for a remainder) could well be the offset of an element.
 """
 
@@ -99,7 +99,7 @@ def minui(a: Any, b: Any) -> Any:
 
 
 def mulhiui(a: Any, b: Any) -> Any:
-    """The upper half of the unsigned product."""
+    """The upper half of the unsigned multiplication."""
     x, y = unsigned(a), unsigned(b)
     if a.dtype.itemsize == 8:
         return _mulhi64(x, y).view(a.dtype)
@@ -118,7 +118,7 @@ def _mulhi64(x: Any, y: Any) -> Any:
 
 
 def mulhisi(a: Any, b: Any) -> Any:
-    """The upper half of the signed product."""
+    """The upper half of the signed multiplication."""
     zero = a.dtype.type(0)
     correction = where(a < 0, b, zero) + where(b < 0, a, zero)
     return mulhiui(a, b) - correction
@@ -140,7 +140,7 @@ def ctlz(x: Any) -> Any:
 
 
 def cttz(x: Any) -> Any:
-    """How many zeros stand behind the last set bit; the width for 0."""
+    """The number of trailing zeros; the width for 0."""
     bits = unsigned(x)
     one = bits.dtype.type(1)
     return np.bitwise_count(~bits & (bits - one)).astype(x.dtype)

@@ -1,12 +1,13 @@
 """Reductions and scans.
 
-In which order elements combine is not said by the IR; here it is fixed, and does not depend on
-how many programs run at once:
+The IR does not specify the order in which elements combine; here it is fixed, and does not depend
+on how many programs run together:
 
-- sums and products of `f32` and `f64` go through `np.add.reduce` on a C-contiguous array: pairwise
-  along the last axis, one after another along the others;
-- those of narrower floats, where every step rounds, combine neighbours, then pairs, then fours;
-- any other function of the author does the same; only associativity is assumed of it;
+- sums and multiplications of `f32` and `f64` go through `np.add.reduce` on a C-contiguous array:
+  pairwise along the last axis, sequentially along the others;
+- those of narrower floats, where every step rounds, combine adjacent elements, then pairs, then
+  fours;
+- any other user-defined function does the same; only associativity is assumed of it;
 - scans of one ufunc go from the first element to the last, others double their reach each step.
 """
 
@@ -21,12 +22,12 @@ Combine = Callable[..., tuple[Any, ...]]
 
 
 def total(ufunc: Any, x: Any, axis: int) -> Any:
-    """A float sum or product along `axis` in the fixed order of `np.add.reduce`."""
+    """A float sum or multiplication along `axis` in the fixed order of `np.add.reduce`."""
     return ufunc.reduce(np.ascontiguousarray(x), axis=axis)
 
 
 def fold(ufunc: Any, x: Any, axis: int) -> Any:
-    """Reduce by neighbours: each step rounds to the type of `x`."""
+    """Reduce adjacent pairs: each step rounds to the type of `x`."""
 
     def combine(a: Any, b: Any) -> tuple[Any]:
         return (ufunc(a, b),)
@@ -35,7 +36,7 @@ def fold(ufunc: Any, x: Any, axis: int) -> Any:
 
 
 def fold_by(combine: Combine, arrays: Sequence[Any], axis: int) -> tuple[Any, ...]:
-    """Reduce tuples of elements by a function of the author's."""
+    """Reduce tuples of elements by a user-defined function."""
     arrays = tuple(arrays)
     while (count := arrays[0].shape[axis]) > 1:
         left = [_part(x, axis, slice(0, count - 1, 2)) for x in arrays]
@@ -56,7 +57,7 @@ def scan(ufunc: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 
 def scan_by(combine: Combine, arrays: Sequence[Any], axis: int, reverse: bool) -> tuple[Any, ...]:
-    """Running results of a function of the author's."""
+    """Running results of a user-defined function."""
     current = [np.flip(x, axis) if reverse else x for x in arrays]
     count, reach = current[0].shape[axis], 1
     while reach < count:
@@ -75,7 +76,7 @@ def arg_reduce(
 
     `np.argmax` finds the first extreme element, which has the least index if indices rise along
     the axis and depend on nothing else. It takes NaN for the extreme, the comparison in the
-    author's function does not: then the function itself is applied.
+    user-defined function does not: then the function itself is applied.
     """
     count = values.shape[axis]
     rising = indices.size == count and bool((np.diff(indices.reshape(-1)) > 0).all())
@@ -97,7 +98,7 @@ def _part(x: Any, axis: int, part: slice) -> Any:
 
 
 def _joined(first: Sequence[Any], second: Sequence[Any], axis: int) -> list[Any]:
-    """Pairs of arrays one after the other along `axis`, broadcast along the others."""
+    """Pairs of arrays concatenated along `axis`, broadcast along the others."""
     return [_concatenated(a, b, axis) for a, b in zip(first, second, strict=True)]
 
 

@@ -20,7 +20,7 @@ _BITS: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
 where: Callable[[Any, Any, Any], Any] = np.where
-"""`np.where`, whose type says nothing about arrays of unknown type."""
+"""`np.where`, whose type is unspecific for arrays of unknown type."""
 
 
 def pick(mask: Any, a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 
 def grow(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` with the extents `shape` behind the program axis."""
+    """`x` with the extents `shape` after the program axis."""
     lead = x.shape[0] if x.ndim else 1
     return np.broadcast_to(x, (lead, *shape))
 
@@ -34,12 +34,12 @@ def same_lead(*arrays: Any) -> list[Any]:
 
 
 def join(a: Any, b: Any) -> Any:
-    """Two tensors side by side in a further, last axis."""
+    """Two tensors stacked along a further, last axis."""
     return np.stack(same_lead(a, b), axis=-1)
 
 
 def cat(a: Any, b: Any) -> Any:
-    """The elements of two vectors, one after the other."""
+    """Two vectors concatenated."""
     return np.concatenate(same_lead(a, b), axis=1)
 
 
@@ -51,7 +51,7 @@ def gather(x: Any, indices: Any, axis: int) -> Any:
 
 
 def histogram(x: Any, bins: int, mask: Any | None) -> Any:
-    """How often each of 0 … bins-1 occurs among the elements of each program."""
+    """The number of times each of 0 … bins-1 occurs among the elements of each program."""
     if mask is not None:
         x, mask = same_lead(x, mask)
     lead: int = x.shape[0]
@@ -65,12 +65,12 @@ def histogram(x: Any, bins: int, mask: Any | None) -> Any:
 
 
 def within(index: Any, extent: Any) -> Any:
-    """Whether an index lies in a tensor of `extent`."""
+    """Whether an index is inside a tensor of `extent`."""
     return (index >= 0) & (index < extent)
 
 
 def split_packs(x: Any, pack: int) -> list[Any]:
-    """Each `pack` neighbours of a tensor as separate arrays."""
+    """Each `pack` adjacent elements of a tensor as separate arrays."""
     rows = x.reshape(x.shape[0], -1, pack)
     return [rows[:, :, index] for index in range(pack)]
 

@@ -1,4 +1,4 @@
-"""Whether the buffers of a kernel fit into the memory of the chip it is for.
+"""Whether the buffers of a kernel fit into the memory of its target.
 
     gemm.py:8: error[TW5001]: shared memory: 278864 bytes needed, 232448 available on sm_90
       note: a: 24 x 8192 bytes
@@ -6,13 +6,13 @@
       note: full: 10 x 8 bytes
       note: fits with 16 instead of 24 buffers of 'a', ...
 
-A run on a CPU has room for everything, so somebody has to ask. Needed is the greatest amount in
-use at one time: buffers that are never in use together may get the same bytes from whoever places
-them on the GPU, and are not held against the kernel. Scratch memory of a compiler comes on top of
+A run on a CPU has space for everything, so this check is explicit. The requirement is the greatest
+amount in use at one time: buffers that are never live together may get the same bytes from the
+allocator for the GPU, and count only once. Scratch memory of a compiler comes on top of
 that, so a kernel that just fits here may still be too large there.
 
-The chip is the one that the module names; without a name it is the oldest that has the memories
-the kernel uses and TMA, and of these all have the same.
+The target is the one that the module names; without a name it is the oldest with TMA and the
+memories that the kernel uses, and all of these have the same capacity.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def require_capacity(
 ) -> None:
     """Raise if the allocations of `kernel` need more than there is.
 
-    `module` is ready to run and holds `kernel`; in `written` storage aliases are as the author
-    wrote them, and so are the names of buffers in what is said about it.
+    `module` is ready to run and holds `kernel`; in `written` storage aliases are as in the
+    source, and so are the names of buffers in the diagnostic.
     """
     target = target_of(module) or target_named(
         _WITH_TMEM if placement.tmem_columns else _WITHOUT_TMEM
@@ -131,11 +131,11 @@ def _spans(buffer: LiveBuffer, liveness: FunctionLiveness) -> Iterator[tuple[int
             yield max(start, last + 1), end
 
 
-# What to say about it.
+# The diagnostic.
 
 
 def _explanation(written: ModuleOp, memory: Memory, capacity: int) -> Iterator[str]:
-    """The buffers as the author made them, and the smallest changes after which they fit."""
+    """The buffers as allocated in the source, and the smallest changes after which they fit."""
     settings = Settings(placement="explicit", multi_overlap=named_phases(written))
     planned = plan_specs(collect(written), settings)
     plans: dict[Operation, StoragePlan] = {

@@ -1,8 +1,8 @@
-"""CTAs of a cluster meet before the first may signal another, and before the first ends.
+"""CTAs of a cluster synchronise before the first may signal another, and before the first exits.
 
 A CTA that signals the barrier of another one needs that barrier to be initialised, and one that
-ends takes its memory along. TLX's compiler lets the cluster meet behind the initialisations at the
-start of such a kernel, and at its end unless ``tlx.no_ending_cluster_sync`` says otherwise; so does
+exits takes its memory along. TLX's compiler inserts a cluster barrier after the initialisations at
+the start of such a kernel, and at its end unless ``tlx.no_ending_cluster_sync`` is set; so does
 this pass, on the IR that is about to run.
 """
 
@@ -34,7 +34,7 @@ _REACHES_OUT = frozenset(
 
 
 def _reaches_out(op: Operation) -> bool:
-    """Whether an op touches another CTA."""
+    """Whether an op accesses another CTA."""
     if isinstance(op, AsyncTMACopyGlobalToLocalOp):
         return op.multicast_targets is not None
     if isinstance(op, ArriveBarrierOp):
@@ -47,7 +47,7 @@ def _reaches_out(op: Operation) -> bool:
 
 
 def synchronise_clusters(module: ModuleOp, kernel: FuncOp) -> None:
-    """Let the CTAs of a cluster meet where they must."""
+    """Insert the cluster barriers that are required."""
     if len(kernel.body.blocks) != 1 or not any(_reaches_out(op) for op in walk(kernel)):
         return
     block = kernel.body.blocks[0]
@@ -67,7 +67,7 @@ def synchronise_clusters(module: ModuleOp, kernel: FuncOp) -> None:
 def _allocate_first(block: Block) -> None:
     """Move buffers to the start: on a GPU they are there before anything runs.
 
-    What another CTA writes into a buffer would be forgotten if the buffer began behind the meeting.
+    What another CTA writes into a buffer would be lost if the buffer began after the barrier.
     """
     buffers = [
         op for op in block.ops if isinstance(op, LocalAllocOp | TMEMAllocOp) and op.src is None

@@ -23,5 +23,5 @@ _PREFIXES = (
 
 
 def needs_tasks(root: Operation) -> bool:
-    """Whether a module or function uses on-chip memory, barriers or asynchronous engines."""
+    """Whether a module or function uses shared or tensor memory, barriers or asynchronous units."""
     return any(op.name.startswith(_PREFIXES) for op in walk(root))

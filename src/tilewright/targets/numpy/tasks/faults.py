@@ -1,4 +1,4 @@
-"""What goes wrong in a run of tasks, put into words at the author's lines.
+"""Run-time errors of warp-specialised kernels as diagnostics at source locations.
 
     gemm.py:41: error[TW6121]: deadlock: partition0 waits for the phase of parity 1 of empty[0] to
     complete (in phase 0: 0 of 1 arrivals came)
@@ -6,7 +6,8 @@
       note: default waits for the phase of parity 0 of full[1] to complete ...
       note: default waits for partition0: ...
 
-The note on whom a task waits for follows the barrier: who signals it is known from the program.
+The notes on the task that could end a wait follow the barrier: the ops that signal it are known
+from the program.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The order of accesses to global memory by the tasks and engines of one cluster.
+"""The order of accesses to global memory by the tasks and asynchronous units of one cluster.
 
 Two accesses to the same bytes, one of them a write, must be ordered by barriers, waits or the
 order of one task, as in shared memory. Two rules are of its own:
 
 * What a TMA store writes may be read by threads only after a wait for the store *and* a fence of
-  global memory: the store goes through another proxy, and the wait says that its source was read.
+  global memory: the store goes through another proxy, and the wait only guarantees that its source
+  was read.
 * Atomic updates do not disturb each other. They are taken to order everything around them, as the
   usual locks and counters do, so a race that an unrelated atomic hides is not found.
 
@@ -107,7 +108,7 @@ def spans_of(arguments: Sequence[Argument]) -> list[_Span]:
 
 
 class GlobalOrder(Recorder):
-    """Follows one run after another; `inner` is told of everything."""
+    """Follows the runs sequentially; forwards every event to `inner`."""
 
     def __init__(
         self,
@@ -197,12 +198,12 @@ class GlobalOrder(Recorder):
         return given.name if isinstance(given, Given) else span.name
 
     def _check_fence(self, stored: Array, strand: Agent, access: Access) -> None:
-        """Threads read what TMA stores wrote: in order, and behind a fence."""
+        """Threads read what TMA stores wrote: in order, and after a fence."""
         for number in np.unique(stored[stored > 0]).tolist():
             prior = self._writes[number]
             knowledge = strand.knowledge
             if not covers(knowledge.seen, prior.component, prior.time):
-                continue  # a race, and told as one
+                continue  # a race, and reported as one
             if covers(knowledge.fenced, prior.component, prior.time):
                 continue
             size = int((stored == number).sum())

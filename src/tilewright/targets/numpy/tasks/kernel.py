@@ -4,7 +4,7 @@
     print(kernel.source)
     kernel.launch((4, 4), [Descriptor(...), ...], RunOptions(schedules=20, seed=0))
 
-Clusters run one after another in launch order, x fastest; a kernel without clusters has clusters
+Clusters run sequentially in launch order, x fastest; a kernel without clusters has clusters
 of one CTA. Under several schedules the launch starts from the same inputs each time, and every run
 must leave the same bits; sums by atomic updates of floats may differ by their rounding.
 """
@@ -113,7 +113,7 @@ class TaskKernel(NumpyKernel):
 
     @property
     def teller(self) -> Teller:
-        """Puts into words what goes wrong."""
+        """Reports faults as diagnostics."""
         return Teller(self.name, self.places, self.generated, self.filename, self.tables.signals)
 
 
@@ -275,10 +275,10 @@ class _Runs:
             raise found
 
     def _order(self, recorder: Recorder) -> GlobalOrder | None:
-        """What follows global memory where somebody asks for the order of accesses."""
+        """The tracker of global memory, if the recorder checks the order of accesses."""
         if not recorder.finds_conflicts:
             return None
-        # Only those who ask for orders load what compares them.
+        # Imported only where the order is checked.
         from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
         kernel = self._kernel
@@ -377,7 +377,7 @@ def compile_tasks(
 
 
 def _require_arguments(kernel: FuncOp, sources: SourceManager | None) -> None:
-    """Complain about parameters that no launch can fill: on-chip buffers, tensors of pointers."""
+    """Reject parameters that no launch can pass: buffers in shared or tensor memory, tensors."""
     for index, argument in enumerate(kernel.args):
         kind = (
             "a buffer in shared or tensor memory"
@@ -397,7 +397,7 @@ def _require_arguments(kernel: FuncOp, sources: SourceManager | None) -> None:
 
 
 def _cluster(module: ModuleOp, given: Sequence[int] | None) -> Grid:
-    """How many programs run together: as the module says, or as given."""
+    """The number of programs that run together: from the module, or as given."""
     written = [_attribute(module, key) for key in _CLUSTER]
     extents = written if any(written) else list(given or ())
     x, y, z = (*(extent or 1 for extent in extents), 1, 1, 1)[:3]
@@ -405,7 +405,7 @@ def _cluster(module: ModuleOp, given: Sequence[int] | None) -> Grid:
 
 
 def _place(unit: TaskUnit, kernel: FuncOp) -> None:
-    """Give every allocation its place."""
+    """Assign an offset to every allocation."""
     placement: Placement = unit.placement
     taken: dict[str, int] = {}
     for op in walk(kernel):

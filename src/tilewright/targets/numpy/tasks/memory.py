@@ -1,4 +1,4 @@
-"""Global memory as one CTA sees it: the launch's, which is told whose turn it is."""
+"""Global memory as one CTA sees it: that of the launch, switched to the current program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CtaMemory:
     def __init__(self, turn: TaskCursor, program: int, order: GlobalOrder | None = None) -> None:
         self._turn = turn
         self._order = order
-        """Is told of every access, if there is one."""
+        """Receives every access, if there is one."""
         self._program = program
         self.active: Array | None = None
         self.is_tracked = False
@@ -70,7 +70,7 @@ class CtaMemory:
         return self._turn.memory.address_of(argument)
 
     def begin(self, programs: Array) -> None:
-        """Turns are taken access by access."""
+        """The current program is set for each access."""
 
     def finish(self) -> str | None:
         return None

@@ -1,13 +1,13 @@
-"""Feeds the ordering checker from a run of tasks, and puts what it finds into words.
+"""Feeds the ordering checker from a run of tasks, and reports its findings as diagnostics.
 
     log = OrderingLog()
     kernel.launch(grid, arguments, RunOptions(schedules=20, recorder=log.recorder))
 
-A cluster with findings ends the launch with an `OrderingFault`: its text has every finding with
-the two lines, the bytes, the missing order, the smallest fix and the schedule it was seen in.
-Buffers and copies that nobody reads are known only when all runs are over: `log.unread()` reports
-them. They are errors like the others, for a kernel that reads the wrong buffer leaves the right
-one unread. What was not analysed is gathered in the log.
+A cluster with findings ends the launch with an `OrderingFault`: its text has every finding with the
+two lines, the bytes, the missing order, the smallest fix and the schedule it was seen in. Buffers
+and copies that no task reads are known only after all runs: `log.unread()` reports them. They are
+errors like the others, for a kernel that reads the wrong buffer leaves the right one unread. What
+was not analysed is gathered in the log.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _FAULT_KINDS: dict[FindingKind, FaultKind] = {
 }
 _HeldKey: TypeAlias = tuple[AsyncOperation, int, tuple[int, ...], tuple[int, bool]]
 Locate: TypeAlias = Callable[[int | None], Attribute | None]
-"""Where in the author's file a place is."""
+"""The source location of a source site."""
 
 
 class OrderingFault(TaskFault):
@@ -93,7 +93,7 @@ class OrderingFault(TaskFault):
         super().__init__(kind, diagnostics[0], program, sources, seed)
         self.findings = tuple(findings)
         self.places = places
-        """What the places of the findings are numbers of."""
+        """The table that the site ids of the findings index."""
         rest = (pretty(each, sources) for each in diagnostics[1:])
         self.args = ("\n".join([str(self.args[0]), *rest]),)
 
@@ -111,12 +111,12 @@ class OrderingLog:
     _written: dict[tuple[int, str], tuple[Sequence[SourceSite], Access]] = field(
         default_factory=dict[tuple[int, str], "tuple[Sequence[SourceSite], Access]"]
     )
-    """By the kernel, told by its places, and the buffer."""
+    """By the kernel, identified by its source sites, and the buffer."""
     _read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     _copies: dict[tuple[int, int], tuple[Sequence[SourceSite], Access]] = field(
         default_factory=dict[tuple[int, int], "tuple[Sequence[SourceSite], Access]"]
     )
-    """The first copy of each line that nobody read."""
+    """The first unread copy of each line."""
 
     def recorder(self) -> OrderingRecorder:
         """One for each schedule."""
@@ -134,7 +134,7 @@ class OrderingLog:
             self._copies.setdefault((id(places), access.place), (places, access))
 
     def unread(self, severity: Severity = Severity.ERROR) -> list[Diagnostic]:
-        """Buffers that were written and read in no run; copies that nobody read."""
+        """Buffers that were written and read in no run; copies that no task read."""
         found: list[Diagnostic] = []
         for key, (places, access) in self._written.items():
             if key in self._read:
@@ -169,7 +169,7 @@ def _unread_copy(place: SourceSite, access: Access, severity: Severity) -> Diagn
 
 
 class OrderingRecorder(Recorder):
-    """Tells a checker of everything."""
+    """Forwards every event to a checker."""
 
     finds_conflicts = True
 
@@ -178,16 +178,16 @@ class OrderingRecorder(Recorder):
         self._checker = Checker()
         self._places: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
-        """By the number of a place, the first one with the same location."""
+        """By source id, the first id with the same location."""
         self._seed = 0
         self._program: Grid | None = None
         self._many = False
         self._stuck: Finding | None = None
         self._timeline: TimelineBuilder | None = None
         self._picked: View | None = None
-        """A buffer of which the next access touches some elements."""
+        """A buffer of which the next access selects some elements."""
         self._announced: tuple[str, tuple[int, int]] | None = None
-        """Who announced bytes to which barrier just now: the arrival that goes with it follows."""
+        """The agent and barrier of the last expect-tx: the arrival that belongs to it follows."""
         self._strands: dict[Actor, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
         self._held: dict[_HeldKey, Access] = {}
@@ -239,7 +239,7 @@ class OrderingRecorder(Recorder):
         self._stuck = self._checker.stuck(waits, [*self._gates(deadlock)])
 
     def _gates(self, deadlock: Deadlock) -> Iterator[StuckGate]:
-        """Tasks that wait at barriers of threads that not all come to."""
+        """Tasks that wait at named barriers at which threads are missing."""
         for each in deadlock.stuck:
             gate, place = each.wait.subject, each.wait.place
             if isinstance(gate, NamedBarrier) and isinstance(place, int):
@@ -350,7 +350,7 @@ class OrderingRecorder(Recorder):
         picked, self._picked = self._picked, None
         if picked is view:
             self._checker.touched(_region(view), deed)
-            return  # two tasks may well touch different elements
+            return  # two tasks may access different elements
         access = None
         if isinstance(actor, AsyncOperation):
             access = self._held.get(_held_key(actor, view))
@@ -524,7 +524,7 @@ def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:
 
 
 def _hint(made: Diagnostic, finding: Finding, locate: Locate) -> None:
-    """Say in the report on a deadlock what is most likely wrong."""
+    """Add the most likely cause to the report on a deadlock."""
     text = f"most likely: {finding.message}"
     made.notes.append(Diagnostic(Severity.NOTE, text, locate(finding.place)))
     _explain(made, finding, locate)

@@ -1,8 +1,8 @@
-"""Where buffers lie: the kind of every buffer type in bytes, and an offset for every allocation.
+"""Where buffers are allocated: the layout in bytes of each buffer type, an offset per allocation.
 
 Buffers that share a storage-alias spec have been placed by then (`tlx-storage-alias-lowering`):
 they are views of one allocation. Allocations follow each other in the order of the program, each
-at a multiple of what its layout asks for; none shares bytes with another.
+at the alignment that its layout requires; none shares bytes with another.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def dtype_of(type: MemDescType) -> np.dtype[Any]:
 
 
 def kind_of(type: MemDescType, pitch: int) -> ArenaKind:
-    """What a type says about bytes; rows of tensor memory are `pitch` apart, -1 if not known."""
+    """The layout of a type in bytes; rows of tensor memory are `pitch` apart, -1 if not known."""
     dtype = dtype_of(type)
     if memory_of(type) is Memory.TMEM:
         return settled(_tensor_memory(type, dtype), pitch)

@@ -1,7 +1,7 @@
 """IR made ready: calls inlined, then aliases placed and the rest cleaned up; on copies.
 
 Storage aliasing is lowered with ``placement=explicit``: buffers keep the names and indices that
-the author gave them, and reports speak of those.
+they have in the source, and reports use those.
 """
 
 from __future__ import annotations

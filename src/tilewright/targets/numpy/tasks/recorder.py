@@ -1,22 +1,22 @@
-"""Who is told what happens in a run of tasks: one object, every event.
+"""The observer of a run of tasks: one object receives every event.
 
-The runtime calls a `Recorder` for each access to on-chip memory, each arrival and wait, each
-asynchronous operation. The default does nothing. A checker of orderings derives from it and keeps
-its clocks; a timeline keeps the events. Events come in the order in which they happen.
+The runtime calls a `Recorder` for each access to shared or tensor memory, each arrival and wait,
+each asynchronous operation. The default does nothing. A checker of orderings derives from it and
+keeps its clocks; a timeline keeps the events. Events come in the order in which they happen.
 
 An *actor* is a task, or an asynchronous operation while it finishes: what a copy writes is written
-by the copy, not by the task that issued it. Operations of an engine that works `in_order` follow
-each other; others are ordered after their issuer only.
+by the copy, not by the task that issued it. Operations of an `in_order` unit are ordered among each
+other; others are ordered after their issuer only.
 
 ==============================  ==================================================================
 event                           orders
 ==============================  ==================================================================
 ``spawn``, ``join``             what the parent did before -> the tasks -> what it does after
 ``issue`` -> ``complete``       what the issuer did before -> what the operation does
-``arrive``/``deliver`` ->       what the actor did before -> whoever waits for the phase that this
+``arrive``/``deliver`` ->       what the actor did before -> the tasks that wait for the phase it
 ``phase`` -> ``waited``         completes
 ``waited_group``                the operations -> what the task does after
-``named`` -> ``named_waited``   all who came in one generation -> those who waited for it
+``named`` -> ``named_waited``   all arrivals of one generation -> the tasks that waited for it
 ``fence``                       accesses of one proxy -> accesses of another
 ==============================  ==================================================================
 """
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 Deed: TypeAlias = Literal["read", "write"]
 Proxy: TypeAlias = Literal["generic", "async", "tensor"]
-"""Through which path memory is reached: by threads, by copy engines and the shared-memory side of
-matrix units, by the tensor-memory side of matrix units and its loads and stores."""
+"""The path of an access to memory: by threads, by TMA and the shared-memory side of tensor cores,
+by the tensor-memory side of tensor cores and its loads and stores."""
 GroupKind: TypeAlias = Literal["cp.async", "TMA store", "wgmma"]
 """What is waited for by counting: cp.async groups, TMA stores, wgmma."""
 
 
 class Recorder:
-    """Told of everything; does nothing."""
+    """Receives every event; does nothing."""
 
     finds_conflicts = False
     """Whether it finds accesses that disturb operations itself: the run then goes on after one."""
 
     kept: Exception | None = None
-    """A read of bytes nobody wrote, kept by a recorder that may find out why."""
+    """An uninitialised read, retained by a recorder that may find the cause."""
 
     def keep(self, problem: Exception) -> bool:
-        """Bytes are read that nobody wrote; whether the run goes on all the same."""
+        """An uninitialised read happens; whether the run continues."""
         return False
 
     def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
@@ -90,7 +90,7 @@ class Recorder:
         """Bytes are read or written; `view.cells` finds them in a table of the arena."""
 
     def picks(self, view: View, place: int) -> None:
-        """The access that comes next touches only some elements of the view, by index."""
+        """The next access selects only some elements of the view, by index."""
 
     # -- memory barriers ---------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Recorder:
         """`count` arrivals, just before they count."""
 
     def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
-        """Bytes are announced, just before the arrival that goes with it."""
+        """An expect-tx, just before the arrival that belongs to it."""
 
     def deliver(
         self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
@@ -123,7 +123,7 @@ class Recorder:
     # -- asynchronous operations -------------------------------------------------------------
 
     def issue(self, operation: AsyncOperation) -> None:
-        """An operation is under way."""
+        """An operation is in flight."""
 
     def complete(self, operation: AsyncOperation) -> None:
         """It is done; what it did came right before, with the operation as actor."""
@@ -134,7 +134,7 @@ class Recorder:
     def waited_group(
         self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
     ) -> None:
-        """`task` knows from here on that the operations are done."""
+        """From here on `task` is ordered after the operations."""
 
     # -- barriers of threads, fences ---------------------------------------------------------
 

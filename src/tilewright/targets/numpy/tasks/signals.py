@@ -1,4 +1,4 @@
-"""Which tasks signal which barriers, told from the IR: who could have helped in a deadlock."""
+"""Which tasks signal which barriers, from the IR: the tasks that could resolve a deadlock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the emitter of tasks knows beside what every emitter does.
+"""State of the emitter of tasks, beyond that of every emitter.
 
 A buffer, a barrier and a token are Python objects in one variable: a `Tensor` without axes.
 
@@ -133,7 +133,7 @@ def emitter_of(emitter: Emitter) -> TaskEmitter:
 
 
 def in_flight(module: ModuleOp) -> frozenset[SSAValue]:
-    """Values that may be the result of a product that is not done."""
+    """Values that may be the result of an MMA in flight."""
     found: dict[SSAValue, None] = {}
     pending: list[SSAValue] = [
         op.d
@@ -154,7 +154,7 @@ def _handed_on(op: Operation, index: int) -> Iterable[SSAValue]:
     """The values that operand `index` of an op may become."""
     if op.name in ("tlx.release_layout", "tlx.require_layout", "ttg.convert_layout"):
         return op.results
-    if isinstance(op, WarpGroupDotWaitOp):  # one that leaves products under way
+    if isinstance(op, WarpGroupDotWaitOp):  # one that leaves MMAs in flight
         return [op.outputs[index]] if op.pendings.value.data else []
     if isinstance(op, ForOp):
         return [] if index < 3 else [op.iter_args[index - 3], op.results[index - 3]]
@@ -173,7 +173,7 @@ def _handed_on(op: Operation, index: int) -> Iterable[SSAValue]:
 
 
 def source_of(value: SSAValue) -> SSAValue:
-    """The allocation that a buffer or barrier is a view of, as far as that can be told."""
+    """The allocation that a buffer or barrier is a view of, if that is known."""
     while True:
         owner = value.owner
         if isinstance(owner, Block):

@@ -1,6 +1,6 @@
 """`arith.constant` and `ub.poison`.
 
-Numbers are module-level names that say their value: `i32_64 = i32(64)`. A NumPy scalar of the
+Constants are module-level names that contain their value: `i32_64 = i32(64)`. A NumPy scalar of the
 right type costs less in an expression than a Python literal, and never changes a result's type.
 """
 

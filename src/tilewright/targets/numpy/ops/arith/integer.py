@@ -177,7 +177,7 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
 
 
 def implied(shadow: Shadow, terms: tuple[Expr, ...]) -> bool:
-    """Whether one of `terms` says what the shadow says."""
+    """Whether one of `terms` implies what the shadow states."""
     return any(term.text == shadow.expr.text for term in terms)
 
 

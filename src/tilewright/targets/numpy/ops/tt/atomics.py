@@ -127,7 +127,7 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 
 def _poll(emitter: Emitter, op: Operation) -> None:
-    """Nobody else writes while a program waits: what it waits for is there, or never comes."""
+    """No other program writes while a program waits: the awaited value is there, or never comes."""
     assert isinstance(op, AtomicPollOp)
     access = pointer_access(emitter, op.ptr, None)
     check_access(emitter, access, None, "a poll")

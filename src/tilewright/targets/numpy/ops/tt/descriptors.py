@@ -1,4 +1,4 @@
-"""Accesses through tensor descriptors: what lies outside the tensor is filled in or left alone."""
+"""Accesses through tensor descriptors: elements out of bounds are filled in or left unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def access_at(
     is_store: bool = False,
     is_checked: bool = True,
 ) -> BlockAccess:
-    """Where the block at `indices` lies; if checked, the hardware must be able to access it."""
+    """The addresses of the block at `indices`; if checked, TMA must be able to access them."""
     block = described(emitter, desc)
     for index in indices:
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
@@ -168,7 +168,7 @@ def rmw_kind(word: str, element: Attribute) -> str:
 def row_access(
     emitter: Emitter, desc: SSAValue, rows: SSAValue, column: SSAValue, itemsize: int
 ) -> BlockAccess:
-    """Where rows by number lie, from a column on."""
+    """The addresses of rows given by index, from a column on."""
     block = described(emitter, desc)
     for index in (rows, column):
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())

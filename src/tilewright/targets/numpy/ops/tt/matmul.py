@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""`tt.dot` and `tt.dot_scaled`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads and stores. Memory does the checking; here addresses and masks are handed over as terms."""
+"""Loads and stores. Memory does the checking; here addresses and masks are passed as terms."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _load(emitter: Emitter, op: Operation) -> None:
 
 
 def define_loaded(emitter: Emitter, result: SSAValue, expr: Expr, shadows: Shadows) -> None:
-    """Say what a load gives: a number, or an address."""
+    """Define the result of a load: a scalar, or an address."""
     if emitter.scalar_type(result).kind == "p":
         emitter.define(result, Pointer((expr,), None, shadows))
     else:

@@ -1,4 +1,4 @@
-"""Where a program stands in the grid, and what it tells the outside."""
+"""The position of a program in the grid; prints and assertions."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _map(emitter: Emitter, op: Operation) -> None:
     shape = shape_of(op.operands[0].type)
     exprs = [full_expr(emitter, operand) for operand in op.operands]
     rank = len(shape)
-    # Captured numbers meet the elements of a program in one axis.
+    # Captured scalars broadcast against the elements of a program along one axis.
     combine = write_lambda(emitter, op.regions[0], 1)
     axes = _union([combine, *exprs])
     listed = ", ".join(f"{{{index + 1}}}" for index in range(len(exprs)))

@@ -1,4 +1,4 @@
-"""What every op of a task does: the tables of the NumPy target, with those of on-chip memory."""
+"""Rules of the ops of a task: those of the NumPy target, and of shared and tensor memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accesses to buffers by threads, and copies by engines."""
+"""Accesses to buffers by threads, and asynchronous copies."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _scatter(emitter: Emitter, op: Operation) -> None:
     call(emitter, text, emitter.expr(op.dst), where, _stored(emitter, op.values))
 
 
-# Engines.
+# Asynchronous copies.
 
 
 def _terms(access: BlockAccess, start: int) -> tuple[str, str, list[Expr]]:

@@ -1,4 +1,4 @@
-"""Matrix products by wgmma and tcgen05."""
+"""MMAs: wgmma and tcgen05."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _commit(emitter: Emitter, op: Operation) -> None:
 
 
 def _works_in_pairs(op: Operation) -> bool:
-    """Whether the products of the kernel are those of pairs: a commit then reports to both CTAs."""
+    """Whether the kernel uses 2-CTA MMAs: a commit then arrives in both CTAs."""
     root = op.get_toplevel_object()
     assert isinstance(root, Operation)
     products = (each for each in walk(root) if isinstance(each, TCGen5MMAOp | TCGen5MMAScaledOp))

@@ -1,6 +1,6 @@
-"""Tasks, and what a program knows of itself.
+"""Tasks, and the ids of a program.
 
-One program runs at a time, so whatever it knows is a number: no value differs between programs,
+One program runs at a time, so its ids are scalars: no value differs between programs,
 and control flow is Python's own.
 """
 
@@ -85,7 +85,7 @@ def _program_id(emitter: Emitter, op: Operation) -> None:
 
 
 def _known(method: str) -> Rule:
-    """The rule of a number that the runtime knows and that does not change."""
+    """The rule of an integer that is a constant of the runtime."""
 
     def rule(emitter: Emitter, op: Operation) -> None:
         expr = emitter.pure(f"{{0}}.{method}()", emitter.runtime, axes=0)
@@ -160,7 +160,7 @@ def _make_descriptor(emitter: Emitter, op: Operation) -> None:
 
 
 def _stored_descriptor(emitter: Emitter, op: Operation) -> None:
-    """A descriptor in memory: who uses it reads it there, and gets what was written last."""
+    """A descriptor in memory: each use reads it there, and gets what was written last."""
     assert isinstance(op, ReinterpretTensorDescOp)
     where, type = emitter.values[op.raw_desc], op.result.type
     assert isinstance(where, Pointer) and isinstance(type, TensorDescType)

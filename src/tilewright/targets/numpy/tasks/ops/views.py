@@ -32,7 +32,7 @@ _UNNAMED = "t"
 
 
 def name_of(op: Operation) -> str:
-    """What the author calls the first result of an op; empty if nothing."""
+    """The source name of the first result of an op; empty if there is none."""
     hint = hint_of(op)
     return "" if hint == _UNNAMED else hint
 

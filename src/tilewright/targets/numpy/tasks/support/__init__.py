@@ -1,1 +1,1 @@
-"""What generated code of tasks calls: memories, barriers, engines, the runtime of a CTA."""
+"""Runtime of generated tasks: memories, barriers, asynchronous units, the runtime of a CTA."""

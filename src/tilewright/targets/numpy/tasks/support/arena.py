@@ -1,17 +1,17 @@
-"""On-chip memory of a CTA as bytes, and views of them.
+"""Shared and tensor memory of a CTA as bytes, and views of them.
 
 Shared memory is a row of bytes. Tensor memory is 128 rows of columns, 4 bytes each; here it is a
 row of bytes as well, one memory row after the other, so a tile is strided by the length of a row.
 
 A view is a start, a shape and strides in bytes: buffers that share bytes really do. Elements of a
-tile lie in row-major order; how hardware permutes them within the tile (swizzles) is not modelled.
-Who reads what was written through the same layout cannot tell. Bytes written through one layout
-and read through another, after a reinterpretation or through an alias, are other bytes on a GPU
-than here: every byte remembers its layout, and such reads are told (`state.reads`). Tiles of tensor
-memory that are not plain (several blocks, scale factors) take the same rows and columns, filled in
-row-major order.
+tile are stored in row-major order; the permutation within the tile (swizzles) is not modelled. A
+read through the layout of the write does not depend on it. Bytes written through one layout and
+read through another, after a reinterpretation or through an alias, are other bytes on a GPU than
+here: every byte has its layout recorded, and such reads are reported (`state.reads`). Tiles of
+tensor memory that are not plain (several blocks, scale factors) take the same rows and columns,
+filled in row-major order.
 
-    cells      a view of a table with one entry per byte of the arena: what bytes an access touches
+    cells      a view of a table with one entry per byte of the arena: the bytes of an access
     pending    parts that asynchronous operations still read or write
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ArenaKind:
-    """What a buffer type says about bytes."""
+    """The layout of a buffer type in bytes."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -48,7 +48,7 @@ class ArenaKind:
 
 @dataclass(frozen=True)
 class Allocation:
-    """A buffer and its place."""
+    """A buffer and its offset."""
 
     name: str
     kind: ArenaKind
@@ -109,14 +109,14 @@ class View:
     levels: tuple[tuple[int | None, int], ...] = ()
     """Radices and strides of the first dimension, where it is not a single stride."""
     problem: str | None = None
-    """Why it is nowhere; told when it is used."""
+    """Why the view is invalid; reported when it is used."""
     leaf: str = ""
     """The buffer of a storage alias it belongs to; these share bytes."""
     layout: str = ""
     peers: tuple[TaskArena, ...] = ()
     """The same memory of all CTAs of the cluster, by rank."""
     _parts: dict[int, View] = field(default_factory=lambda: dict[int, View](), init=False)
-    """Views that `index` has made: kernels ask for the same few again and again."""
+    """Cache of `index`: kernels use the same few views again and again."""
 
     # -- views -------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class View:
         return replace(view, start=self.start + offset, levels=levels, leaf=view.name)
 
     def at_rank(self, rank: Any) -> View:
-        """The same place in another CTA of the cluster."""
+        """The same offset in another CTA of the cluster."""
         number = int(rank)
         if not 0 <= number < len(self.peers):
             count = count_text(len(self.peers), "CTA")
@@ -231,7 +231,7 @@ class View:
         return prod(self.shape) * self.dtype.itemsize
 
     def require(self) -> None:
-        """Complain if the view is nowhere."""
+        """Raise if the view is invalid."""
         if self.problem is not None:
             raise RuntimeFault("out of bounds", self.problem, self.notes())
 
@@ -296,7 +296,7 @@ class View:
 
     @property
     def is_dense(self) -> bool:
-        """Whether no byte of its box belongs to somebody else."""
+        """Whether every byte of its box belongs to the view."""
         row, end, low, high = self.box
         return self.block is not None or (end - row) * (high - low) == self.nbytes
 

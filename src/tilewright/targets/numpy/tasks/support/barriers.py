@@ -1,4 +1,4 @@
-"""Memory barriers where they lie: eight bytes of shared memory each."""
+"""Barriers in shared memory, eight bytes each."""
 
 from __future__ import annotations
 

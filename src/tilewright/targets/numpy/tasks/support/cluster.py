@@ -72,5 +72,5 @@ class Cluster:
 
     @property
     def actor(self) -> Task | AsyncOperation:
-        """Who acts: an operation that finishes, or the task that runs."""
+        """The current actor: an operation that finishes, or the task that runs."""
         return self.task if self.acting is None else self.acting

@@ -1,4 +1,4 @@
-"""Copies by engines: TMA, cp.async, bulk copies, stores into other CTAs.
+"""Asynchronous copies: TMA, cp.async, bulk copies, stores into other CTAs.
 
 What is copied is read and written when the operation finishes; addresses are those of its issue.
 TMA loads and bulk copies report bytes to a barrier; cp.async and TMA stores are waited for in
@@ -25,7 +25,7 @@ RESPONSE_BYTES = 16
 
 
 class CtaEngines(CtaSync):
-    """The copy engines of a CTA."""
+    """The asynchronous copies of a CTA."""
 
     # -- accesses of threads -----------------------------------------------------------------
 
@@ -259,9 +259,10 @@ class CtaEngines(CtaSync):
     # -- cluster launch control --------------------------------------------------------------
 
     def try_cancel(self, barrier: View, response: View, place: int, for_all: bool = True) -> None:
-        """Ask for the work of a cluster that has not started.
+        """Request the work of a cluster that has not started.
 
-        `for_all` every CTA executes it, the first one asks, and all of them get the answer.
+        `for_all` every CTA executes it, the first one issues the request, and all of them get the
+        response.
         """
         if for_all and self.rank:
             return

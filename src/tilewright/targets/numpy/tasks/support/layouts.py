@@ -1,9 +1,9 @@
 """Bytes that are read through another layout than they were written through.
 
 Hardware permutes the bytes of a tile (swizzles, core matrices); here tiles are row-major. As long
-as a buffer is read as it was written nobody can tell. Where two types lie over the same bytes and
-one is read after the other was written, the value on a GPU is another one than here, and that is
-told once for each pair of layouts and line, as a warning.
+as a buffer is read as it was written, the result is the same. Where two types alias the same bytes
+and one is read after the other was written, the value on a GPU differs from the one here, which is
+reported once for each pair of layouts and line, as a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tile.support.problems import count_text
 
 Warn = Callable[[str, str, int], None]
-"""Takes a message, a note and a place."""
+"""Takes a message, a note and a source id."""
 PLAIN = "row-major, unpermuted"
 
 
@@ -34,7 +34,7 @@ class Layouts:
         view.cells(view.arena.layouts)[...] = self._number(view)
 
     def read(self, view: View, place: int) -> None:
-        """Bytes are read; whoever wrote them should have had the same layout."""
+        """Bytes are read; they should have been written with the same layout."""
         mine = self._number(view)
         found = view.cells(view.arena.layouts)
         strange = (found != mine) & (found != 0)

@@ -1,4 +1,4 @@
-"""Asynchronous operations of a CTA: what they are called, who issued them, what they hold."""
+"""Asynchronous operations of a CTA: their description, issuer and pending accesses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.targets.numpy.tasks.support.barriers import Barrier
 
 @dataclass(eq=False)
 class AsyncOperation(Operation):
-    """An operation under way."""
+    """An operation in flight."""
 
     engine: str = ""
     in_order: bool = False

@@ -1,8 +1,8 @@
-"""Matrix units of a CTA, and the runtime as generated code sees it.
+"""Tensor cores of a CTA, and the runtime as generated code sees it.
 
-wgmma works on registers: its result is an array that is filled in when the product finishes, and
-nobody may look at it before the wait for its group. tcgen05 works on tensor memory; products,
-copies into tensor memory and commits of a CTA finish in the order they were issued.
+wgmma works on registers: its result is an array that is filled in when the MMA completes, and may
+not be used before the wait for its group. tcgen05 works on tensor memory; MMAs, copies into tensor
+memory and commits of a CTA complete in issue order.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CtaRuntime(CtaEngines):
     def wgmma_now(
         self, a: Any, b: View, c: Any, use_c: Any, place: int
     ) -> Generator[Wait | None, None, Any]:
-        """A product that is waited for."""
+        """A wgmma that is waited for."""
         result = self.wgmma(a, b, c, use_c, place)
         yield from self.wait_groups("wgmma", 0, place)
         return result
@@ -64,12 +64,12 @@ class CtaRuntime(CtaEngines):
     def wgmma_wait(
         self, leave: int, place: int, *values: Any
     ) -> Generator[Wait | None, None, tuple[Any, ...]]:
-        """Until at most `leave` products are under way; hands `values` on."""
+        """Wait until at most `leave` wgmmas are in flight; returns `values`."""
         yield from self.wait_groups("wgmma", leave, place)
         return values
 
     def landed(self, place: int, value: Any) -> None:
-        """Complain if a result is looked at before its product was waited for."""
+        """Raise if a result is used before the wait for its wgmma."""
         found = self.landing.get(id(value))
         if found is None:
             return
@@ -98,7 +98,7 @@ class CtaRuntime(CtaEngines):
     ) -> AsyncOperation | None:
         """Issue `d = a @ b (+ d)`; of both CTAs of a pair, each with half of the columns of b.
 
-        For a pair the even CTA does it, whoever executes the op.
+        For a pair the even CTA issues it, whichever CTA executes the op.
         """
         if not pred or (pair and self.rank % 2):
             return None
@@ -132,7 +132,7 @@ class CtaRuntime(CtaEngines):
         return self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
 
     def mma_now(self, *args: Any, **kwargs: Any) -> Generator[Wait | None, None, None]:
-        """A product that is waited for."""
+        """An MMA that is waited for."""
         operation = self.mma(*args, **kwargs)
         if operation is not None:
             yield Wait(operation.what, lambda: operation.is_done, place=operation.place)
@@ -162,7 +162,7 @@ class CtaRuntime(CtaEngines):
     def mma_commit(self, barrier: View, pred: Any, place: int, pair: bool = False) -> None:
         """Arrive when everything that was issued so far is done; at both CTAs of a pair.
 
-        For a pair the even CTA does it, whoever executes the op.
+        For a pair the even CTA issues it, whichever CTA executes the op.
         """
         if not pred or (pair and self.rank % 2):
             return
@@ -203,7 +203,7 @@ class CtaRuntime(CtaEngines):
     # -- descriptors in memory ---------------------------------------------------------------
 
     def scratch(self, size_bytes: int) -> Any:
-        """Addresses that nobody else has."""
+        """A fresh address range."""
         array = np.zeros(size_bytes, np.uint8)
         self.scratches.append(array)
         return np.int64(array.__array_interface__["data"][0])

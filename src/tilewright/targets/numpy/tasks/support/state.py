@@ -1,8 +1,8 @@
 """A CTA: its memories, its tasks, and the accesses to them.
 
-Every access goes through `reads` or `writes`, which check it against what is pending and tell the
-recorder. What an asynchronous operation touches is pending from its issue to its completion; the
-schedule completes late enough that whoever does not wait runs into it.
+Every access goes through `reads` or `writes`, which check it against pending operations and notify
+the recorder. The accesses of an asynchronous operation are pending from its issue to its
+completion; the schedule completes late enough that a missing wait is detected.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CtaState(Batch):
         self.cluster_generation = 0
         """Of the cluster's barrier, at this CTA's last arrival."""
         self.landing: dict[int, tuple[Any, AsyncOperation]] = {}
-        """Results of products that are not there yet, kept alive, by their identity."""
+        """Results of MMAs in flight, retained here, by their identity."""
         self.scratches: list[Any] = []
         self.descriptors: dict[int, tuple[Any, ...]] = {}
         """Tensor descriptors that were written to memory, by address."""
@@ -215,9 +215,9 @@ class CtaState(Batch):
         in_order: bool = False,
         gates: Sequence[Barrier] = (),
     ) -> AsyncOperation:
-        """Issue an operation that touches `parts`, each with whether it is written.
+        """Issue an operation that accesses `parts`, each with whether it is written.
 
-        It reports to `gates`.
+        It completes on `gates`.
         """
         cluster = self.cluster
         name = f"{engine} of CTA {self.rank}"
@@ -260,7 +260,7 @@ class CtaState(Batch):
         return self._groups.setdefault((self.cluster.task, kind), Groups())
 
     def wait_groups(self, kind: GroupKind, leave: int, place: int) -> Generator[Wait, None, None]:
-        """Until at most `leave` groups of the current task are under way."""
+        """Wait until at most `leave` groups of the current task are in flight."""
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
         yield Wait(what, lambda: groups.is_done(leave), place=place)
@@ -270,7 +270,7 @@ class CtaState(Batch):
     def leave(self, place: int) -> None:
         """The CTA ends: its memory must not be needed any more.
 
-        Copies and products of threads end with their threads; engines know nothing of those.
+        Copies and MMAs of threads end with their threads; asynchronous units outlive them.
         """
         for arena in (self.smem, self.tmem):
             for held in arena.pending:

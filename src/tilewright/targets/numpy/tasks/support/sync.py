@@ -1,6 +1,6 @@
 """Barriers, fences and the waits for them.
 
-A barrier is known by its bytes: whoever has a view of them means the same barrier. Using bytes
+A barrier is identified by its bytes: all views of them are the same barrier. Using bytes
 that were never initialised, or that have been written over, is reported.
 """
 
@@ -74,7 +74,7 @@ class CtaSync(CtaState):
         self._signal(barrier, place, lambda: barrier.arrive(count))
 
     def expect(self, view: View, size_bytes: int, pred: Any, place: int) -> None:
-        """Announce bytes and arrive."""
+        """Expect-tx and arrive."""
         if not pred:
             return
         barrier = self._barrier(view, place, "expect-tx")
@@ -110,7 +110,7 @@ class CtaSync(CtaState):
     def wait(
         self, view: View, parity: Any, pred: Any, place: int
     ) -> Generator[Wait | None, None, None]:
-        """Until the phase of a parity has ended."""
+        """Wait until the phase of a parity has completed."""
         if not pred:
             return
         barrier = self._barrier(view, place, "wait")
@@ -129,16 +129,16 @@ class CtaSync(CtaState):
         )
         recorder.waited(task, barrier, wanted, place)
 
-    # -- barriers of threads -----------------------------------------------------------------
+    # -- named barriers ----------------------------------------------------------------------
 
     def named_arrive(self, number: Any, threads: Any, place: int) -> None:
-        """Come to a named barrier and do not wait."""
+        """Arrive at a named barrier without waiting."""
         self._come(self._gate(number, place), int(threads), place)
 
     def named_wait(
         self, number: Any, threads: Any, place: int
     ) -> Generator[Wait | None, None, None]:
-        """Come to a named barrier and wait for the others."""
+        """Arrive at a named barrier and wait."""
         yield from self._meet(self._gate(number, place), int(threads), place)
 
     def cluster_arrive(self, place: int) -> None:
