@@ -175,7 +175,7 @@ ENTRIES = (
             "A barrier is used in a way the hardware does not permit: before initialisation, with "
             "more arrivals or bytes than its phase expects, or in a CTA outside of the cluster."
         ),
-        example="full[0] has not been initialised",
+        example="uninitialised barrier full[0]: wait before its initialisation",
         fix="Initialise the barrier first, and match arrive counts and expected bytes.",
     ),
     CodeEntry(

@@ -125,7 +125,7 @@ ENTRIES = (
             "No task reads the data that a copy or store put into a buffer, in any run. "
             "`--allow-unread` makes it a warning."
         ),
-        example="buffer never read: no task reads tile, which is written here",
+        example="buffer never read: no task reads tile, which partition0 writes here",
         fix=(
             "Read the buffer, or remove the write; pass `--allow-unread` for data that is "
             "prefetched and not always used."
