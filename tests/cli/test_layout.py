@@ -162,7 +162,10 @@ def test_a_script_is_not_run_to_its_results(show):
 def test_a_conflict_shows_both_lines_and_both_layouts(show):
     code, out, err = show("script.py:conflicting", "conflict")
     assert (code, out) == (1, "")
-    assert "error[TW2020]: two layouts for 'sums': element (0, 2) is held by thread 1 here" in err
+    assert (
+        "error[TW2020]: conflicting layouts for 'sums': element (0, 2) is owned by thread 1 here"
+        in err
+    )
     assert "T.gemm(staged, staged, sums, clear_accum=True)" in err
     assert 'sums = T.alloc_fragment((64, 64), "float16")' in err
     assert "0  0  [1]  1   2   2   3    0  0  [0]  0   0   0   0" in err

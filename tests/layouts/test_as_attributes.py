@@ -60,7 +60,7 @@ def test_layouts(name: str):
     layout = LAYOUTS[name]
     traced = LayoutMap.from_function(layout.shape, layout.forward)
     assert traced.problem() is None
-    assert [traced.evaluate(*point) for point in layout.points()] == list(layout.places)
+    assert [traced.evaluate(*point) for point in layout.points()] == list(layout.locations)
 
 
 def test_text_of_the_accumulator_is_short():

@@ -27,7 +27,7 @@ from tilewright.layouts.index_map import Layout
 
 
 def simulated(addresses: list[int | None], width: int) -> int:
-    """Serve words one wavefront at a time until no lane waits."""
+    """Serve 32-bit words one wavefront at a time until no lane waits."""
     total = 0
     lanes = 32 if width <= 4 else 128 // width
     for first in range(0, 32, lanes):
@@ -38,8 +38,8 @@ def simulated(addresses: list[int | None], width: int) -> int:
         while waiting:
             total += 1
             served: dict[int, int] = {}
-            for word in sorted(waiting):
-                served.setdefault(word % 32, word)
+            for cell in sorted(waiting):
+                served.setdefault(cell % 32, cell)
             waiting -= set(served.values())
     return total
 
@@ -92,11 +92,11 @@ def test_layouts_over_bits_by_simulation(seed: int):
         ).to_linear([64, 64])
         found = linear_conflicts(registers, shared, 16)
         width = found.vector_bytes // 2
-        place = {point: inputs["offset"] for inputs, point in shared.points()}
+        offset_of = {point: inputs["offset"] for inputs, point in shared.points()}
         chunks: dict[int, dict[int, int]] = {}
         for inputs, point in registers.points():
             if inputs["warp"] == 0:
-                chunks.setdefault(inputs["register"], {})[inputs["lane"]] = place[point]
+                chunks.setdefault(inputs["register"], {})[inputs["lane"]] = offset_of[point]
         starts = [
             [2 * chunk[lane] for lane in range(32)]
             for chunk in chunks.values()
@@ -167,7 +167,7 @@ def test_conflicts_are_those_that_triton_counts(bits: int, capsys: pytest.Captur
         ((1, 1), (32, 1), (1, 4), (0, 1)),
         ((2, 2), (4, 8), (2, 2), (1, 0)),
     ):
-        for numbers, order in (
+        for parameters, order in (
             ((1, 1, 1), (1, 0)),
             ((8, 1, 8), (1, 0)),
             ((4, 2, 4), (0, 1)),
@@ -175,16 +175,16 @@ def test_conflicts_are_those_that_triton_counts(bits: int, capsys: pytest.Captur
         ):
             ours = linear_conflicts(
                 Blocked(*registers).to_linear([64, 64]),
-                SwizzledShared(*numbers, order).to_linear([64, 64]),
+                SwizzledShared(*parameters, order).to_linear([64, 64]),
                 bits,
             )
-            theirs = triton_banks.conflicts(
+            right = triton_banks.conflicts(
                 kinds.BlockedLayout(*(list(each) for each in registers)),
-                kinds.SwizzledSharedLayout(*numbers, list(order)),
+                kinds.SwizzledSharedLayout(*parameters, list(order)),
                 [64, 64],
                 bits,
                 capsys,
             )
-            assert ours.ways == theirs + 1, (registers, numbers, order)
-            counts.add(theirs)
+            assert ours.ways == right + 1, (registers, parameters, order)
+            counts.add(right)
     assert len(counts) > 3

@@ -1,4 +1,4 @@
-"""How far elements travel between layouts, against looking at every holder."""
+"""How far elements travel between layouts, against looking at every owner."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tilewright.layouts.linear import BLOCK, LANE, WARP, LinearLayout
 
 
 def by_looking(source: LinearLayout, target: LinearLayout) -> Crossing:
-    holders: dict[tuple[int, ...], set[tuple[int, int, int]]] = {}
+    owners: dict[tuple[int, ...], set[tuple[int, int, int]]] = {}
     for inputs, point in source.points():
-        place = inputs.get(BLOCK, 0), inputs[WARP], inputs[LANE]
-        holders.setdefault(point, set()).add(place)
+        owner = inputs.get(BLOCK, 0), inputs[WARP], inputs[LANE]
+        owners.setdefault(point, set()).add(owner)
     worst = Crossing.NOTHING
     for inputs, point in target.points():
         block, warp, lane = inputs.get(BLOCK, 0), inputs[WARP], inputs[LANE]
-        held = holders[point]
+        held = owners[point]
         if (block, warp, lane) in held:
             found = Crossing.NOTHING
         elif any((b, w) == (block, warp) for b, w, _ in held):

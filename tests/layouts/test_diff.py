@@ -1,6 +1,6 @@
-"""Two layouts drawn side by side around an element."""
+"""A diagram of two layouts around an element."""
 
-from tilewright.layouts.diff import Side, side_by_side
+from tilewright.layouts.diff import Side, compare
 
 
 def rows(point):
@@ -12,7 +12,7 @@ def columns(point):
 
 
 def test_both_layouts_stand_beside_each_other_and_mark_the_element():
-    text = side_by_side((8, 8), (1, 0), Side("rows", rows), Side("columns", columns))
+    text = compare((8, 8), (1, 0), Side("rows", rows), Side("columns", columns))
     assert text == (
         "rows                        columns\n"
         "   0   1   2   3   4   5       0   1   2   3   4   5\n"
@@ -27,23 +27,23 @@ def test_registers_show_where_all_threads_agree():
     def other(point):
         return rows(point)[0], 1 - rows(point)[1]
 
-    text = side_by_side((2, 2), (0, 1), Side("a", rows), Side("b", other))
+    text = compare((2, 2), (0, 1), Side("a", rows), Side("b", other))
     assert text.splitlines()[2].split() == ["0", "0:0", "[0:1]", "0", "0:1", "[0:0]"]
 
 
 def test_the_window_stays_inside_the_tile_and_follows_the_element():
-    text = side_by_side((64, 80), (63, 79), Side("a", rows), Side("b", rows))
+    text = compare((64, 80), (63, 79), Side("a", rows), Side("b", rows))
     head, *lines = text.splitlines()[1:]
     assert head.split() == ["74", "75", "76", "77", "78", "79"] * 2
     assert [line.split()[0] for line in lines] == ["60", "61", "62", "63"]
     assert lines[-1].count("[") == 2
 
 
-def test_a_row_of_elements_with_several_holders_and_with_none():
+def test_a_row_of_elements_with_several_owners_and_with_none():
     def several(point):
         return ((0, 32, 64) if point[0] < 2 else ()), point[0]
 
-    text = side_by_side((3,), (1,), Side("a", several), Side("b", several))
+    text = compare((3,), (1,), Side("a", several), Side("b", several))
     assert text.splitlines()[2].split()[1:4] == ["0:0+2", "[0:1+2]", "-"]
 
 
@@ -54,5 +54,5 @@ def test_outer_coordinates_are_those_of_the_element():
         seen.append(point[0])
         return (0,), 0
 
-    side_by_side((3, 4, 4), (2, 0, 0), Side("a", outer), Side("b", outer))
+    compare((3, 4, 4), (2, 0, 0), Side("a", outer), Side("b", outer))
     assert set(seen) == {2}

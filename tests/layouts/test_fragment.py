@@ -17,7 +17,7 @@ EIGHT = Fragment((8, 8), lambda i, j: 4 * i + j // 2, lambda i, j: j % 2)
 
 def test_the_base_pattern():
     assert (EIGHT.num_threads, EIGHT.num_registers) == (32, 2)
-    assert EIGHT.holders(3, 5) == ((14, 1),)
+    assert EIGHT.owners(3, 5) == ((14, 1),)
     assert EIGHT.inverse(14, 1) == (3, 5)
     assert EIGHT.inverse(32, 0) is None
     assert EIGHT.is_injective()
@@ -40,7 +40,7 @@ def test_repeating_by_enumeration(factors: tuple[int, int], on_threads: bool, la
         copy = (i // 8) * factors[1] + j // 8 if last_first else (j // 8) * factors[0] + i // 8
         thread, register = 4 * (i % 8) + j % 8 // 2, j % 2
         expected = (thread + 32 * copy, register) if on_threads else (thread, register + 2 * copy)
-        assert whole.holders(i, j) == (expected,)
+        assert whole.owners(i, j) == (expected,)
         assert whole.inverse(*expected) == (i, j)
 
 
@@ -53,14 +53,14 @@ def test_repeating_in_two_steps():
 
 def test_replicas_are_further_threads():
     twice = EIGHT.replicate(2)
-    assert twice.holders(3, 5) == ((14, 1), (46, 1))
+    assert twice.owners(3, 5) == ((14, 1), (46, 1))
     assert twice.replicate(3) == EIGHT.replicate(6)
     assert twice.is_complete()
     assert twice.contains(EIGHT)
     assert not EIGHT.contains(twice)
     assert EIGHT.first_missing(twice) == (0, 0)
     repeated = twice.repeat((1, 2))
-    assert repeated.holders(3, 13) == ((14, 3), (46, 3))
+    assert repeated.owners(3, 13) == ((14, 3), (46, 3))
 
 
 def test_containment_may_ignore_registers():
@@ -76,12 +76,12 @@ def test_containment_may_ignore_registers():
 def test_fully_replicated():
     every = Fragment.replicated((3, 5), 128)
     assert (every.num_threads, every.num_registers) == (128, 15)
-    assert {thread for thread, _ in every.holders(2, 4)} == set(range(128))
-    assert {register for _, register in every.holders(2, 4)} == {14}
-    assert Fragment.replicated((4,), 1).holders(3) == ((0, 3),)
+    assert {thread for thread, _ in every.owners(2, 4)} == set(range(128))
+    assert {register for _, register in every.owners(2, 4)} == {14}
+    assert Fragment.replicated((4,), 1).owners(3) == ((0, 3),)
 
 
-def test_equality_is_about_holders_in_any_order():
+def test_equality_is_about_owners_in_any_order():
     one = Fragment((4,), lambda i, r: i + 4 * r, lambda i: 0, 2)
     other = Fragment((4,), lambda i, r: i + 4 - 4 * r, lambda i: 0, 2)
     assert one == other
@@ -93,7 +93,7 @@ def test_equality_is_about_holders_in_any_order():
 def test_one_function_for_both():
     assert Fragment.from_forward((8, 8), lambda i, j: (4 * i + j // 2, j % 2)) == EIGHT
     twice = Fragment.from_forward((8,), lambda i, r: (i + 8 * r, 0), 2)
-    assert twice.holders(3) == ((3, 0), (11, 0))
+    assert twice.owners(3) == ((3, 0), (11, 0))
 
 
 def test_an_index_may_have_several_coordinates():
@@ -105,7 +105,8 @@ def test_an_index_may_have_several_coordinates():
 def test_two_elements_in_one_register_are_an_error():
     clash = Fragment((4, 4), lambda i, j: i, lambda i, j: j // 2)
     assert not clash.is_injective()
-    with pytest.raises(ValueError, match=r"elements \(0, 0\) and \(0, 1\) both lie in register 0 of thread 0"):  # fmt: skip
+    with pytest.raises(ValueError, match=r"elements \(0, 0\) and \(0, 1\) both map to register 0 "
+                                         r"of thread 0"):  # fmt: skip
         clash.inverse(0, 0)
 
 
@@ -124,32 +125,32 @@ def test_layouts_over_bits_become_fragments(
 ):
     linear = encoding.to_linear(shape)
     fragment = Fragment.from_linear(linear)
-    holders: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+    owners: dict[tuple[int, ...], set[tuple[int, int]]] = {}
     for inputs, point in linear.points():
         thread = inputs[LANE] + 32 * inputs[WARP]
-        holders.setdefault(point, set()).add((thread, inputs[REGISTER]))
+        owners.setdefault(point, set()).add((thread, inputs[REGISTER]))
     assert fragment.shape == tuple(shape)
-    for point, expected in holders.items():
-        assert set(fragment.holders(*point)) == expected
+    for point, expected in owners.items():
+        assert set(fragment.owners(*point)) == expected
 
 
 # --- replicas ---------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(1, 3)), min_size=1, max_size=3))
-def test_mixed_radix_lists_its_numbers(pairs: list[tuple[int, int]]):
+def test_mixed_radix_lists_its_values(pairs: list[tuple[int, int]]):
     radices: list[tuple[int, int]] = []
     span = 1
     for count, gap in pairs:
         radices.append((count, span * gap))
         span *= gap * count
-    numbers = [counted(n, radices) for n in range(int(np.prod([c for c, _ in radices])))]
-    found = mixed_radix(numbers)
+    values = [counted(n, radices) for n in range(int(np.prod([c for c, _ in radices])))]
+    found = mixed_radix(values)
     assert found is not None
-    assert [counted(n, found) for n in range(len(numbers))] == numbers
+    assert [counted(n, found) for n in range(len(values))] == values
 
 
-def test_numbers_without_a_pattern():
+def test_values_without_a_pattern():
     assert mixed_radix([0, 2, 3]) is None
     assert mixed_radix([1, 2]) is None
     assert mixed_radix([0, 1, 4, 5, 9, 10]) is None
@@ -163,9 +164,9 @@ def test_condensing_keeps_each_set_of_threads_once():
     assert slim == wasteful
     single = condense_replicas(Fragment((4,), lambda i, r: i, lambda i: 0, 8))
     assert single.replicas == 1
-    assert single.holders(2) == ((2, 0),)
-    kept = EIGHT.replicate(3)
-    assert condense_replicas(kept) is kept
+    assert single.owners(2) == ((2, 0),)
+    retained = EIGHT.replicate(3)
+    assert condense_replicas(retained) is retained
 
 
 def test_reducing_rows_leaves_copies_in_the_threads_of_a_row():
@@ -173,26 +174,26 @@ def test_reducing_rows_leaves_copies_in_the_threads_of_a_row():
     assert reduced.shape == (8,)
     assert reduced.replicas == 4
     assert reduced.num_registers == 1
-    assert set(reduced.holders(3)) == {(12, 0), (13, 0), (14, 0), (15, 0)}
+    assert set(reduced.owners(3)) == {(12, 0), (13, 0), (14, 0), (15, 0)}
     columns = reduce_dimension(EIGHT, 0)
     assert columns.num_registers == 2
-    assert {thread for thread, _ in columns.holders(5)} == {2, 6, 10, 14, 18, 22, 26, 30}
+    assert {thread for thread, _ in columns.owners(5)} == {2, 6, 10, 14, 18, 22, 26, 30}
 
 
 def test_reducing_an_accumulator_drops_the_registers_of_the_columns():
     accumulator = EIGHT.repeat((2, 1)).repeat((1, 11))  # 16 x 88: no power of two
     reduced = reduce_dimension(accumulator, 1)
     assert reduced.num_registers == 2
-    assert set(reduced.holders(9)) == {(4, 1), (5, 1), (6, 1), (7, 1)}
+    assert set(reduced.owners(9)) == {(4, 1), (5, 1), (6, 1), (7, 1)}
     for row in range(16):
-        owners = {t for column in range(88) for t, _ in accumulator.holders(row, column)}
-        assert {thread for thread, _ in reduced.holders(row)} == owners
+        owners = {t for column in range(88) for t, _ in accumulator.owners(row, column)}
+        assert {thread for thread, _ in reduced.owners(row)} == owners
 
 
 def test_reducing_everything():
     total = reduce_dimension(Fragment((64,), lambda i: i // 2, lambda i: i % 2), 0)
     assert total.shape == (1,)
-    assert {thread for thread, _ in total.holders(0)} == set(range(32))
+    assert {thread for thread, _ in total.owners(0)} == set(range(32))
 
 
 @pytest.mark.parametrize("axis", [0, 1])

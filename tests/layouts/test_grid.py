@@ -52,7 +52,7 @@ def test_coordinates_stay_on_their_axis():
         lambda i: ((i and 4 - i) or 5 - 2 * bool(i),),
     ],
 )
-def test_functions_that_look_or_branch_are_asked_one_by_one(function: Any):
+def test_functions_that_look_or_branch_are_called_for_each_element(function: Any):
     calls: list[object] = []
 
     def counted(i: Any) -> tuple[Any, ...]:

@@ -30,10 +30,10 @@ def test_strided_layouts_by_enumeration(shape: tuple[int, ...], data: st.DataObj
 
 
 @given(SHAPES)
-def test_coordinates_and_places_undo_each_other(shape: tuple[int, ...]):
-    for place, point in enumerate(np.ndindex(*shape)):
-        assert row_major(point, shape) == place
-        assert coordinates_of(place, shape) == point
+def test_coordinates_and_offsets_are_inverse(shape: tuple[int, ...]):
+    for offset, point in enumerate(np.ndindex(*shape)):
+        assert row_major(point, shape) == offset
+        assert coordinates_of(offset, shape) == point
 
 
 @given(SHAPES, st.permutations(range(3)))
@@ -46,33 +46,35 @@ def test_inverse_of_a_transposition(shape: tuple[int, ...], order: list[int]):
     assert inverse.compose(layout) == Layout.row_major(inverse.shape)
 
 
-def test_swizzle_with_a_number_of_rows_that_is_no_power_of_two():
+def test_swizzle_with_rows_that_are_not_a_power_of_two():
     layout = Layout((176, 64), lambda i, j: (i, j ^ i % 8 * 8))
     assert layout.is_bijective()
     assert layout.physical_shape == (176, 64)
     assert layout(9, 3) == (9, 11)
     assert layout.inverse()(9, 11) == (9, 3)
     table = np.array(layout.forward(*np.indices((176, 64)))).reshape(2, -1).T
-    assert [tuple(int(n) for n in row) for row in table] == list(layout.places)
+    assert [tuple(int(n) for n in row) for row in table] == list(layout.locations)
 
 
-def test_two_elements_in_one_place_have_no_inverse():
+def test_two_elements_at_one_location_have_no_inverse():
     layout = Layout((4, 4), lambda i, j: i + j)
     assert not layout.is_injective()
-    with pytest.raises(ValueError, match=r"elements \(0, 1\) and \(1, 0\) lie in one place"):
+    with pytest.raises(
+        ValueError, match=r"elements \(0, 1\) and \(1, 0\) map to the same location"
+    ):
         layout.inverse()
 
 
-def test_padding_leaves_places_empty():
+def test_padding_leaves_locations_empty():
     layout = Layout.padded((3, 4), 2)
     assert layout.offset(2, 1) == 13
     assert layout.is_injective()
     assert not layout.is_bijective()
-    with pytest.raises(ValueError, match="4 of 16 places are empty"):
+    with pytest.raises(ValueError, match="4 of 16 locations are empty"):
         layout.inverse()
 
 
-def test_equality_is_about_places_not_about_functions():
+def test_equality_is_about_locations_not_about_functions():
     plain = Layout.row_major((6, 10))
     assert plain == Layout((6, 10), lambda i, j: (i, (j * 11) % 10))
     assert plain != Layout((6, 10), lambda i, j: i * 10 + j)
@@ -115,10 +117,10 @@ def test_layouts_over_bits_become_functions(encoding: NvmmaShared | SwizzledShar
         assert layout(*point) == (inputs["offset"],)
 
 
-def test_bad_layouts_say_what_is_wrong():
+def test_errors_of_invalid_layouts():
     with pytest.raises(ValueError, match=r"positive sizes, got \[4, 0\]"):
         Layout.row_major((4, 0))
     with pytest.raises(ValueError, match="takes 2 coordinates, got 1"):
         Layout.row_major((4, 4))(1)
-    with pytest.raises(ValueError, match="negative place"):
+    with pytest.raises(ValueError, match="negative index"):
         _ = Layout((4,), lambda i: i - 1).physical_shape

@@ -43,14 +43,14 @@ def permutations(draw: st.DrawFn, bits: int, source: str, target: str) -> Linear
 @given(layouts())
 def test_apply_is_the_xor_of_bases_and_agrees_with_the_table(layout: LinearLayout):
     table = layout.table()
-    for number, (inputs, point) in enumerate(layout.points()):
+    for index, (inputs, point) in enumerate(layout.points()):
         expected = np.zeros(2, dtype=int)
         for name, bases in layout.bases:
             for bit, basis in enumerate(bases):
                 if inputs[name] >> bit & 1:
                     expected ^= np.array(basis)
         assert point == tuple(expected) == layout(**inputs)
-        assert table[number] == expected[0] + layout.out_size("dim0") * expected[1]
+        assert table[index] == expected[0] + layout.out_size("dim0") * expected[1]
         assert layout.apply(inputs) == dict(zip(OUTS, point, strict=True))
 
 
@@ -82,7 +82,7 @@ def test_composition_is_associative_and_inverts_backwards(
 
 
 @given(layouts(max_bits=2), layouts(max_bits=2), layouts(max_bits=2))
-def test_products_are_associative_and_tile(f: LinearLayout, g: LinearLayout, h: LinearLayout):
+def test_multiplication_is_associative_and_tiles(f: LinearLayout, g: LinearLayout, h: LinearLayout):
     assert (f * g) * h == f * (g * h)
     both = f * g
     for (a, p), (b, q) in itertools.product(f.points(), g.points()):
@@ -93,7 +93,7 @@ def test_products_are_associative_and_tile(f: LinearLayout, g: LinearLayout, h: 
 
 
 @given(layouts())
-def test_the_pseudo_inverse_finds_the_lowest_holder(layout: LinearLayout):
+def test_the_pseudo_inverse_finds_the_lowest_owner(layout: LinearLayout):
     if not layout.is_surjective():
         with pytest.raises(ValueError, match="does not reach every element"):
             layout.pseudo_inverse()
@@ -144,12 +144,12 @@ def test_quotients_take_away_what_goes_straight_through():
     assert crossed.quotient([REGISTER]) is None
 
 
-def test_bad_layouts_say_what_is_wrong():
+def test_errors_of_invalid_layouts():
     with pytest.raises(ValueError, match="the size of dim0 must be a power of two, got 3"):
         LinearLayout.of({LANE: []}, {"dim0": 3})
-    with pytest.raises(ValueError, match=r"lane: \(4,\) lies outside dim0, which has size 4"):
+    with pytest.raises(ValueError, match=r"lane: \(4,\) is outside of dim0, which has size 4"):
         LinearLayout.of({LANE: [(4,)]}, {"dim0": 4})
-    with pytest.raises(ValueError, match="lane counts to 2, got 2"):
+    with pytest.raises(ValueError, match="lane is 2, expected below 2"):
         LinearLayout.identity(2, LANE, "dim0")(lane=2)
     with pytest.raises(ValueError, match="has no input warp"):
         LinearLayout.identity(2, LANE, "dim0")(warp=1)
@@ -179,7 +179,7 @@ def test_matrix_and_reshape():
 # --- against Triton's own class ---------------------------------------------------------------
 
 
-def theirs(layout: LinearLayout, require_surjective: bool = False) -> Any:
+def of_triton(layout: LinearLayout, require_surjective: bool = False) -> Any:
     triton_oracle.require()
     from triton._C.libtriton.linear_layout import LinearLayout as Triton
 
@@ -196,7 +196,7 @@ def ours(found: Any) -> LinearLayout:
 @settings(max_examples=60)
 @given(layouts(), layouts())
 def test_triton_multiplies_and_judges_the_same(f: LinearLayout, g: LinearLayout):
-    left, right = theirs(f), theirs(g)
+    left, right = of_triton(f), of_triton(g)
     assert ours(left * right) == f * g
     assert left.is_surjective() == f.is_surjective()
     assert left.is_injective() == f.is_injective()
@@ -207,8 +207,8 @@ def test_triton_multiplies_and_judges_the_same(f: LinearLayout, g: LinearLayout)
 @settings(max_examples=60)
 @given(layouts(max_bits=2), permutations(4, "dim0", "x"))
 def test_triton_composes_and_inverts_the_same(f: LinearLayout, g: LinearLayout):
-    assert ours(theirs(g).invert()) == g.invert()
+    assert ours(of_triton(g).invert()) == g.invert()
     narrow = f.sublayout(f.in_names, ["dim0"])
-    assert ours(theirs(narrow).compose(theirs(g))) == narrow.compose(g)
+    assert ours(of_triton(narrow).compose(of_triton(g))) == narrow.compose(g)
     if f.is_surjective():
-        assert ours(theirs(f).pseudoinvert()) == f.pseudo_inverse()
+        assert ours(of_triton(f).pseudoinvert()) == f.pseudo_inverse()

@@ -1,4 +1,4 @@
-"""Tiles dealt out to threads."""
+"""Tiles distributed over threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_usual_tile():
     assert fragment.is_complete()
     for i, j in ((0, 0), (3, 17), (63, 63), (20, 8)):
         flat = i * 64 + j
-        assert fragment.holders(i, j) == ((flat // 8 % 128, flat // 1024 * 8 + flat % 8),)
+        assert fragment.owners(i, j) == ((flat // 8 % 128, flat // 1024 * 8 + flat % 8),)
     assert fragment_access(fragment, Layout.row_major((64, 64)), 16).width == 8
 
 
@@ -42,7 +42,7 @@ def test_every_element_has_one_home(shape: list[int], widest: int, threads: int)
 def test_left_over_threads_hold_copies():
     few = partition((16,), 64, 4)
     assert few.replicas == 4
-    assert set(few.holders(5)) == {(5, 0), (21, 0), (37, 0), (53, 0)}
+    assert set(few.owners(5)) == {(5, 0), (21, 0), (37, 0), (53, 0)}
     assert partition((16,), 64, replicate=False).replicas == 1
     uneven = partition((48,), 64)
     assert (uneven.replicas, uneven.num_threads) == (1, 48)

@@ -1,4 +1,4 @@
-"""Reductions: what a thread adds up alone, and with whom it combines the rest."""
+"""Reductions: what a thread adds up alone, and with which threads it combines the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.layouts.reduction import ReductionPattern, reduction_pattern
 
 
 def simulate(fragment: Fragment, axis: int, pattern: ReductionPattern) -> None:
-    """Add up random numbers the way the pattern says; every holder must end with the right sum."""
+    """Add up random values by the pattern; every owner must end with the right sum."""
     data = np.random.default_rng(7).integers(0, 1000, fragment.shape)
     expected = data.sum(axis=axis)
     private: dict[tuple[tuple[int, ...], int], int] = {}
@@ -24,8 +24,8 @@ def simulate(fragment: Fragment, axis: int, pattern: ReductionPattern) -> None:
     for count, step in pattern.groups:
         after: dict[tuple[tuple[int, ...], int], int] = {}
         for rest, thread in private:
-            place = thread // step % count
-            partners = [thread + (other - place) * step for other in range(count)]
+            digit = thread // step % count
+            partners = [thread + (other - digit) * step for other in range(count)]
             after[rest, thread] = sum(private[rest, partner] for partner in partners)
         private = after
     for (rest, _), value in private.items():

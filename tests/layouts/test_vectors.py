@@ -72,7 +72,7 @@ def test_the_widest_vector_by_trying(seed: int):
     assert len(seen) > 2
 
 
-def test_a_vector_is_never_wider_than_asked():
+def test_a_vector_is_never_wider_than_requested():
     row = LinearLayout.of({REGISTER: [(1,), (2,), (4,), (8,)], LANE: [(16,)]}, {OFFSET: 32})
     assert widest_vector(row, 16) == 8
     assert widest_vector(row, 32) == 4
@@ -125,18 +125,18 @@ def brute_force(registers: LinearLayout, strides: tuple[int, ...], size: int, wi
     lanes: dict[int, dict[int, int]] = {}
     for inputs, point in registers.points():
         if inputs[WARP] == 0:
-            place = sum(p * s for p, s in zip(point, strides, strict=True))
-            lanes.setdefault(inputs[REGISTER], {})[inputs[LANE]] = place * size
+            offset = sum(p * s for p, s in zip(point, strides, strict=True))
+            lanes.setdefault(inputs[REGISTER], {})[inputs[LANE]] = offset * size
     sectors = lines = 0
     for register in range(0, len(lanes), width):
-        touched = {
+        accessed = {
             byte
             for step in range(width)
-            for place in lanes[register + step].values()
-            for byte in range(place, place + size)
+            for offset in lanes[register + step].values()
+            for byte in range(offset, offset + size)
         }
-        sectors += len({byte // 32 for byte in touched})
-        lines += len({byte // 128 for byte in touched})
+        sectors += len({byte // 32 for byte in accessed})
+        lines += len({byte // 128 for byte in accessed})
     return sectors, lines
 
 
@@ -156,13 +156,13 @@ def test_sectors_by_counting_bytes(encoding: Blocked | NvidiaMma, strides: tuple
     found = global_access(registers, strides, 32)
     assert found.vector_bytes == vector
     assert (found.sectors, found.lines) == brute_force(registers, strides, 4, vector // 4)
-    assert found.bytes_wanted == 64 * 64 * 4 // 4
+    assert found.bytes_used == 64 * 64 * 4 // 4
     if coalesced:
         assert found.is_coalesced
         assert found.efficiency == 1.0
 
 
-def test_columns_waste_most_of_a_sector():
+def test_columns_waste_seven_eighths_of_a_sector():
     registers = Blocked((1, 1), (32, 1), (1, 4), (0, 1)).to_linear([64, 64])
     found = global_access(registers, (64, 1), 32)
     assert not found.is_coalesced

@@ -1,4 +1,4 @@
-"""A kernel that asks Triton's compiler about bank conflicts while it is being compiled."""
+"""A kernel that queries Triton's compiler about bank conflicts while it is being compiled."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DTYPES = {8: gl.int8, 16: gl.float16, 32: gl.float32}
 
 
 @gluon.jit
-def ask(registers: gl.constexpr, shared: gl.constexpr):
-    answer: gl.constexpr = gl.bank_conflicts(registers, shared)
-    gl.static_print(answer)
+def query(registers: gl.constexpr, shared: gl.constexpr):
+    result: gl.constexpr = gl.bank_conflicts(registers, shared)
+    gl.static_print(result)
 
 
 def conflicts(registers: Any, shared: Any, shape: list[int], bits: int, capsys: Any) -> int:
@@ -28,7 +28,7 @@ def conflicts(registers: Any, shared: Any, shape: list[int], bits: int, capsys: 
         (1,): gl.shared_memory_descriptor_type(dtype, shape, shared, shape),
     }
     signature = {"registers": "constexpr", "shared": "constexpr"}
-    source = GluonASTSource(fn=ask, signature=signature, constexprs=types)
+    source = GluonASTSource(fn=query, signature=signature, constexprs=types)
     target = GPUTarget("cuda", 90, 32)
     backend = make_backend(target)
     context = ir.context()

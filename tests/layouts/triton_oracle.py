@@ -1,7 +1,7 @@
-"""What the installed Triton says a layout is, as one of our linear layouts.
+"""The linear layout that the installed Triton computes for a layout, as one of ours.
 
 Only tests use it. `require()` skips with the reason where Triton, or this part of it, is missing.
-Triton's ``to_linear_layout`` leaves objects behind, which its library mentions when Python ends.
+Triton's ``to_linear_layout`` leaks objects, which its library mentions when Python ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _builder() -> tuple[Any, Any, Any]:
     ir.load_dialects(context)
     builder = gluon_ir.GluonOpBuilder(context)
     if not hasattr(builder, "to_linear_layout"):
-        raise ImportError("this Triton does not tell linear layouts")
+        raise ImportError("this Triton does not expose linear layouts")
     return context, builder, kinds
 
 

@@ -1,5 +1,5 @@
-"""Where elements live: in which register of which thread, at which place in a memory.
+"""Layouts: the register of a thread, or the address in memory, of each element.
 
-Arithmetic only. Nothing here knows IR, and nothing here is imported from the rest of Tilewright;
+Arithmetic only: independent of IR, and without imports from the rest of Tilewright;
 every layout is a value whose properties are decided by looking at its bits or its elements.
 """

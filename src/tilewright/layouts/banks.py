@@ -1,10 +1,10 @@
 """Bank conflicts in shared memory, counted exactly.
 
-Shared memory has 32 banks of 4 bytes; a word lies in bank ``address / 4 mod 32``. In one
-*wavefront* every bank can serve one word, to any number of lanes. A warp's access of up to 4 bytes
-a lane is one group of 32 lanes, of 8 bytes two groups of 16, of 16 bytes four groups of 8; a group
-takes as many wavefronts as the most words that its lanes want from one bank. Fewest is one for each
-group that does anything.
+Shared memory has 32 banks; a 32-bit word is in bank ``address / 4 mod 32``. In one *wavefront*
+every bank can serve one 32-bit word, to any number of lanes. A warp's access of up to 4 bytes a
+lane is one group of 32 lanes, of 8 bytes two groups of 16, of 16 bytes four groups of 8; a group
+takes as many wavefronts as the maximum of distinct 32-bit words that its lanes access in one bank.
+The minimum is one for each active group.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ def _groups(addresses: Sequence[int | None], width: int) -> list[Sequence[int | 
 
 
 def _group(addresses: Sequence[int | None], width: int) -> int:
-    words = {
-        word
+    cells = {
+        cell
         for address in addresses
         if address is not None
-        for word in range(address // BANK_BYTES, (address + width - 1) // BANK_BYTES + 1)
+        for cell in range(address // BANK_BYTES, (address + width - 1) // BANK_BYTES + 1)
     }
     load = [0] * BANKS
-    for word in words:
-        load[word % BANKS] += 1
+    for cell in cells:
+        load[cell % BANKS] += 1
     return max(load)
 
 
@@ -91,12 +91,12 @@ def report(found: Vectorised, element_bits: int) -> BankReport:
     if not size:
         raise ValueError(f"elements of {element_bits} bits have no addresses of their own")
     width = found.width * size
-    total = least = 0
+    total = fewest = 0
     for instruction in found.access:
-        addresses = [None if place is None else place * size for place in instruction]
+        addresses = [None if offset is None else offset * size for offset in instruction]
         total += wavefronts(addresses, width)
-        least += fewest_wavefronts(addresses, width)
-    return BankReport(width, len(found.access), total, least)
+        fewest += fewest_wavefronts(addresses, width)
+    return BankReport(width, len(found.access), total, fewest)
 
 
 def linear_conflicts(

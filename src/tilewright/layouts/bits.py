@@ -2,7 +2,7 @@
 
 A vector of bits is an ``int``, addition is XOR, and a matrix is the list of its columns: the image
 of input bit 0, of input bit 1, and so on. One pass of elimination, taking columns from left to
-right, answers every question a layout asks: how many columns are independent, which combinations
+right, decides every property of a layout: how many columns are independent, which combinations
 of inputs vanish, and which inputs reach a given output. Because earlier columns are taken first,
 an input that is found uses the lowest possible bits.
 """
@@ -33,7 +33,7 @@ def set_bits(value: int) -> Iterator[int]:
 
 
 def combine(columns: tuple[int, ...], vector: int) -> int:
-    """The product of a matrix, given by its columns, and a vector."""
+    """A matrix, given by its columns, times a vector."""
     result = 0
     for position in set_bits(vector):
         result ^= columns[position]

@@ -1,4 +1,4 @@
-"""What it costs to bring a tensor from one register layout into another.
+"""The cost of converting a tensor from one register layout to another.
 
 ============  =======================================================================
 ``NOTHING``   every thread already holds what it needs: registers change their names
@@ -68,10 +68,10 @@ def fragment_crossing(source: Fragment, target: Fragment) -> Crossing:
     if source.shape != target.shape:
         raise ValueError(f"{list(source.shape)} and {list(target.shape)} are different tiles")
     worst = Crossing.NOTHING
-    for mine, theirs in zip(source.threads, target.threads, strict=True):
-        held = set(mine)
+    for own, needed in zip(source.threads, target.threads, strict=True):
+        held = set(own)
         warps = {thread // 32 for thread in held}
-        for thread in theirs:
+        for thread in needed:
             if thread in held:
                 continue
             found = Crossing.LANES if thread // 32 in warps else Crossing.WARPS

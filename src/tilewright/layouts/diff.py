@@ -1,14 +1,14 @@
-"""Two layouts side by side, around the element that they disagree on.
+"""A diagram of two layouts, around the first element on which they differ.
 
-An error about layouts names one element. Whoever reads it wants to see the neighbourhood: is one
-layout the transpose of the other, shifted, or split among other threads?
+An error about layouts names one element. The elements near it show how the layouts differ: one may
+be the transpose of the other, shifted, or distributed over other threads.
 
-    P as T.gemm has it            P as the loop asks for it
+    P as T.gemm has it            P as the loop reads it
            0    1    2    3              0    1    2    3
       0    0    0    1    1         0    0    4    8   12
       1   [4]   4    5    5         1   [0]   4    8   12
 
-A cell says which thread holds the element, with ``+n`` for n more of them; if both layouts have the
+A cell is the thread that owns the element, with ``+n`` for n more of them; if both layouts have the
 same threads everywhere, the register follows (``thread:register``).
 """
 
@@ -19,27 +19,27 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 ROWS, COLUMNS = 4, 6
-_NOBODY = "-"
+_NO_THREAD = "-"
 _GAP = " " * 4
 
-Place: TypeAlias = tuple[tuple[int, ...], int]
-"""The threads that hold an element, and the register; no threads where nobody does."""
-Holders: TypeAlias = Callable[[tuple[int, ...]], Place]
+Assignment: TypeAlias = tuple[tuple[int, ...], int]
+"""The threads that own an element, and the register; no threads if none does."""
+Owners: TypeAlias = Callable[[tuple[int, ...]], Assignment]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two layouts: what to call it, and who holds an element in it."""
+    """One of the two layouts: its title, and the owners of its elements."""
 
     title: str
-    holders: Holders
+    owners: Owners
 
 
-def side_by_side(shape: Sequence[int], witness: tuple[int, ...], left: Side, right: Side) -> str:
-    """Both layouts around `witness`, as lines of text."""
+def compare(shape: Sequence[int], witness: tuple[int, ...], left: Side, right: Side) -> str:
+    """Both layouts around `witness`, as text."""
     window = _Window.around(shape, witness)
     show_registers = all(
-        left.holders(point)[0] == right.holders(point)[0] for point in window.points()
+        left.owners(point)[0] == right.owners(point)[0] for point in window.points()
     )
     blocks = [_block(window, side, show_registers) for side in (left, right)]
     width = max(map(len, blocks[0]))
@@ -69,15 +69,15 @@ class _Window:
         return [self.point(row, column) for row in self.rows for column in self.columns]
 
 
-def _near(place: int, size: int, count: int) -> range:
-    """`count` neighbours of a place, those before it first, inside the tile."""
-    first = max(0, min(place - 1, size - count))
+def _near(position: int, size: int, count: int) -> range:
+    """`count` indices around a position, starting one before it, inside the tile."""
+    first = max(0, min(position - 1, size - count))
     return range(first, min(first + count, size))
 
 
 def _block(window: _Window, side: Side, show_registers: bool) -> list[str]:
     cells = {
-        point: _label(side.holders(point), show_registers, is_witness=point == window.witness)
+        point: _label(side.owners(point), show_registers, is_witness=point == window.witness)
         for point in window.points()
     }
     heads = [f"{column} " for column in window.columns]
@@ -90,9 +90,9 @@ def _block(window: _Window, side: Side, show_registers: bool) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _label(place: Place, show_register: bool, *, is_witness: bool) -> str:
-    threads, register = place
-    text = _NOBODY
+def _label(assignment: Assignment, show_register: bool, *, is_witness: bool) -> str:
+    threads, register = assignment
+    text = _NO_THREAD
     if threads:
         text = f"{threads[0]}:{register}" if show_register else str(threads[0])
         text += f"+{len(threads) - 1}" if len(threads) > 1 else ""

@@ -1,11 +1,10 @@
-"""``Fragment``: which thread holds an element, and in which of its registers.
+"""``Fragment``: which thread owns an element, and in which of its registers.
 
     Fragment((8, 8), thread=lambda i, j: 4 * i + j // 2, index=lambda i, j: j % 2)
 
-An element may be held by several threads: `replicas` says by how many, and `thread` then takes the
-number of the replica as a last argument. As with `Layout`, the functions work on numbers, arrays
-and expressions, sizes need not be powers of two, and every question is decided by going through
-the elements.
+An element may have `replicas` owners; `thread` then takes the index of the replica as a last
+argument. As with `Layout`, the functions work on numbers, arrays and expressions, sizes need not be
+powers of two, and every question is decided by going through the elements.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tilewright.layouts.grid import tabulate
 from tilewright.layouts.index_map import Function, check_extents, listed, row_major
 from tilewright.layouts.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
-Holder = tuple[int, int]
+Owner = tuple[int, int]
 """A thread and one of its registers."""
 
 
@@ -33,13 +32,13 @@ class Fragment:
     thread: Function = field(repr=False)
     """The thread of an element; takes the replica too if there are several."""
     index: Function = field(repr=False)
-    """The place of an element among the registers of its threads, with one or more coordinates."""
+    """The register of an element in its threads, with one or more coordinates."""
     replicas: int = 1
 
     def __post_init__(self) -> None:
         check_extents(self.shape)
         if self.replicas < 1:
-            raise ValueError(f"an element has at least one holder, not {self.replicas}")
+            raise ValueError(f"replicas is {self.replicas}, expected at least 1")
 
     @classmethod
     def from_forward(cls, shape: Sequence[int], forward: Function, replicas: int = 1) -> Fragment:
@@ -121,7 +120,7 @@ class Fragment:
         """How many registers each thread needs."""
         return prod(self.index_shape)
 
-    def holders(self, *index: int) -> tuple[Holder, ...]:
+    def owners(self, *index: int) -> tuple[Owner, ...]:
         """All threads that hold an element, with their register."""
         register = self.register_of(*index)
         return tuple(
@@ -129,9 +128,9 @@ class Fragment:
         )
 
     @cached_property
-    def contents(self) -> dict[Holder, tuple[int, ...]]:
+    def contents(self) -> dict[Owner, tuple[int, ...]]:
         """The element in each register of each thread; two in one register are an error."""
-        found: dict[Holder, tuple[int, ...]] = {}
+        found: dict[Owner, tuple[int, ...]] = {}
         for point, threads, register in zip(
             self.points(), self.threads, self.registers, strict=True
         ):
@@ -139,7 +138,7 @@ class Fragment:
                 if (thread, register) in found:
                     other = found[thread, register]
                     raise ValueError(
-                        f"elements {other} and {point} both lie in register {register} of thread "
+                        f"elements {other} and {point} both map to register {register} of thread "
                         f"{thread}"
                     )
                 found[thread, register] = point
@@ -185,10 +184,10 @@ class Fragment:
         """An element that a thread of `other` does not hold here, or not in the same register."""
         if self.shape != other.shape:
             raise ValueError(f"{list(self.shape)} and {list(other.shape)} are different tiles")
-        for point, mine, theirs, a, b in zip(
+        for point, own, required, a, b in zip(
             self.points(), self.threads, other.threads, self.registers, other.registers, strict=True
         ):
-            if (same_registers and a != b) or not set(theirs) <= set(mine):
+            if (same_registers and a != b) or not set(required) <= set(own):
                 return point
         return None
 
@@ -259,13 +258,13 @@ def _from_linear(layout: LinearLayout) -> Fragment:
     rank = len(layout.out_dims)
 
     def thread(*index: Any) -> Any:
-        found = _number(lane, index) + lanes * _number(warp, index)
+        found = _index_from_bits(lane, index) + lanes * _index_from_bits(warp, index)
         for bit, change in enumerate(kernel):
             found = found ^ index[rank] // (1 << bit) % 2 * change
         return found
 
     return Fragment(
-        layout.out_shape, thread, lambda *index: _number(register, index), 1 << len(kernel)
+        layout.out_shape, thread, lambda *index: _index_from_bits(register, index), 1 << len(kernel)
     )
 
 
@@ -277,17 +276,17 @@ def _bit_columns(layout: LinearLayout, name: str) -> BitColumns:
     """How bits of an element's coordinates make the number of its register, lane or warp."""
     if name not in layout.in_names:
         return []
-    place = layout.in_names.index(name)
+    position = layout.in_names.index(name)
     inverse = layout.pseudo_inverse()
     return [
-        (axis, 1 << bit, basis[place])
+        (axis, 1 << bit, basis[position])
         for axis, dim in enumerate(layout.out_names)
         for bit, basis in enumerate(inverse.bases_of(dim))
-        if basis[place]
+        if basis[position]
     ]
 
 
-def _number(columns: BitColumns, index: Sequence[Any]) -> Any:
+def _index_from_bits(columns: BitColumns, index: Sequence[Any]) -> Any:
     found: Any = 0
     for axis, value, column in columns:
         found = found ^ index[axis] // value % 2 * column
@@ -296,5 +295,5 @@ def _number(columns: BitColumns, index: Sequence[Any]) -> Any:
 
 def _thread_change(vector: dict[str, int], lanes: int) -> int:
     if vector.get(REGISTER, 0) or vector.get(BLOCK, 0):
-        raise ValueError("copies of an element lie in different registers or in different CTAs")
+        raise ValueError("replicas of an element are in different registers or in different CTAs")
     return vector.get(LANE, 0) + lanes * vector.get(WARP, 0)

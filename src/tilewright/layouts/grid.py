@@ -7,7 +7,7 @@ vary along different axes make one that varies along both::
     i = Grid((4, 1), [0, 1, 2, 3])     j = Grid((1, 2), [0, 1])     i * 2 + j   has shape (4, 2)
 
 Functions that do more than arithmetic (look something up, branch) cannot take a grid; they get a
-``TypeError`` here and `tabulate` then asks them element by element.
+``TypeError`` here and `tabulate` then calls them element by element.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 class Grid:
-    """One integer for each element, or for each place along some of the axes."""
+    """One integer for each element, or for each index along some of the axes."""
 
     __slots__ = ("shape", "values")
 
@@ -100,13 +100,13 @@ class Grid:
         return self._with(other, int.__rshift__)
 
     def __eq__(self, other: object) -> NoReturn:
-        raise TypeError("a grid of numbers cannot be compared")
+        raise TypeError("a grid of integers cannot be compared")
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a grid of numbers is neither true nor false")
+        raise TypeError("a grid of integers has no truth value")
 
     def __hash__(self) -> NoReturn:
-        raise TypeError("a grid of numbers cannot be looked up")
+        raise TypeError("a grid of integers cannot be an index")
 
 
 def coordinates(shape: Sequence[int]) -> list[Grid]:

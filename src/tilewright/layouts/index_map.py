@@ -1,10 +1,10 @@
-"""``Layout``: where the elements of a buffer lie, as a function of their coordinates.
+"""``Layout``: the locations of the elements of a buffer, as a function of their coordinates.
 
     Layout((64, 64), lambda i, j: (i, j ^ (i % 8)))
 
 The function is written with ``+ - * // % ^ >>`` and so works on numbers, on arrays of numbers and
 on the expressions of a code generator. Sizes are any positive numbers, not only powers of two. All
-questions (is it one to one, are two layouts equal, what is the inverse) are answered by going
+properties (is it one to one, are two layouts equal, what is the inverse) are decided by going
 through the elements, at most a few hundred thousand, so there is no case that cannot be decided.
 """
 
@@ -27,24 +27,24 @@ Function = Callable[..., Any]
 def listed(values: Any) -> tuple[Any, ...]:
     """What a function returned, as a tuple."""
     if isinstance(values, (tuple, list)):
-        return tuple(cast("Sequence[Any]", values))  # isinstance() knows no element type
+        return tuple(cast("Sequence[Any]", values))  # isinstance() has no element type
     return (values,)
 
 
 def row_major(coordinates: Sequence[Any], shape: Sequence[int]) -> Any:
-    """The place of an element in a dense array of this shape."""
-    place: Any = 0
+    """The linear offset of an element in a dense array of this shape."""
+    offset: Any = 0
     for coordinate, size in zip(coordinates, shape, strict=True):
-        place = place * size + coordinate
-    return place
+        offset = offset * size + coordinate
+    return offset
 
 
-def coordinates_of(place: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """The coordinates of a place in a dense array of this shape."""
+def coordinates_of(offset: Any, shape: Sequence[int]) -> tuple[Any, ...]:
+    """The coordinates of a linear offset in a dense array of this shape."""
     found: list[Any] = []
     for size in reversed(shape):
-        found.append(place % size)
-        place = place // size
+        found.append(offset % size)
+        offset = offset // size
     return tuple(reversed(found))
 
 
@@ -93,11 +93,11 @@ class Layout:
         names = layout.out_names
 
         def forward(*index: Any) -> Any:
-            place: Any = 0
+            offset: Any = 0
             for name, coordinate in zip(names, index, strict=True):
                 for bit, column in enumerate(columns[name]):
-                    place = place ^ coordinate // (1 << bit) % 2 * column
-            return place
+                    offset = offset ^ coordinate // (1 << bit) % 2 * column
+            return offset
 
         return cls(layout.out_shape, forward)
 
@@ -110,7 +110,7 @@ class Layout:
         return listed(self.forward(*index))
 
     def offset(self, *index: Any) -> Any:
-        """The place of an element, counted row by row in the physical shape."""
+        """The offset of an element, counted row by row in the physical shape."""
         return row_major(self(*index), self.physical_shape)
 
     def points(self) -> Iterator[tuple[int, ...]]:
@@ -122,16 +122,16 @@ class Layout:
         return prod(self.shape)
 
     @cached_property
-    def places(self) -> tuple[tuple[int, ...], ...]:
+    def locations(self) -> tuple[tuple[int, ...], ...]:
         """The physical coordinates of every element, in the order of `points`."""
         return tuple(zip(*tabulate(self, self.shape), strict=True))
 
     @cached_property
     def physical_shape(self) -> tuple[int, ...]:
         """The smallest shape that holds every element."""
-        if any(min(place) < 0 for place in self.places):
-            raise ValueError("a layout sends an element to a negative place")
-        return tuple(1 + max(axis) for axis in zip(*self.places, strict=True))
+        if any(min(location) < 0 for location in self.locations):
+            raise ValueError("the layout maps an element to a negative index")
+        return tuple(1 + max(axis) for axis in zip(*self.locations, strict=True))
 
     @property
     def physical_size(self) -> int:
@@ -144,15 +144,15 @@ class Layout:
         return tuple(offsets)
 
     def is_injective(self) -> bool:
-        """Whether no two elements share a place."""
+        """Whether no two elements share a location."""
         return len(set(self.offsets)) == self.size
 
     def is_bijective(self) -> bool:
-        """Whether the elements also leave no place empty."""
+        """Whether the elements also leave no location empty."""
         return self.is_injective() and self.physical_size == self.size
 
     def collision(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Two elements in one place, if there are any."""
+        """Two elements in the same location, if there are any."""
         seen: dict[int, tuple[int, ...]] = {}
         for point, offset in zip(self.points(), self.offsets, strict=True):
             if offset in seen:
@@ -164,10 +164,10 @@ class Layout:
         """Whether all elements have the same physical coordinates."""
         if not isinstance(other, Layout):
             return NotImplemented
-        return self.shape == other.shape and self.places == other.places
+        return self.shape == other.shape and self.locations == other.locations
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.places))
+        return hash((self.shape, self.locations))
 
     def same_memory(self, other: Layout) -> bool:
         """Whether both make the same bytes, however the physical coordinates are cut."""
@@ -180,19 +180,19 @@ class Layout:
         return Layout(self.shape, lambda *index: outer(*self(*index)))
 
     def inverse(self) -> Layout:
-        """From physical coordinates back to elements; no two elements may share a place.
+        """From physical coordinates back to elements; no two elements may share a location.
 
-        The result looks places up and so takes numbers only; empty places lead nowhere.
+        The result looks locations up and so takes integers only; empty locations have no element.
         """
         collision = self.collision()
         if collision:
-            raise ValueError(f"elements {collision[0]} and {collision[1]} lie in one place")
-        back = dict(zip(self.places, self.points(), strict=True))
+            raise ValueError(f"elements {collision[0]} and {collision[1]} map to the same location")
+        back = dict(zip(self.locations, self.points(), strict=True))
         if len(back) != self.physical_size:
             raise ValueError(
-                f"{self.physical_size - len(back)} of {self.physical_size} places are empty"
+                f"{self.physical_size - len(back)} of {self.physical_size} locations are empty"
             )
-        return Layout(self.physical_shape, lambda *place: back[place])
+        return Layout(self.physical_shape, lambda *location: back[location])
 
     def repeat(self, axis: int, factor: int) -> Layout:
         """The buffer `factor` times as long along `axis`, its pattern again and again."""
@@ -207,7 +207,7 @@ class Layout:
         return Layout(shape, forward)
 
     def with_outer(self, *sizes: int) -> Layout:
-        """Outer dimensions, the stages of a pipeline say, each with a whole buffer of its own."""
+        """Outer dimensions, for example pipeline stages, each with a whole buffer of its own."""
         count = len(sizes)
         return Layout((*sizes, *self.shape), lambda *index: (*index[:count], *self(*index[count:])))
 
@@ -215,9 +215,9 @@ class Layout:
         """The same memory under other coordinates with the same row-major order."""
         if prod(shape) != self.size:
             raise ValueError(f"{list(shape)} does not have {self.size} elements")
-        wanted = tuple(shape)
+        new_shape = tuple(shape)
         return Layout(
-            wanted, lambda *index: self(*coordinates_of(row_major(index, wanted), self.shape))
+            new_shape, lambda *index: self(*coordinates_of(row_major(index, new_shape), self.shape))
         )
 
     def __str__(self) -> str:

@@ -55,14 +55,14 @@ class LinearLayout:
             for basis in bases:
                 self._check_basis(name, basis)
         if len(dict(self.bases)) != len(self.bases):
-            raise ValueError("an input is named twice")
+            raise ValueError("duplicate input name")
 
     def _check_basis(self, name: str, basis: Basis) -> None:
         if len(basis) != len(self.out_dims):
             raise ValueError(f"{name}: {basis} needs {len(self.out_dims)} coordinates")
         for value, (out, size) in zip(basis, self.out_dims, strict=True):
             if not 0 <= value < size:
-                raise ValueError(f"{name}: {basis} lies outside {out}, which has size {size}")
+                raise ValueError(f"{name}: {basis} is outside of {out}, which has size {size}")
 
     # --- making layouts ---------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class LinearLayout:
         for name, group in self.bases:
             value = inputs.get(name, 0)
             if not 0 <= value < 1 << len(group):
-                raise ValueError(f"{name} counts to {1 << len(group)}, got {value}")
+                raise ValueError(f"{name} is {value}, expected below {1 << len(group)}")
             for bit, basis in enumerate(group):
                 if value >> bit & 1:
                     point = [old ^ new for old, new in zip(point, basis, strict=True)]
@@ -191,18 +191,18 @@ class LinearLayout:
             yield dict(zip(names, reversed(values), strict=True)), self._split(joined)
 
     def same_map(self, other: LinearLayout) -> bool:
-        """Whether both send every index to the same point, tried one by one.
+        """Whether both map every index to the same point, by enumeration.
 
         Inputs and outputs of size 1 carry nothing and do not count.
         """
-        mine, theirs = self.without_units(), other.without_units()
-        if dict(mine.out_dims) != dict(theirs.out_dims):
+        left, right = self.without_units(), other.without_units()
+        if dict(left.out_dims) != dict(right.out_dims):
             return False
-        if {n: mine.in_size(n) for n in mine.in_names} != {
-            n: theirs.in_size(n) for n in theirs.in_names
+        if {n: left.in_size(n) for n in left.in_names} != {
+            n: right.in_size(n) for n in right.in_names
         }:
             return False
-        return mine.table() == theirs.reordered(mine.in_names, mine.out_names).table()
+        return left.table() == right.reordered(left.in_names, left.out_names).table()
 
     # --- properties -------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class LinearLayout:
     # --- new layouts from old ones ----------------------------------------------------------
 
     def __mul__(self, other: LinearLayout) -> LinearLayout:
-        """This layout as a tile, repeated as `other` says."""
+        """This layout as a tile, repeated by `other`."""
         sizes = dict(self.out_dims)
         for name, size in other.out_dims:
             sizes[name] = sizes.get(name, 1) * size
@@ -270,7 +270,7 @@ class LinearLayout:
     def compose(self, outer: LinearLayout) -> LinearLayout:
         """First this layout, then `outer`, whose inputs are this one's outputs."""
         if set(self.out_names) != set(outer.in_names):
-            raise ValueError(f"outputs {self.out_names} do not meet inputs {outer.in_names}")
+            raise ValueError(f"outputs {self.out_names} do not match inputs {outer.in_names}")
         for name, size in self.out_dims:
             if size > outer.in_size(name):
                 raise ValueError(
@@ -285,7 +285,7 @@ class LinearLayout:
     def pseudo_inverse(self) -> LinearLayout:
         """For every element the lowest index that holds it; the layout must reach all elements."""
         if not self.is_surjective():
-            raise ValueError("a layout that does not reach every element has no pseudo-inverse")
+            raise ValueError("layout does not reach every element: it has no pseudo-inverse")
         bases: dict[str, list[Basis]] = {}
         bit = 0
         for name, size in self.out_dims:
@@ -300,7 +300,7 @@ class LinearLayout:
     def invert(self) -> LinearLayout:
         """The layout that leads back; this one must be one to one."""
         if not self.is_invertible():
-            raise ValueError("only a layout that is one to one can be inverted")
+            raise ValueError("layout is not one to one: it has no inverse")
         return self.pseudo_inverse()
 
     def invert_and_compose(self, outer: LinearLayout) -> LinearLayout:
@@ -319,12 +319,12 @@ class LinearLayout:
             for basis in group:
                 found = target._echelon.preimage(widened._joined(basis))
                 if found is None:
-                    raise ValueError(f"nothing in the other layout holds {basis}")
+                    raise ValueError(f"the other layout does not reach {basis}")
                 bases[name].append(tuple(target._named_inputs(found).values()))
         return LinearLayout.of(bases, {name: outer.in_size(name) for name in outer.in_names})
 
     def is_identity_over(self, names: Sequence[str]) -> bool:
-        """Whether each of `names` goes straight through and nothing else touches it."""
+        """Whether each of `names` is an identity and independent of the others."""
         for axis, (out, size) in enumerate(self.out_dims):
             for name, group in self.bases:
                 for bit, basis in enumerate(group):
@@ -465,6 +465,6 @@ def _point(basis: Basis) -> str:
 
 def _smallest_outputs(bases: Sequence[Basis]) -> dict[str, int]:
     if not bases:
-        raise ValueError("a layout without bases needs its outputs named")
+        raise ValueError("a layout without bases needs explicit outputs")
     largest = [max(axis) for axis in zip(*bases, strict=True)]
     return {dim(axis): 1 << value.bit_length() for axis, value in enumerate(largest)}

@@ -1,11 +1,11 @@
-"""A tile dealt out to threads when nothing else dictates how: vectors, one after the other.
+"""A tile distributed over threads when no instruction dictates how: vector by vector.
 
 Elements are counted row by row. Each thread takes a vector in turn, and then the next round::
 
     thread = flat // v mod threads        index = flat // v // threads * v + flat mod v
 
-so neighbouring threads touch neighbouring memory. Where the tile has fewer vectors than there are
-threads, the threads that are left over hold copies, so that all of them can go on computing.
+so consecutive threads access consecutive memory. Where the tile has fewer vectors than there are
+threads, the threads that are left over own copies, so that all of them can go on computing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.layouts.index_map import row_major
 
 
 def fitting_vector(shape: Sequence[int], num_threads: int, widest: int) -> int:
-    """The widest vector, at most `widest`, that leaves no thread and no row with a piece of one."""
+    """The widest vector, at most `widest`, of which every row and thread has a whole number."""
     vector = max(1, widest)
     while vector > 1 and (prod(shape) % (num_threads * vector) or shape[-1] % vector):
         vector //= 2

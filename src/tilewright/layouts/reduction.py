@@ -55,22 +55,24 @@ class ReductionPattern:
 def reduction_pattern(fragment: Fragment, axis: int) -> ReductionPattern | None:
     """The pattern, if all results have the same one; None if they do not.
 
-    Of an element with replicas every holder counts: each combines within its own set of parts, so
+    Of an element with replicas every owner counts: each combines within its own set of parts, so
     the pattern is that of the first replica.
     """
     distances: list[int] | None = None
-    most = 0
+    registers = 0
     for threads in _threads_by_result(fragment, axis):
         first = min(threads)
         found = sorted({thread - first for thread in threads})
         if distances is not None and found != distances:
             return None
         distances = found
-        most = max(most, max(map(threads.count, set(threads))))
+        registers = max(registers, max(map(threads.count, set(threads))))
     groups = mixed_radix(distances or [0])
     if groups is None or any(count & (count - 1) for count, _ in groups):
         return None
-    return ReductionPattern(most, tuple(part for group in groups for part in _at_warps(*group)))
+    return ReductionPattern(
+        registers, tuple(part for group in groups for part in _at_warps(*group))
+    )
 
 
 def _at_warps(count: int, step: int) -> list[tuple[int, int]]:

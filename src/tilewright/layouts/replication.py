@@ -1,9 +1,9 @@
 """Replicas of a fragment: making them from a reduced dimension, and leaving out those that repeat.
 
-When a dimension is reduced, the threads that held its parts all end up with the result, so the
-coordinate that vanishes turns into a number of replicas. Many of these name the same thread twice
-(two parts may have been in two registers of one thread); *condensing* keeps one of each. What is
-kept is written again as a function, in mixed radix, so that a code generator can still use it::
+When a dimension is reduced, the threads that owned its elements all end up with the result, so the
+coordinate that vanishes becomes a replica index. Many of these name the same thread twice (two
+parts may have been in two registers of one thread); *condensing* leaves one of each. The remaining
+ones are expressed as a function again, in mixed radix, so that a code generator can still use it::
 
     replicas 0 1 2 3 4 5 6 7 with threads t t u u t t u u   ->   replicas 0 2, step 2
 """
@@ -25,28 +25,30 @@ def condense_replicas(fragment: Fragment) -> Fragment:
     if fragment.replicas == 1:
         return fragment
     columns = list(zip(*fragment.threads, strict=True))
-    kept: list[int] = []
+    retained: list[int] = []
     seen: set[tuple[int, ...]] = set()
     for replica, column in enumerate(columns):
         if column not in seen:
             seen.add(column)
-            kept.append(replica)
-    if len(kept) == fragment.replicas:
+            retained.append(replica)
+    if len(retained) == fragment.replicas:
         return fragment
-    if len(kept) == 1:
+    if len(retained) == 1:
         return Fragment(
             fragment.shape, lambda *index: fragment.thread_of(*index, replica=0), fragment.index
         )
-    radices = mixed_radix(kept)
+    radices = mixed_radix(retained)
 
-    def chosen(number: Any) -> Any:
-        return counted(number, radices) if radices is not None else kept[int(number)]
+    def chosen(replica_index: Any) -> Any:
+        return (
+            counted(replica_index, radices) if radices is not None else retained[int(replica_index)]
+        )
 
     def thread(*index: Any) -> Any:
         *point, replica = index
         return fragment.thread_of(*point, replica=chosen(replica))
 
-    return Fragment(fragment.shape, thread, fragment.index, len(kept))
+    return Fragment(fragment.shape, thread, fragment.index, len(retained))
 
 
 def reduce_dimension(fragment: Fragment, axis: int) -> Fragment:
@@ -64,8 +66,8 @@ def reduce_dimension(fragment: Fragment, axis: int) -> Fragment:
         return (part,) if flat else (*point[:axis], part, *point[axis:])
 
     def thread(*index: Any) -> Any:
-        *point, number = index
-        part, replica = number // replicas, number % replicas
+        *point, replica_index = index
+        part, replica = replica_index // replicas, replica_index % replicas
         return fragment.thread_of(*whole(point, part), replica=replica)
 
     registers = _fewest_registers(fragment, rest, whole)
@@ -74,7 +76,7 @@ def reduce_dimension(fragment: Fragment, axis: int) -> Fragment:
     else:
         reduced = Fragment(rest, thread, registers, size * replicas)
     if not reduced.is_injective():
-        raise ValueError("the result of the reduction has two elements in one register")
+        raise ValueError("two results of the reduction map to the same register")
     return condense_replicas(reduced)
 
 
@@ -86,11 +88,11 @@ def _fewest_registers(fragment: Fragment, rest: Sequence[int], whole: Whole) -> 
         return _looked_up(fragment, used, whole)
 
     def register(*point: Any) -> Any:
-        place = fragment.register_of(*whole(point, 0))
+        old = fragment.register_of(*whole(point, 0))
         found: Any = 0
         scale = 1
         for count, step in radices:
-            found = found + place // step % count * scale
+            found = found + old // step % count * scale
             scale *= count
         return found
 
@@ -98,10 +100,10 @@ def _fewest_registers(fragment: Fragment, rest: Sequence[int], whole: Whole) -> 
 
 
 def _looked_up(fragment: Fragment, used: Sequence[int], whole: Whole) -> Function:
-    numbers = {register: number for number, register in enumerate(used)}
+    renumbered = {register: index for index, register in enumerate(used)}
 
     def register(*point: Any) -> int:
-        return numbers[fragment.register_of(*whole(point, 0))]
+        return renumbered[fragment.register_of(*whole(point, 0))]
 
     return register
 
@@ -110,35 +112,35 @@ def _points(shape: Sequence[int]) -> list[tuple[int, ...]]:
     count = 1
     for size in shape:
         count *= size
-    return [coordinates_of(place, shape) for place in range(count)]
+    return [coordinates_of(offset, shape) for offset in range(count)]
 
 
-def mixed_radix(numbers: Sequence[int]) -> list[tuple[int, int]] | None:
+def mixed_radix(values: Sequence[int]) -> list[tuple[int, int]] | None:
     """Counts and steps, fastest first, that list these rising numbers; None if there are none.
 
     ``[0, 2, 4, 6, 16, 18, 20, 22]`` is ``[(4, 2), (2, 16)]``.
     """
-    if not numbers or numbers[0] != 0:
+    if not values or values[0] != 0:
         return None
     found: list[tuple[int, int]] = []
     width = 1
-    while width < len(numbers):
-        step = numbers[width]
+    while width < len(values):
+        step = values[width]
         count = 1
-        while width * count < len(numbers) and numbers[width * count] == step * count:
+        while width * count < len(values) and values[width * count] == step * count:
             count += 1
-        if len(numbers) % (width * count):
+        if len(values) % (width * count):
             return None
         found.append((count, step))
         width *= count
-    listed = [counted(number, found) for number in range(len(numbers))]
-    return found if listed == list(numbers) else None
+    listed = [counted(index, found) for index in range(len(values))]
+    return found if listed == list(values) else None
 
 
-def counted(number: Any, radices: Sequence[tuple[int, int]]) -> Any:
-    """The `number`-th of the numbers that `radices` lists."""
-    place: Any = 0
+def counted(index: Any, radices: Sequence[tuple[int, int]]) -> Any:
+    """The `index`-th of the numbers that `radices` lists."""
+    value: Any = 0
     for count, step in radices:
-        place = place + number % count * step
-        number = number // count
-    return place
+        value = value + index % count * step
+        index = index // count
+    return value

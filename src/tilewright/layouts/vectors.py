@@ -1,8 +1,8 @@
-"""How wide a memory instruction may be, and how much of what it moves was asked for.
+"""How wide a memory instruction may be, and how many of the bytes it moves are used.
 
-An access is a map from (register, lane, warp) to an offset in memory. Neighbouring registers become
-one vector where they lie next to each other, aligned, for every thread. Global memory moves in
-sectors of 32 bytes and lines of 128: the report counts those that one warp's instructions touch.
+An access is a map from (register, lane, warp) to an offset in memory. Consecutive registers become
+one vector where their offsets are contiguous and aligned, for every thread. Global memory moves in
+sectors of 32 bytes and lines of 128: the report counts those that one warp's instructions access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECTOR_BYTES = 32
 LINE_BYTES = 128
 
 WarpAccess = tuple[tuple[int | None, ...], ...]
-"""For each instruction of one warp, the first element that each lane touches; None: it does not."""
+"""For each instruction of one warp, the first element that each lane accesses; None if none."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _joins(table: Sequence[Sequence[int | None]], width: int) -> bool:
         for lane, start in enumerate(table[first]):
             run = [table[first + step][lane] for step in range(width)]
             if start is None:
-                if any(place is not None for place in run):
+                if any(offset is not None for offset in run):
                     return False
             elif start % width or run != list(range(start, start + width)):
                 return False
@@ -116,22 +116,22 @@ class GlobalAccess:
     vector_bytes: int
     instructions: int
     sectors: int
-    """32-byte sectors touched, summed over the instructions."""
+    """32-byte sectors accessed, summed over the instructions."""
     lines: int
-    """128-byte lines touched, summed over the instructions."""
+    """128-byte lines accessed, summed over the instructions."""
     fewest_sectors: int
-    """What the same bytes would touch if they lay side by side."""
-    bytes_wanted: int
+    """The sectors that the same bytes would need if they were contiguous."""
+    bytes_used: int
     """Distinct bytes, summed over the instructions."""
 
     @property
     def efficiency(self) -> float:
-        """The part of what moves that was asked for."""
-        return self.bytes_wanted / (self.sectors * SECTOR_BYTES)
+        """The fraction of the moved bytes that is used."""
+        return self.bytes_used / (self.sectors * SECTOR_BYTES)
 
     @property
     def is_coalesced(self) -> bool:
-        """Whether no instruction could touch fewer sectors for the bytes it wants."""
+        """Whether no instruction could access fewer sectors for its bytes."""
         return self.sectors == self.fewest_sectors
 
 
@@ -153,19 +153,19 @@ def global_access(
 def summed(found: Vectorised, element_bytes: int) -> GlobalAccess:
     """Sectors and lines of a warp's instructions."""
     width = found.width * element_bytes
-    sectors = lines = fewest = wanted = 0
+    sectors = lines = fewest = used = 0
     for instruction in found.access:
-        touched = {
+        accessed = {
             start * element_bytes + byte
             for start in instruction
             if start is not None
             for byte in range(width)
         }
-        sectors += len({byte // SECTOR_BYTES for byte in touched})
-        lines += len({byte // LINE_BYTES for byte in touched})
-        fewest += -(-len(touched) // SECTOR_BYTES)
-        wanted += len(touched)
-    return GlobalAccess(width, len(found.access), sectors, lines, fewest, wanted)
+        sectors += len({byte // SECTOR_BYTES for byte in accessed})
+        lines += len({byte // LINE_BYTES for byte in accessed})
+        fewest += -(-len(accessed) // SECTOR_BYTES)
+        used += len(accessed)
+    return GlobalAccess(width, len(found.access), sectors, lines, fewest, used)
 
 
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:

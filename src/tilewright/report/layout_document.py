@@ -1,7 +1,7 @@
 """What the layouts of a kernel are, ready to be drawn: after `infer-layouts` has decided them.
 
 A `Drawing` is one buffer or one parallel loop: what it is, where the author wrote it, facts in
-words, and a `Picture` of its cells. Three kinds of cells:
+words, and a `Diagram` of its cells. Three kinds of cells:
 
 - *fragment*: an element; which thread holds it, in which register
 - *shared*: 16 bytes of a row (or one element, if the layout tears those apart); at which byte they
@@ -35,7 +35,7 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
-from tilewright.layouts.picture import BANK_BYTES, BANKS, Picture, draw
+from tilewright.layouts.diagram import BANK_BYTES, BANKS, Diagram, draw
 
 Kind: TypeAlias = Literal["fragment", "shared", "loop"]
 
@@ -64,7 +64,7 @@ class Drawing:
     file: str
     line: int
     facts: tuple[str, ...]
-    picture: Picture | None
+    picture: Diagram | None
     """None if it is the same as that of `like`."""
     like: str = ""
 
@@ -151,14 +151,14 @@ def _tabled(
     return Drawing(name, kind, file, line, facts, table_picture(table, kind, limits))
 
 
-def table_picture(table: Table, kind: Kind, limits: Limits) -> Picture:
+def table_picture(table: Table, kind: Kind, limits: Limits) -> Diagram:
     """The cells of a fragment or of a loop."""
     word = "turn" if kind == "loop" else "register"
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
-        holders, register = table.holders[point], int(table.registers[point])
-        more = f"+{len(holders) - 1}" if len(holders) > 1 else ""
-        return f"{int(holders[0])}:{register}{more}", int(holders[0])
+        owners, register = table.owners[point], int(table.registers[point])
+        more = f"+{len(owners) - 1}" if len(owners) > 1 else ""
+        return f"{int(owners[0])}:{register}{more}", int(owners[0])
 
     legend = f"thread:{word}" + ("+further threads" if table.replicas > 1 else "")
     return _cut(table.shape, label, legend, limits)
@@ -263,7 +263,7 @@ def _cut(
     label: Callable[[tuple[int, ...]], tuple[str, int]],
     legend: str,
     limits: Limits,
-) -> Picture:
+) -> Diagram:
     """A picture of at most `MAX_GRIDS` grids; outer coordinates beyond stay at their first."""
     whole = tuple(shape)
     outer = whole[:-2]

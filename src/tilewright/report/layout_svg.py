@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tilewright.layouts.picture import Grid, PictureCell
+from tilewright.layouts.diagram import DiagramCell, Grid
 from tilewright.report.layout_document import Drawing, KernelLayouts
 from tilewright.report.memory_svg import FILLS, INK, NAMESPACE, PAPER
 
@@ -127,7 +127,7 @@ class _Canvas:
         )
 
 
-def _box(drawing: Drawing, cell: PictureCell, x: int, y: int, width: int) -> str:
+def _box(drawing: Drawing, cell: DiagramCell, x: int, y: int, width: int) -> str:
     fill = _FILLS[cell.colour % len(_FILLS)]
     return (
         f'<g class="cell" data-owner="{cell.colour}">'
@@ -137,7 +137,7 @@ def _box(drawing: Drawing, cell: PictureCell, x: int, y: int, width: int) -> str
     )
 
 
-def cell_title(drawing: Drawing, cell: PictureCell) -> str:
+def cell_title(drawing: Drawing, cell: DiagramCell) -> str:
     """``C_local (1, 0): thread 4, register 0``."""
     place = f"{drawing.name} ({cell.row}, {cell.column})"
     if drawing.kind == "shared":

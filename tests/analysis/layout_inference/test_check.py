@@ -21,7 +21,7 @@ NAMES = ("heads_of_96", "reductions_of_odd_sizes", "a_reducer", "columns_of_176"
 
 
 def planned(name: str) -> tuple[Any, LayoutPlan]:
-    """A kernel in front of `infer-layouts`, and the plan for it."""
+    """A kernel before `infer-layouts`, and the plan for it."""
     engine = DiagnosticEngine()
     module = FEATURES[name].func.module.clone()
     for each in GpuPipeline().passes():
@@ -37,38 +37,38 @@ def planned(name: str) -> tuple[Any, LayoutPlan]:
 
 def moved(table: Table, rng: np.random.Generator) -> Table:
     """One element in the threads of another."""
-    holders = table.holders.copy()
-    flat = holders.reshape(-1, table.replicas)
+    owners = table.owners.copy()
+    flat = owners.reshape(-1, table.replicas)
     one, other = rng.choice(len(flat), 2, replace=False)
     flat[one] = flat[other]
-    return Table(holders, table.registers)
+    return Table(owners, table.registers)
 
 
 def swapped(table: Table, rng: np.random.Generator) -> Table:
     """Two elements in each other's threads."""
-    holders = table.holders.copy()
-    flat = holders.reshape(-1, table.replicas)
+    owners = table.owners.copy()
+    flat = owners.reshape(-1, table.replicas)
     pairs = [tuple(rng.choice(len(flat), 2, replace=False)) for _ in range(50)]
     one, other = next((a, b) for a, b in pairs if (flat[a] != flat[b]).any())
     flat[[one, other]] = flat[[other, one]]
-    return Table(holders, table.registers)
+    return Table(owners, table.registers)
 
 
 def crowded(table: Table, rng: np.random.Generator) -> Table:
     """Two elements of a thread in one register."""
     registers = table.registers.copy()
-    flat, holders = registers.reshape(-1), table.holders.reshape(registers.size, -1)
+    flat, owners = registers.reshape(-1), table.owners.reshape(registers.size, -1)
     first = int(rng.integers(len(flat)))
-    same = np.flatnonzero((holders == holders[first]).all(axis=1) & (flat != flat[first]))
+    same = np.flatnonzero((owners == owners[first]).all(axis=1) & (flat != flat[first]))
     flat[first] = flat[same[0]]
-    return Table(table.holders, registers)
+    return Table(table.owners, registers)
 
 
 def beyond(table: Table, rng: np.random.Generator) -> Table:
     """A thread that there is not."""
-    holders = table.holders.copy()
-    holders.reshape(-1)[int(rng.integers(holders.size))] = 4096
-    return Table(holders, table.registers)
+    owners = table.owners.copy()
+    owners.reshape(-1)[int(rng.integers(owners.size))] = 4096
+    return Table(owners, table.registers)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,8 +86,8 @@ def test_a_wrong_fragment_is_found(name: str, change: Any) -> None:
     for buffer, table in plan.fragments.items():
         if table.registers.size < 2 or (change is crowded and table.num_registers < 2):
             continue
-        if change is not beyond and len(np.unique(table.holders)) == table.replicas:
-            continue  # all threads hold everything: there is nobody to move it to
+        if change is not beyond and len(np.unique(table.owners)) == table.replicas:
+            continue  # all threads own everything: there is no other thread to move it to
         tried += 1
         fragments = {**plan.fragments, buffer: change(table, rng)}
         caught += check(kernel, replace(plan, fragments=fragments)) is not None
@@ -106,10 +106,10 @@ def test_a_wrong_loop_is_found(name: str) -> None:
     lacking = {
         loop: table for loop, table in plan.loops.items() if loop is not next(iter(plan.loops))
     }
-    assert check(kernel, replace(plan, loops=lacking)) == "a loop has no threads"
+    assert check(kernel, replace(plan, loops=lacking)) == "no threads assigned to a loop"
 
 
-def test_a_swizzle_that_puts_two_elements_in_one_place_is_found() -> None:
+def test_a_swizzle_that_maps_two_elements_to_one_location_is_found() -> None:
     kernel, plan = planned("columns_of_176")
     (first, swizzle), *_ = plan.shared.items()
 
@@ -130,4 +130,6 @@ def test_a_swizzle_that_puts_two_elements_in_one_place_is_found() -> None:
             return Attribute()
 
     shared = {**plan.shared, first: Broken()}
-    assert "two elements lie in one place" in str(check(kernel, replace(plan, shared=shared)))
+    assert "two elements map to the same location" in str(
+        check(kernel, replace(plan, shared=shared))
+    )

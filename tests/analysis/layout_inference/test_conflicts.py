@@ -1,4 +1,4 @@
-"""What the solver says when two layouts cannot both be, with a picture of both."""
+"""The errors of the solver for conflicting layouts, with a diagram of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.infer_layouts import InferLayouts
 
 
-def said(kernel: Any, *arguments: np.ndarray) -> Diagnostic:
+def reported(kernel: Any, *arguments: np.ndarray) -> Diagnostic:
     """The error of the solver alone: nothing is sent through shared memory for it."""
     engine = DiagnosticEngine()
     module = kernel.get_tir(*arguments).module.clone()
@@ -55,48 +55,51 @@ def test_a_loop_reads_what_other_threads_hold():
             T.copy(other, B)
         return B
 
-    error = said(turned, np.zeros((8, 8), np.float32))
+    error = reported(turned, np.zeros((8, 8), np.float32))
     assert error.code == "TW2020"
     assert error.message == (
-        "two layouts for 'one': element (1, 0) is held by thread 4, but thread 0 reads it here"
+        "conflicting layouts for 'one': element (1, 0) is owned by thread 4, but read by thread 0 here"
     )
-    origin, picture, help = error.notes
+    origin, diagram, help = error.notes
     assert origin.message == "the layout of 'one' comes from here"
     assert origin.trail.primary != error.trail.primary
-    assert picture.message.splitlines()[1:] == [
-        "'one' held by               read by, here",
+    assert diagram.message.splitlines()[1:] == [
+        "'one' owned by              read by, here",
         "   0   1   2   3   4   5       0   1   2   3   4   5",
         "0  0   0   1   1   2   2    0  0   4   8  12  16  20",
         "1 [4]  4   5   5   6   6    1 [0]  4   8  12  16  20",
         "2  8   8   9   9  10  10    2  1   5   9  13  17  21",
         "3 12  12  13  13  14  14    3  1   5   9  13  17  21",
     ]
-    assert help.message.startswith("help: copy 'one' to shared memory")
+    assert help.message.startswith("help: T.copy 'one' to shared memory")
 
 
-def test_two_products_want_one_fragment_in_two_ways():
+def test_two_gemms_require_different_layouts_of_a_fragment():
     @tw.jit
     def chained(A):
         A: T.Tensor((64, 64), "float16")
         B = T.empty((64, 64), "float16")
         with T.Kernel(1, threads=128):
             staged = T.alloc_shared((64, 64), "float16")
-            sums = T.alloc_fragment((64, 64), "float16")
+            accumulator = T.alloc_fragment((64, 64), "float16")
             other = T.alloc_fragment((64, 64), "float16")
             T.copy(A, staged)
-            T.gemm(staged, staged, sums, clear_accum=True)
-            T.gemm(staged, sums, other, clear_accum=True)
+            T.gemm(staged, staged, accumulator, clear_accum=True)
+            T.gemm(staged, accumulator, other, clear_accum=True)
             T.copy(other, B)
         return B
 
-    error = said(chained, np.zeros((64, 64), np.float16))
-    assert "element (0, 1) is held by threads 4, 68 here, by thread 0 there" in error.message
-    _, picture, _ = error.notes
-    first = picture.message.splitlines()[3]
+    error = reported(chained, np.zeros((64, 64), np.float16))
+    assert (
+        "element (0, 1) is owned by threads 4, 68 here, by thread 0 in the other layout"
+        in error.message
+    )
+    _, diagram, _ = error.notes
+    first = diagram.message.splitlines()[3]
     assert first == "0  0+1  [4+1]  8+1  12+1  16+1  20+1    0  0  [0]  1   1   2   2"
 
 
-def test_a_layout_of_the_author_with_more_threads_than_there_are():
+def test_a_user_specified_layout_with_more_threads_than_the_block():
     @tw.jit
     def wide(A):
         A: T.Tensor((16, 8), "float32")
@@ -108,9 +111,9 @@ def test_a_layout_of_the_author_with_more_threads_than_there_are():
             T.copy(rows, B)
         return B
 
-    error = said(wide, np.zeros((16, 8), np.float32))
+    error = reported(wide, np.zeros((16, 8), np.float32))
     assert error.code == "TW2022"
-    assert "gives elements to threads 0 to 63, but 32 threads run this" in error.message
+    assert "uses threads 0 to 63, but only 32 threads run" in error.message
     assert "threads=64" in error.notes[-1].message
 
 
@@ -125,16 +128,16 @@ def test_layouts_that_were_only_tried_cost_minutes_of_drawing(
         tried.append(self.is_trial)
         return conflict(self, *arguments)
 
-    pictures: list[str] = []
+    diagrams: list[str] = []
 
     def drawn(*_: Any) -> str:
-        pictures.append("a picture")
-        return pictures[-1]
+        diagrams.append("a picture")
+        return diagrams[-1]
 
     monkeypatch.setattr(agreement.Agreement, "_conflict", counted)
-    monkeypatch.setattr(agreement, "who_asks", drawn)
+    monkeypatch.setattr(agreement, "access_diagram", drawn)
     engine = DiagnosticEngine()
     GpuPipeline().run(traced(generate(9)).module.clone(), engine)
     assert not engine.error_count
     assert sum(tried) > 3
-    assert len(pictures) == len(tried) - sum(tried)
+    assert len(diagrams) == len(tried) - sum(tried)

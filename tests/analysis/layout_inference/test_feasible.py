@@ -1,4 +1,4 @@
-"""Which products some tensor core does, and what is advised if none does."""
+"""Which GEMMs some MMA instruction can do, and the help text if none can."""
 
 from __future__ import annotations
 
@@ -37,12 +37,30 @@ def test_types_that_tensor_cores_have(a, c, arch):
 @pytest.mark.parametrize(
     ("a", "c", "arch", "message", "help"),
     [
-        (BRAIN, HALF, 90, "of bfloat16 up in float32, not in float16", "accumulator of float32"),
-        (HALF, BRAIN, 90, "up in float32 or float16, not in bfloat16", "accumulator of float32"),
-        (IntegerType(8), SINGLE, 90, "of int8 up in int32, not in float32", "of int32"),
-        (EIGHT, SINGLE, 86, "from sm_89 on, and this is compiled for sm_86", "to float16"),
-        (Float64Type(), Float64Type(), 90, "do not multiply float64", "one of float16, bfloat16"),
-        (IntegerType(16), IntegerType(32), 90, "do not multiply int16", "T.Parallel"),
+        (
+            BRAIN,
+            HALF,
+            90,
+            "bfloat16 operands accumulates in float32, the accumulator is float16",
+            "in float32",
+        ),
+        (HALF, BRAIN, 90, "in float32 or float16, the accumulator is bfloat16", "in float32"),
+        (
+            IntegerType(8),
+            SINGLE,
+            90,
+            "accumulates in int32, the accumulator is float32",
+            "in int32",
+        ),
+        (EIGHT, SINGLE, 86, "require sm_89, the target is sm_86", "to float16"),
+        (
+            Float64Type(),
+            Float64Type(),
+            90,
+            "no MMA instruction for float64",
+            "one of float16, bfloat16",
+        ),
+        (IntegerType(16), IntegerType(32), 90, "no MMA instruction for int16", "T.Parallel"),
     ],
 )
 def test_types_that_they_do_not_have(a, c, arch, message, help):
@@ -60,7 +78,7 @@ def test_the_deepest_instruction_that_divides_k(type, k, depth):
 
 @pytest.mark.parametrize(("type", "k", "up"), [(HALF, 20, 24), (SINGLE, 6, 8), (EIGHT, 8, 16)])
 def test_no_instruction_divides_k(type, k, up):
-    with pytest.raises(Infeasible, match=f"K is {k}, no multiple of") as caught:
+    with pytest.raises(Infeasible, match=f"K = {k} is not a multiple of") as caught:
         feasible.depth_for(type, k)
     assert f"K = {up}:" in (caught.value.help or "")
     feasible.depth_for(type, up)
@@ -70,24 +88,24 @@ def test_threads_are_whole_warps():
     feasible.check_threads(96)
     with pytest.raises(Infeasible, match="100 threads") as caught:
         feasible.check_threads(100)
-    assert caught.value.help == "T.Kernel(..., threads=128)"
+    assert caught.value.help == "use T.Kernel(..., threads=128)"
 
 
 @pytest.mark.parametrize(
     ("m", "n", "warps", "help"),
     [
-        (24, 64, 4, "tiles with M = 32"),
-        (32, 20, 4, "tiles with N = 24"),
-        (16, 16, 8, "threads=64, or a larger tile"),
-        (16, 40, 12, "threads=160, or a larger tile"),
+        (24, 64, 4, "use tiles with M = 32"),
+        (32, 20, 4, "use tiles with N = 24"),
+        (16, 16, 8, "use threads=64 or a larger tile"),
+        (16, 40, 12, "use threads=160 or a larger tile"),
     ],
 )
-def test_a_product_that_warps_cannot_share(m, n, warps, help):
+def test_a_gemm_that_warps_cannot_share(m, n, warps, help):
     def fits(count: int) -> bool:
         return partition(m, n, count, "square", by_groups=False) is not None
 
     assert not fits(warps)
     found = feasible.too_small(m, n, warps, fits)
     assert (found.help or "").startswith(help)
-    if help.startswith("threads="):
-        assert fits(int(help.removeprefix("threads=").partition(",")[0]) // 32)
+    if help.startswith("use threads="):
+        assert fits(int(help.removeprefix("use threads=").partition(" ")[0]) // 32)

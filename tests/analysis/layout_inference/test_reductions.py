@@ -15,14 +15,14 @@ def totals(found: Reduction, source: Table, values: np.ndarray, threads: int) ->
     """What each thread has in each register of the result, from the formulas alone."""
     held = np.full((threads, source.num_registers), -(10**9), dtype=np.int64)
     for point in np.ndindex(source.shape):
-        held[source.holders[point], source.registers[point]] = values[point]
+        held[source.owners[point], source.registers[point]] = values[point]
     thread, register = np.indices(held.shape)
     for text, limit in found.limits:
         held = np.where(np.asarray(text.evaluate((thread, register))) < limit, held, 0)
     result = held[:, found.parts].sum(axis=-1)
     for digit in found.partners:
-        number = np.arange(threads)
-        start = number - number // digit.weight % digit.radix * digit.weight
+        index = np.arange(threads)
+        start = index - index // digit.weight % digit.radix * digit.weight
         steps = start[:, None] + np.arange(digit.radix) * digit.weight
         result = result[np.minimum(steps, threads - 1)].sum(axis=1)
     return result
@@ -32,9 +32,9 @@ def check(source: Table, axis: int, threads: int) -> None:
     target = reduced(source, axis)
     values = np.random.default_rng(1).integers(1, 100, source.shape)
     found = totals(plan(source, target, axis), source, values, threads)
-    wanted = values.sum(axis=axis)
-    for point in np.ndindex(wanted.shape):
-        assert (found[target.holders[point], target.registers[point]] == wanted[point]).all()
+    expected = values.sum(axis=axis)
+    for point in np.ndindex(expected.shape):
+        assert (found[target.owners[point], target.registers[point]] == expected[point]).all()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The share of a thread in a loop: its formulas give back every iteration, once."""
+"""The share of a thread in a loop: its formulas yield every iteration, once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def iterations(share: Share, threads: int) -> list[tuple[int, ...]]:
     """All iterations that threads run, by the formulas."""
     found: list[tuple[int, ...]] = []
     for thread in range(threads):
-        for turn in range(share.turns):
+        for round_index in range(share.rounds):
             axes = range(len(share.shape))
-            first = [int(share.coordinate(axis).evaluate((thread, turn))) for axis in axes]
+            first = [int(share.coordinate(axis).evaluate((thread, round_index))) for axis in axes]
             for lane in range(share.lanes):
                 point = (*first[:-1], first[-1] + lane)
                 inside = zip(point, share.shape, strict=True)
@@ -27,7 +27,7 @@ def iterations(share: Share, threads: int) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(
     ("table", "shape", "lanes"),
     [
-        (Table.rows((4, 1000), 128, 8, most=32), (4, 1000), 8),
+        (Table.rows((4, 1000), 128, 8, max_threads=32), (4, 1000), 8),
         (Table.rows((7, 50), 96, 2), (7, 50), 2),
         (Table.free((12, 40), 128, 1), (480,), 1),
         (Table.rows((4, 3, 70), 128, 2), (12, 70), 2),
@@ -43,6 +43,6 @@ def test_every_iteration_is_run_once(table: Table, shape: tuple[int, ...], lanes
 
 def test_a_loop_whose_rows_go_backwards_has_no_formula() -> None:
     table = Table.free((12, 4), 32, 1)
-    turned = Table(table.holders[::-1], table.registers[::-1])
+    turned = Table(table.owners[::-1], table.registers[::-1])
     with pytest.raises(NotALayout):
         Share.of(turned, is_wide=True)

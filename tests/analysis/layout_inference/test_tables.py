@@ -15,7 +15,7 @@ from tilewright.layouts.hardware.wgmma import wgmma_accumulator, wgmma_operand_a
 
 
 def assert_formulas_hold(table: Table) -> None:
-    """The expressions give back every number of the table."""
+    """The expressions reproduce every value of the table."""
     assert Table.from_map(table.as_map()) == table
     threads, registers = np.indices((table.num_threads, table.num_registers))
     for expression, expected in zip(table.coordinates(), table.inverse, strict=True):
@@ -30,8 +30,8 @@ def test_accumulators_of_wgmma_are_those_of_the_manual(
     groups: tuple[int, int], columns: int
 ) -> None:
     shape = (64 * groups[0], columns * groups[1])
-    product = GemmPlan("wgmma", (4 * groups[0], groups[1]), (64, columns, 16))
-    table = accumulator(shape, product)
+    plan = GemmPlan("wgmma", (4 * groups[0], groups[1]), (64, columns, 16))
+    table = accumulator(shape, plan)
     assert table == Table.from_fragment(wgmma_accumulator(shape, groups, columns))
     assert_formulas_hold(table)
 
@@ -43,18 +43,18 @@ def test_accumulators_of_mma_are_those_of_the_manual() -> None:
 
 
 def test_an_operand_in_registers_is_copied_to_all_groups_of_its_rows() -> None:
-    product = GemmPlan("wgmma", (4, 2), (64, 64, 16))
-    table = operand_a((64, 64), 16, product)
+    plan = GemmPlan("wgmma", (4, 2), (64, 64, 16))
+    table = operand_a((64, 64), 16, plan)
     assert table.replicas == 2
     expected = Table.from_fragment(wgmma_operand_a((64, 64), 16, (1, 2)))
-    np.testing.assert_array_equal(table.holders, expected.holders)
+    np.testing.assert_array_equal(table.owners, expected.owners)
     assert table.collision() is None
 
 
-def test_a_reduction_leaves_its_results_with_all_who_held_a_part() -> None:
+def test_a_reduction_leaves_its_results_in_all_threads_that_owned_an_element() -> None:
     rows = reduced(accumulator((64, 32), GemmPlan("wgmma", (4, 1), (64, 32, 16))), 1)
     assert (rows.shape, rows.replicas, rows.num_registers) == ((64,), 4, 2)
-    assert list(rows.holders[9]) == [4, 5, 6, 7]
+    assert list(rows.owners[9]) == [4, 5, 6, 7]
     assert list(rows.registers[[0, 8, 16]]) == [0, 1, 0]
     assert_formulas_hold(rows)
 
@@ -71,7 +71,7 @@ def test_free_layouts_hold_each_element_once_and_have_formulas(
     shape = (rows * 8, columns * width)
     table = Table.free(shape, threads, width)
     assert table.collision() is None
-    assert table.holders.max() < threads
+    assert table.owners.max() < threads
     if table.is_full:
         assert_formulas_hold(table)
 
@@ -93,8 +93,8 @@ def test_digits_are_found_again(parts: list[tuple[int, int]]) -> None:
         values = (np.arange(radix)[:, None] * weight + values[None, :]).ravel()
     found = digits(values + 3)
     assert found is not None
-    numbers = np.arange(len(values))
-    rebuilt = sum(numbers // each.divisor % each.radix * each.weight for each in found)
+    indices = np.arange(len(values))
+    rebuilt = sum(indices // each.divisor % each.radix * each.weight for each in found)
     np.testing.assert_array_equal(rebuilt, values)
 
 
@@ -106,18 +106,18 @@ def test_what_is_no_sum_of_digits_has_no_formula() -> None:
 @given(st.integers(0, 10_000))
 def test_the_first_point_whose_threads_do_not_hold_its_element(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    holders = rng.integers(0, 4, (3, 4, 2))
-    table = Table(holders, np.arange(12).reshape(3, 4))
+    owners = rng.integers(0, 4, (3, 4, 2))
+    table = Table(owners, np.arange(12).reshape(3, 4))
     elements = (rng.integers(0, 3, (2, 5)), rng.integers(0, 4, (2, 5)))
-    threads = holders[elements].copy()
+    threads = owners[elements].copy()
     if seed % 3:
         threads[rng.integers(2), rng.integers(5), 0] = rng.integers(0, 5)
-    wanted = next(
+    expected = next(
         (
             point
             for point in np.ndindex(2, 5)
-            if not set(threads[point]) <= set(holders[tuple(each[point] for each in elements)])
+            if not set(threads[point]) <= set(owners[tuple(each[point] for each in elements)])
         ),
         None,
     )
-    assert table.first_absent(elements, threads) == wanted
+    assert table.first_absent(elements, threads) == expected

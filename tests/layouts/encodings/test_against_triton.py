@@ -29,10 +29,10 @@ from tilewright.layouts.linear import LinearLayout
 CASES = 60
 
 
-def powers(rng: random.Random, rank: int, product: int) -> list[int]:
-    """A shape of `rank` powers of two with this product."""
+def powers(rng: random.Random, rank: int, size: int) -> list[int]:
+    """A shape of `rank` powers of two with `size` elements."""
     shape = [1] * rank
-    for _ in range(product.bit_length() - 1):
+    for _ in range(size.bit_length() - 1):
         shape[rng.randrange(rank)] *= 2
     return shape
 
@@ -91,23 +91,23 @@ def random_distributed(rng: random.Random) -> tuple[Any, Any, int]:
         rank = rng.choice((1, 2, 2, 3))
         return *random_blocked(rng, rank), rank
     if kind == "mma":
-        ours, theirs = random_mma(rng)
-        return ours, theirs, ours.rank
+        ours, reference = random_mma(rng)
+        return ours, reference, ours.rank
     if kind == "dot blocked":
-        ours, theirs = random_blocked(rng, 2)
+        ours, reference = random_blocked(rng, 2)
         index = rng.randrange(2)
-        return DotOperand(index, ours), kinds.DotOperandLayout(index, theirs, 0), 2
-    ours, theirs = random_mma(rng)
+        return DotOperand(index, ours), kinds.DotOperandLayout(index, reference, 0), 2
+    ours, reference = random_mma(rng)
     index = 0 if ours.is_wgmma else rng.randrange(2)
     width = rng.choice((1, 2, 4))
-    both = DotOperand(index, ours, width), kinds.DotOperandLayout(index, theirs, width)
+    both = DotOperand(index, ours, width), kinds.DotOperandLayout(index, reference, width)
     return *both, ours.rank
 
 
-def check(ours: LinearLayout, theirs: LinearLayout, what: object) -> None:
-    names = list(theirs.in_names)
+def check(ours: LinearLayout, reference: LinearLayout, what: object) -> None:
+    names = list(reference.in_names)
     padded = {name: ours.bases_of(name) for name in names}
-    assert LinearLayout.of(padded, dict(ours.out_dims)) == theirs, what
+    assert LinearLayout.of(padded, dict(ours.out_dims)) == reference, what
     assert set(ours.in_names) <= set(names), what
 
 
@@ -115,9 +115,9 @@ def check(ours: LinearLayout, theirs: LinearLayout, what: object) -> None:
 def test_distributed_layouts_equal_tritons(seed: int):
     rng = random.Random(seed)
     for _ in range(CASES):
-        ours, theirs, rank = random_distributed(rng)
+        ours, reference, rank = random_distributed(rng)
         shape = random_shape(rng, rank)
-        check(ours.to_linear(shape), triton_oracle.linear(theirs, shape), (ours, shape))
+        check(ours.to_linear(shape), triton_oracle.linear(reference, shape), (ours, shape))
 
 
 def test_threads_larger_than_the_tensor_keep_one_register_or_copies():
@@ -133,7 +133,7 @@ def test_slices_equal_tritons(seed: int):
     kinds = triton_oracle.require()
     compared = 0
     while compared < CASES:
-        ours, theirs, rank = random_distributed(rng)
+        ours, reference, rank = random_distributed(rng)
         if rank == 1:
             continue
         axis = rng.randrange(rank)
@@ -141,7 +141,7 @@ def test_slices_equal_tritons(seed: int):
         sliced = Slice(axis, ours)
         check(
             sliced.to_linear(shape),
-            triton_oracle.linear(kinds.SliceLayout(axis, theirs), shape),
+            triton_oracle.linear(kinds.SliceLayout(axis, reference), shape),
             (sliced, shape),
         )
         compared += 1
@@ -155,11 +155,11 @@ def test_swizzled_shared_equals_tritons(seed: int):
         rank = rng.choice((1, 2, 2, 3))
         order = rng.sample(range(rank), rank)
         cga = random_cga(rng, rank)
-        numbers = [1 << rng.randint(0, 3) for _ in range(3)]
+        parameters = [1 << rng.randint(0, 3) for _ in range(3)]
         shape = random_shape(rng, rank, low=2)
-        ours = SwizzledShared(*numbers, tuple(order), tuples(cga))
-        theirs = kinds.SwizzledSharedLayout(*numbers, order, cga)
-        check(ours.to_linear(shape), triton_oracle.linear(theirs, shape), (ours, shape))
+        ours = SwizzledShared(*parameters, tuple(order), tuples(cga))
+        reference = kinds.SwizzledSharedLayout(*parameters, order, cga)
+        check(ours.to_linear(shape), triton_oracle.linear(reference, shape), (ours, shape))
 
 
 def test_nvmma_shared_equals_tritons():
@@ -178,8 +178,8 @@ def test_nvmma_shared_equals_tritons():
             inner = 0 if transposed else rank - 1
             shape[inner] = max(shape[inner], max(128, swizzle * 8) // bits)
             ours = NvmmaShared(swizzle, bits, transposed)
-            theirs = kinds.NVMMASharedLayout(swizzle, bits, rank, transposed)
-            check(ours.to_linear(shape), triton_oracle.linear(theirs, shape), (ours, shape))
+            reference = kinds.NVMMASharedLayout(swizzle, bits, rank, transposed)
+            check(ours.to_linear(shape), triton_oracle.linear(reference, shape), (ours, shape))
         widths.add((swizzle, transposed, rank))
 
 
@@ -188,12 +188,12 @@ def test_nvmma_shared_over_ctas_and_padded_fp4():
     for cga in ([[1, 0]], [[0, 1]], [[1, 0], [0, 1]], [[0, 0]]):
         for transposed in (False, True):
             ours = NvmmaShared(64, 16, transposed, cga=tuples(cga))
-            theirs = kinds.NVMMASharedLayout(64, 16, 2, transposed, False, cga)
-            check(ours.to_linear([128, 128]), triton_oracle.linear(theirs, [128, 128]), ours)
+            reference = kinds.NVMMASharedLayout(64, 16, 2, transposed, False, cga)
+            check(ours.to_linear([128, 128]), triton_oracle.linear(reference, [128, 128]), ours)
     padded = NvmmaShared(128, 8, fp4_padded=True)
-    theirs = kinds.NVMMASharedLayout(128, 8, 2, False, True)
+    reference = kinds.NVMMASharedLayout(128, 8, 2, False, True)
     for shape in ([8, 64], [64, 128], [512, 256]):
-        check(padded.to_linear(shape), triton_oracle.linear(theirs, shape), shape)
+        check(padded.to_linear(shape), triton_oracle.linear(reference, shape), shape)
 
 
 def test_the_default_swizzle_is_tritons():
@@ -224,8 +224,8 @@ def test_tensor_memory_equals_tritons():
                         if width * stride * down * across > 512:
                             continue
                         ours = TensorMemory((height, width), stride)
-                        theirs = tensor_memory_layout((height, width), stride)
-                        found = triton_oracle.linear(theirs, shape)
+                        reference = tensor_memory_layout((height, width), stride)
+                        found = triton_oracle.linear(reference, shape)
                         check(ours.to_linear(shape), found, (ours, shape))
 
 
@@ -235,12 +235,16 @@ def test_tensor_memory_of_two_ctas_and_of_scales_equals_tritons():
         for across in (1, 2):
             shape = [2 * height, width * across]
             ours = TensorMemory((height, width), 1, ((1, 0),), two_ctas=True).to_linear(shape)
-            theirs = tensor_memory_layout((height, width), 1, [[1, 0]], True)
-            assert ours.bases == triton_oracle.linear(theirs, shape).bases, (height, width, across)
+            reference = tensor_memory_layout((height, width), 1, [[1, 0]], True)
+            assert ours.bases == triton_oracle.linear(reference, shape).bases, (
+                height,
+                width,
+                across,
+            )
     module = pytest.importorskip("triton.experimental.gluon.language.nvidia.blackwell")
     for shape in ([128, 4], [128, 16], [256, 16]):
-        theirs = triton_oracle.linear(module.TensorMemoryScalesLayout(), shape)
-        check(TensorMemoryScales().to_linear(shape), theirs, shape)
+        reference = triton_oracle.linear(module.TensorMemoryScalesLayout(), shape)
+        check(TensorMemoryScales().to_linear(shape), reference, shape)
 
 
 @pytest.mark.parametrize("atom", ["32x32b", "16x64b", "16x128b", "16x256b"])
@@ -255,14 +259,14 @@ def test_registers_of_tensor_memory_loads_equal_tritons(atom: str):
                 for stride in {1, 32 // bits}:
                     for shape in ([height, width], [2 * height, width], [height, 2 * width]):
                         for warps in (4, 8):
-                            theirs = gluon_ir.compute_tmem_reg_layout(
+                            reference = gluon_ir.compute_tmem_reg_layout(
                                 dtype, shape, shape, tensor_memory_layout((height, width), stride), warps, atom
                             )  # fmt: skip
                             memory = TensorMemory((height, width), stride)
                             ours = tensor_memory_registers(memory, shape, bits, warps, atom)
-                            if theirs is None:
+                            if reference is None:
                                 continue
-                            found = triton_oracle.from_triton(theirs, shape)
+                            found = triton_oracle.from_triton(reference, shape)
                             check(ours, found, (memory, shape, bits, warps))
                             compared += 1
     assert compared > 60
@@ -289,9 +293,9 @@ def test_threads_are_dealt_out_as_triton_does(tmp_path: Path):
         library.passes.ttir.add_convert_to_ttgpuir(manager, "cuda:90", warps, 32, 1)
         manager.run(module, "identity")
         lists = re.findall(r"= \[([\d, ]+)\]", str(module).splitlines()[0])
-        theirs = [tuple(int(n) for n in each.split(",")) for each in lists[:4]]
+        reference = [tuple(int(n) for n in each.split(",")) for each in lists[:4]]
         ours = blocked_for(shape, [1] * rank, list(range(rank))[::-1], warps)
-        assert theirs == [
+        assert reference == [
             ours.size_per_thread,
             ours.threads_per_warp,
             ours.warps_per_cta,
@@ -302,10 +306,10 @@ def test_threads_are_dealt_out_as_triton_does(tmp_path: Path):
 def test_slices_of_layouts_given_by_bases_equal_tritons():
     kinds = triton_oracle.require()
     bases = [[0, 1], [8, 0]], [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [[16, 0]]
-    theirs = kinds.DistributedLinearLayout(*bases, [], [32, 8])
+    reference = kinds.DistributedLinearLayout(*bases, [], [32, 8])
     ours = Linear(LinearLayout.of(dict(zip(("register", "lane", "warp"), bases, strict=True))))
     for axis, size in ((0, 8), (1, 32), (0, 32), (0, 4), (1, 128)):
-        found = triton_oracle.linear(kinds.SliceLayout(axis, theirs), [size])
+        found = triton_oracle.linear(kinds.SliceLayout(axis, reference), [size])
         check(Slice(axis, ours).to_linear([size]), found, (axis, size))
 
 

@@ -17,7 +17,7 @@ KERNEL = """
 #sb = #ttg.nvmma_shared<{{swizzlingByteWidth = {sb}, transposed = {tb}, elementBitWidth = 16}}>
 #smem = #ttg.shared_memory
 module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
-  tt.func public @product(%p: !tt.ptr<f32>) {{
+  tt.func public @dot(%p: !tt.ptr<f32>) {{
     %zero = arith.constant dense<0.000000e+00> : tensor<{m}x{n}xf32, #mma>
     %true = arith.constant true
     %a = ttg.local_alloc : () -> !ttg.memdesc<{m}x{k}xf16, #sa, #smem, mutable>
@@ -42,21 +42,21 @@ OPERATIONS: dict[str, Any] = {
 
 
 def descriptors(ptx: str) -> list[tuple[MatrixDescriptor, MatrixDescriptor]]:
-    """The operands of each product, the dynamic shared memory starting at address 0."""
+    """The operands of each wgmma, the dynamic shared memory starting at address 0."""
     values = {"global_smem": 0}
     found: list[tuple[str, str]] = []
     for line in ptx.splitlines():
-        product = re.search(r"wgmma\.mma_async[^{]*\{[^}]*\}, *(%rd\d+), *(%rd\d+)", line)
-        if product:
-            found.append((product[1], product[2]))
+        wgmma = re.search(r"wgmma\.mma_async[^{]*\{[^}]*\}, *(%rd\d+), *(%rd\d+)", line)
+        if wgmma:
+            found.append((wgmma[1], wgmma[2]))
             continue
         step = re.match(r"\s*(\w+)\.[\w.]+\s+(%rd?\d+), (.*);", line)
         if not step or step[1] not in OPERATIONS:
             continue
         operands = [operand.strip() for operand in step[3].split(",")]
-        numbers = [values.get(o, int(o) if re.fullmatch(r"-?\d+", o) else None) for o in operands]
-        if None not in numbers:
-            values[step[2]] = OPERATIONS[step[1]](*numbers)
+        inputs = [values.get(o, int(o) if re.fullmatch(r"-?\d+", o) else None) for o in operands]
+        if None not in inputs:
+            values[step[2]] = OPERATIONS[step[1]](*inputs)
     return [tuple(MatrixDescriptor.decode(values[name]) for name in pair) for pair in found]
 
 
@@ -73,14 +73,14 @@ CASES = [
 ]
 
 
-def check(case: tuple[int, int, int, int, bool, int, bool], folder: Path) -> None:
+def check(case: tuple[int, int, int, int, bool, int, bool], directory: Path) -> None:
     m, n, k, sa, a_along_m, sb, b_along_k = case
     text = KERNEL.format(m=m, n=n, k=k, sa=sa, sb=sb, ta=str(a_along_m).lower(), tb=str(b_along_k).lower())  # fmt: skip
     triton_oracle.require()
     triton = pytest.importorskip("triton")
     from triton.backends.compiler import GPUTarget
 
-    source = folder / "product.ttgir"
+    source = directory / "dot.ttgir"
     source.write_text(text, encoding="utf-8")
     kernel = triton.compile(str(source), target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
     pairs = descriptors(kernel.asm["ptx"])
@@ -103,8 +103,8 @@ def check(case: tuple[int, int, int, int, bool, int, bool], folder: Path) -> Non
 def fields(
     tile: OperandTile, descriptor: MatrixDescriptor, base: int, extent: int
 ) -> tuple[int, ...]:
-    """What must agree: the leading offset only where the instruction reads several pieces."""
-    uses_leading = not tile.k_major and extent > tile.piece
+    """What must agree: the leading offset only where the instruction reads several chunks."""
+    uses_leading = not tile.k_major and extent > tile.chunk
     leading = descriptor.leading if uses_leading else -1
     return descriptor.start - base, descriptor.stride, descriptor.swizzle, leading
 

@@ -1,4 +1,4 @@
-"""ldmatrix and stmatrix bring exactly what mma.sync wants."""
+"""ldmatrix and stmatrix move exactly the fragments of mma.sync."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tilewright.layouts.hardware.matrix_moves import (
 from tilewright.layouts.hardware.mma_sync import mma_a, mma_b, mma_c
 
 
-def test_who_gets_what():
+def test_elements_of_each_lane():
     plain = matrix_fragment(4)
-    assert plain.holders(2, 3, 5) == ((3 * 4 + 2, 2 * 2 + 1),)
+    assert plain.owners(2, 3, 5) == ((3 * 4 + 2, 2 * 2 + 1),)
     trans = matrix_fragment(4, trans=True)
-    assert trans.holders(2, 3, 5) == plain.holders(2, 5, 3)
+    assert trans.owners(2, 3, 5) == plain.owners(2, 5, 3)
     assert plain.is_complete()
-    with pytest.raises(ValueError, match="one, two or four matrices"):
+    with pytest.raises(ValueError, match="3 matrices in one instruction, expected 1, 2 or 4"):
         matrix_fragment(3)
 
 
-def test_who_names_which_row():
+def test_row_addresses_of_each_lane():
     move = load_a()
     assert [move.address(lane) for lane in (0, 7, 8, 15, 16, 31)] == [
         (0, 0),
@@ -46,7 +46,7 @@ def test_loads_of_a_are_the_fragment(k: int, bits: int):
 
 def test_transposed_loads_of_a_are_the_fragment():
     stored = load_a(trans=True).contents()
-    assert {holder: (j, i) for holder, (i, j) in stored.items()} == mma_a(16, 16).contents
+    assert {owner: (j, i) for owner, (i, j) in stored.items()} == mma_a(16, 16).contents
 
 
 @pytest.mark.parametrize(("k", "bits"), [(16, 16), (32, 8), (8, 32)])
@@ -69,7 +69,7 @@ def test_stores_of_accumulators(columns: int):
 
 
 def test_what_cannot_be_done():
-    with pytest.raises(ValueError, match="moves 16-bit elements, not 8-bit"):
+    with pytest.raises(ValueError, match="requires 16-bit elements, not 8-bit"):
         load_a(trans=True).contents(8)
     with pytest.raises(ValueError, match="8 or 16 columns of B, not 32"):
         load_b(32)

@@ -57,7 +57,7 @@ def contents(fragment: Fragment, lane: int) -> list[tuple[int, ...] | None]:
 
 
 @pytest.mark.parametrize(("k", "bits"), SHAPES)
-def test_operands_are_where_ptx_says(k: int, bits: int):
+def test_operands_as_in_the_ptx_manual(k: int, bits: int):
     for fragment, table, count in (
         (mma_a(k, bits), PTX_A, 16 * k // 32),
         (mma_b(k, bits), PTX_B, 8 * k // 32),
@@ -69,7 +69,7 @@ def test_operands_are_where_ptx_says(k: int, bits: int):
             assert contents(fragment, lane) == expected
 
 
-def test_accumulators_are_where_ptx_says():
+def test_accumulators_as_in_the_ptx_manual():
     for lane in range(32):
         g, t = lane // 4, lane % 4
         expected = [(g if i < 2 else g + 8, t * 2 + (i & 1)) for i in range(4)]
@@ -91,7 +91,7 @@ def test_a_blocks_accumulator(warps: tuple[int, int]):
     assert whole.num_threads == 32 * warps[0] * warps[1]
     rows, columns = shape[0] // warps[0], shape[1] // warps[1]
     for i, j in ((0, 0), (17, 33), (63, 95), (40, 7), (15, 88)):
-        ((thread, register),) = whole.holders(i, j)
+        ((thread, register),) = whole.owners(i, j)
         warp = i // rows * warps[1] + j // columns
         inner = i % rows, j % columns
         instruction = inner[0] // 16 * (columns // 8) + inner[1] // 8
@@ -128,12 +128,12 @@ def test_operands_of_a_block_have_a_copy_in_every_warp_that_needs_them():
         assert {thread // 32 for thread in threads} == needs_b[j]
     assert a.is_injective()
     assert b.is_injective()
-    with pytest.raises(ValueError, match="100 is no multiple of 4 warps of 8"):
+    with pytest.raises(ValueError, match="100 is not a multiple of 4 warps x 8"):
         mma_accumulator((64, 100), (1, 4))
 
 
 @pytest.mark.parametrize("n", [8, 16, 80, 96, 176, 256])
-def test_wgmma_accumulators_are_where_ptx_says(n: int):
+def test_wgmma_accumulators_as_in_the_ptx_manual(n: int):
     fragment = wgmma_d(n)
     assert fragment.num_threads == 128
     assert fragment.num_registers == n // 2
@@ -148,8 +148,8 @@ def test_wgmma_accumulators_are_where_ptx_says(n: int):
 
 def test_wgmma_accumulators_are_tritons():
     ours = wgmma_accumulator((128, 64), (2, 1))
-    theirs = NvidiaMma((3, 0), (8, 1), (16, 64, 16)).to_linear([128, 64])
-    assert ours == Fragment.from_linear(theirs)
+    right = NvidiaMma((3, 0), (8, 1), (16, 64, 16)).to_linear([128, 64])
+    assert ours == Fragment.from_linear(right)
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
@@ -157,25 +157,25 @@ def test_wgmma_operand_a_is_that_of_four_warps_of_mma(bits: int):
     depth = wgmma_depth(bits)
     assert wgmma_a(bits) == mma_operand_a((64, depth), (4, 1), depth, bits)
     parent = NvidiaMma((3, 0), (4, 1), (16, 64, depth))
-    theirs = DotOperand(0, parent, 32 // bits).to_linear([64, depth])
-    assert wgmma_a(bits) == Fragment.from_linear(theirs)
+    right = DotOperand(0, parent, 32 // bits).to_linear([64, depth])
+    assert wgmma_a(bits) == Fragment.from_linear(right)
 
 
 def test_depths_of_wgmma():
     assert [wgmma_depth(bits) for bits in (32, 16, 8)] == [8, 16, 32]
     assert wgmma_a(16).shape == (64, 16)
     assert wgmma_a(16).num_registers == 8
-    with pytest.raises(ValueError, match="8, 16 or 32 bits, not of 64"):
+    with pytest.raises(ValueError, match="64 bits, expected 8, 16 or 32"):
         wgmma_depth(64)
 
 
-def test_an_accumulator_is_the_next_products_operand():
+def test_an_accumulator_is_the_operand_of_the_next_mma():
     """P of attention: 16-bit elements of an accumulator are already an operand A in registers."""
-    product = wgmma_d(128)
+    accumulator = wgmma_d(128)
     operand = wgmma_operand_a((64, 128), 16)
-    for i, j in product.points():
-        ((thread, register),) = product.holders(i, j)
-        assert operand.holders(i, j) == ((thread, register),)
+    for i, j in accumulator.points():
+        ((thread, register),) = accumulator.owners(i, j)
+        assert operand.owners(i, j) == ((thread, register),)
 
 
 def test_groups_side_by_side_share_operand_a():
@@ -183,8 +183,8 @@ def test_groups_side_by_side_share_operand_a():
     c = wgmma_accumulator((64, 64), (1, 2))
     assert c.num_threads == 256
     for row in (0, 13, 63):
-        groups = {thread // 128 for j in range(64) for thread, _ in c.holders(row, j)}
-        assert {thread // 128 for thread, _ in a.holders(row, 7)} == groups == {0, 1}
+        groups = {thread // 128 for j in range(64) for thread, _ in c.owners(row, j)}
+        assert {thread // 128 for thread, _ in a.owners(row, 7)} == groups == {0, 1}
 
 
 def test_widths_of_wgmma():
@@ -205,6 +205,6 @@ def test_widths_of_wgmma():
         wgmma_d(260)
     tall = wgmma_accumulator((128, 176))
     assert tall.num_registers == 2 * 88
-    assert tall.holders(64, 0) == ((0, 88),)
-    with pytest.raises(ValueError, match="not made of 64 x"):
+    assert tall.owners(64, 0) == ((0, 88),)
+    with pytest.raises(ValueError, match="not divisible into 64 x"):
         wgmma_accumulator((96, 64))

@@ -35,7 +35,7 @@ def test_bits_of_the_swizzle():
     assert swizzle_address(7 << 7, 64) == 7 << 7 | 3 << 4
     assert swizzle_address(7 << 7, 32) == 7 << 7 | 1 << 4
     assert swizzle_address(7 << 7, 0) == 7 << 7
-    with pytest.raises(ValueError, match="32, 64 or 128 bytes wide, not 16"):
+    with pytest.raises(ValueError, match="width is 16 bytes, expected 0, 32, 64 or 128"):
         swizzle_address(0, 16)
     assert [pattern_bytes(width) for width in WIDTHS] == [128, 256, 512, 1024]
 
@@ -49,7 +49,7 @@ def test_a_tile_lies_where_the_hardware_swizzles_it(width: int, bits: int, rows:
     assert tile.is_bijective()
     addresses = tile_address((rows, columns), bits, width)
     assert tuple(offset * bits // 8 for offset in tile.offsets) == tuple(
-        address for (address,) in addresses.places
+        address for (address,) in addresses.locations
     )
 
 
@@ -58,8 +58,8 @@ def test_a_tile_lies_where_the_hardware_swizzles_it(width: int, bits: int, rows:
 def test_a_tile_is_tritons_shared_layout(width: int, bits: int):
     columns = 4 * 8 * 32 // bits * (width // 32)
     tile = swizzled_tile((64, columns), bits, width)
-    theirs = Layout.from_linear(NvmmaShared(width, bits).to_linear([64, columns]))
-    assert tile.same_memory(theirs)
+    right = Layout.from_linear(NvmmaShared(width, bits).to_linear([64, columns]))
+    assert tile.same_memory(right)
 
 
 def test_the_swizzle_follows_from_the_row():
@@ -70,7 +70,7 @@ def test_the_swizzle_follows_from_the_row():
     assert choose_swizzle(8, 16) == 0
     assert choose_swizzle(12, 16) is None
     with pytest.raises(
-        ValueError, match="12 x 64 elements of 16 bits are not made of 8 rows of 128"
+        ValueError, match="12 x 64 elements of 16 bits are not divisible into 8 rows of 128"
     ):
         swizzled_tile((12, 64), 16, 128)
 
@@ -172,7 +172,7 @@ def test_descriptors_of_the_usual_tiles():
     assert (plain.start, plain.leading, plain.stride) == (2 * 1024, 1024, 128)
     with pytest.raises(ValueError, match="only 16-bit operands"):
         OperandTile(64, 64, 8, 64, k_major=False)
-    with pytest.raises(ValueError, match="starts at a multiple of 8 rows, not at 4"):
+    with pytest.raises(ValueError, match="starts at row 4, not a multiple of 8"):
         OperandTile(64, 64, 16, 128).operand(mn=4)
-    with pytest.raises(ValueError, match="starts at a multiple of 64, not at 32"):
+    with pytest.raises(ValueError, match="starts at column 32, not a multiple of 64"):
         OperandTile(64, 128, 16, 128, k_major=False).operand(mn=32)

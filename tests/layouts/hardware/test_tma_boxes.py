@@ -1,4 +1,4 @@
-"""Boxes of TMA fill a tile exactly as its layout says."""
+"""TMA boxes fill a tile exactly as its layout requires."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_shapes_of_boxes():
     assert box_shape(264, 64, 16, 128) == (88, 64)
     assert box_shape(64, 80, 16, 32) == (64, 16)
     with pytest.raises(
-        ValueError, match="64 x 80 elements of 16 bits are not made of 8 rows of 128"
+        ValueError, match="64 x 80 elements of 16 bits are not divisible into 8 rows of 128"
     ):
         box_shape(64, 80, 16, 128)

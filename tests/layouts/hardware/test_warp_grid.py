@@ -1,4 +1,4 @@
-"""How warps share the tile of a product."""
+"""How warps share the tile of a GEMM."""
 
 from __future__ import annotations
 

@@ -58,15 +58,15 @@ def warned(engine: DiagnosticEngine) -> list[str]:
 @pytest.mark.parametrize(
     ("m", "n", "k", "threads", "reason"),
     [
-        (8, 16, 16, 32, "M is 8, no multiple of 16"),
-        (1, 8, 16, 128, "M is 1, no multiple of 16"),
-        (16, 12, 16, 32, "N is 12, no multiple of 8"),
-        (64, 64, 20, 128, "K is 20, no multiple of 8"),
-        (16, 16, 1, 64, "K is 1, no multiple of 8"),
-        (16, 8, 16, 256, "8 warps cannot share a product of 16 x 8"),
-        (64, 64, 32, 96, "3 warps cannot share a product of 64 x 64"),
-        (16, 16, 16, 100, "100 threads run the product, no multiple of 32"),
-        (5, 7, 3, 48, "48 threads run the product"),
+        (8, 16, 16, 32, "M = 8 is not a multiple of 16"),
+        (1, 8, 16, 128, "M = 1 is not a multiple of 16"),
+        (16, 12, 16, 32, "N = 12 is not a multiple of 8"),
+        (64, 64, 20, 128, "K = 20 is not a multiple of 8"),
+        (16, 16, 1, 64, "K = 1 is not a multiple of 8"),
+        (16, 8, 16, 256, "16 x 8 cannot be split over 8 warps"),
+        (64, 64, 32, 96, "64 x 64 cannot be split over 3 warps"),
+        (16, 16, 16, 100, "100 threads run the GEMM, not a multiple of 32"),
+        (5, 7, 3, 48, "48 threads run the GEMM"),
     ],
 )
 def test_shapes_that_no_instruction_has(m, n, k, threads, reason):

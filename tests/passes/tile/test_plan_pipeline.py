@@ -62,9 +62,13 @@ def test_the_author_s_lists() -> None:
 
 
 BROKEN = {
-    "length": ("stage(0, 1) order(0, 1)", "TW4040", "stage has 2 entries but the loop has 3"),
+    "length": (
+        "stage(0, 1) order(0, 1)",
+        "TW4040",
+        "stage has 2 entries, expected one for each of the 3 statements",
+    ),
     "backwards": ("stage(1, 0, 0) order(0, 1, 2)", "TW4042", "depends on through"),
-    "order": ("stage(0, 0, 0) order(2, 1, 0)", "TW4042", "cannot run before another"),
+    "order": ("stage(0, 0, 0) order(2, 1, 0)", "TW4042", "before one that it depends on"),
 }
 
 
@@ -91,12 +95,16 @@ tile.copy %rh -> %half : !tile.region<4x8xf32, #global> -> !tile.region<4x8xf32,
 """
 AFTER = "tile.gemm %as, %as -> %acc : memref<8x8xf32, #shared>, memref<8x8xf32, #shared> -> memref<8x8xf32, #fragment>"
 SERIAL = {
-    "nothing to copy": (SCALE_A, "", "nothing in the loop copies global memory to shared memory"),
-    "carried": (READ_FIRST + LOAD_A, "", "may read what an earlier one left in as"),
-    "part": (HALF + READ_FIRST, "", "may read what an earlier one left in as"),
-    "outside": (LOAD_A + READ_FIRST, AFTER, "as is used outside of the loop as well"),
-    "in place": (LOAD_A + READ_FIRST + WRITE_A, "", "would overtake one of this turn"),
-    "barrier": (LOAD_A + "tile.sync\n" + READ_FIRST, "", "would overtake one of this turn"),
+    "nothing to copy": (SCALE_A, "", "the loop has no copy from global to shared memory"),
+    "carried": (READ_FIRST + LOAD_A, "", "data that an earlier iteration wrote to as"),
+    "part": (HALF + READ_FIRST, "", "data that an earlier iteration wrote to as"),
+    "outside": (LOAD_A + READ_FIRST, AFTER, "as is also used outside of the loop"),
+    "in place": (LOAD_A + READ_FIRST + WRITE_A, "", "schedule violates a loop-carried dependence"),
+    "barrier": (
+        LOAD_A + "tile.sync\n" + READ_FIRST,
+        "",
+        "schedule violates a loop-carried dependence",
+    ),
 }
 
 

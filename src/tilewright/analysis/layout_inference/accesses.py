@@ -1,8 +1,8 @@
-"""Which element of a fragment each iteration of a parallel loop touches.
+"""Which element of a fragment each iteration of a parallel loop accesses.
 
 Indices are arithmetic on the loop's variables and constants, so they are computed for all
-iterations at once. A part that does not depend on the iteration but is not known either (a serial
-loop's variable) may be anything: such a dimension is taken to be touched as a whole.
+iterations at once. An index that does not depend on the iteration but is not known either (a serial
+loop's variable) may have any value: such a dimension is assumed to be accessed as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.analysis.layout_inference.fit import Numbers
+from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
@@ -48,7 +48,7 @@ SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arit
 
 
 class Depends(Exception):
-    """An index depends on the iteration in a way that only the run knows."""
+    """An index depends on the iteration and on run-time values."""
 
     def __init__(self, value: SSAValue) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ class FragmentAccess:
 
     op: LoadOp | StoreOp
     buffer: SSAValue
-    elements: tuple[Numbers, ...]
-    """Coordinates; the axes of the loop, then one for each dimension touched as a whole."""
+    elements: tuple[IntArray, ...]
+    """Coordinates; the axes of the loop, then one for each dimension accessed as a whole."""
     extra: int
     """How many of those further axes there are."""
 
@@ -72,13 +72,13 @@ class FragmentAccess:
 
     @property
     def is_one_to_one(self) -> bool:
-        """Whether the iterations touch all elements of the buffer, each once."""
+        """Whether the iterations access all elements of the buffer, each once."""
         size = int(np.prod(shape_of(self.buffer.type)))
         return size == self.elements[0].size and self.is_distinct
 
     @cached_property
     def is_distinct(self) -> bool:
-        """Whether no two iterations touch the same element."""
+        """Whether no two iterations access the same element."""
         if self.extra:
             return False
         shape = shape_of(self.buffer.type)
@@ -87,7 +87,7 @@ class FragmentAccess:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether an iteration touches the element with its own coordinates."""
+        """Whether an iteration accesses the element with its own coordinates."""
         own = np.indices(self.elements[0].shape)
         return len(own) == len(self.elements) and all(
             np.array_equal(each, at) for each, at in zip(self.elements, own, strict=True)
@@ -143,41 +143,41 @@ class Iterations:
         return 0 if found is None and extent == 1 else found
 
     def unknown(self, op: LoadOp | StoreOp) -> list[SSAValue]:
-        """The indices of an access that only the run knows."""
+        """The indices of an access that are run-time values."""
         pairs = zip(op.indices, shape_of(op.memref.type), strict=True)
         return [index for index, extent in pairs if self._index(index, extent) is None]
 
     def access(self, op: LoadOp | StoreOp) -> FragmentAccess:
-        """What an access touches."""
+        """The elements of an access."""
         shape = shape_of(op.memref.type)
         found = [self._index(index, size) for index, size in zip(op.indices, shape, strict=True)]
         unknown = [axis for axis, each in enumerate(found) if each is None]
         full = (*self.shape, *(shape[axis] for axis in unknown))
-        elements: list[Numbers] = []
+        elements: list[IntArray] = []
         for axis, each in enumerate(found):
             if each is None:
-                place = len(self.shape) + unknown.index(axis)
+                position = len(self.shape) + unknown.index(axis)
                 lined = [1] * len(full)
-                lined[place] = shape[axis]
+                lined[position] = shape[axis]
                 each = np.arange(shape[axis], dtype=np.int64).reshape(lined)
             else:
-                # What a guard keeps from being touched may be anywhere.
+                # Iterations that a guard masks off may have indices out of bounds.
                 each = np.clip(np.asarray(each, dtype=np.int64), 0, shape[axis] - 1)
                 each = np.broadcast_to(each, self.shape).reshape(*self.shape, *(1 for _ in unknown))
             elements.append(np.broadcast_to(each, full))
         base = base_of(op.memref)
-        places = _seen_in(tuple(elements), shape, shape_of(base.type))
-        return FragmentAccess(op, base, places, len(unknown))
+        coordinates = _seen_in(tuple(elements), shape, shape_of(base.type))
+        return FragmentAccess(op, base, coordinates, len(unknown))
 
 
 def _seen_in(
-    elements: tuple[Numbers, ...], shape: tuple[int, ...], base: tuple[int, ...]
-) -> tuple[Numbers, ...]:
+    elements: tuple[IntArray, ...], shape: tuple[int, ...], base: tuple[int, ...]
+) -> tuple[IntArray, ...]:
     """The coordinates in a buffer of elements of a view of it."""
     if shape == base:
         return elements
-    number = np.ravel_multi_index(elements, shape)
-    return tuple(each.astype(np.int64) for each in np.unravel_index(number, base))
+    linear = np.ravel_multi_index(elements, shape)
+    return tuple(each.astype(np.int64) for each in np.unravel_index(linear, base))
 
 
 def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[FragmentAccess]:
@@ -189,7 +189,7 @@ def accesses_in(loop: ParallelOp, iterations: Iterations) -> list[FragmentAccess
     ]
 
 
-def touches_fragments(loop: ParallelOp) -> bool:
+def accesses_fragments(loop: ParallelOp) -> bool:
     """Whether a loop accesses what threads hold."""
     return any(
         isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT

@@ -1,9 +1,10 @@
-"""Who holds what so far, and what is said where two cannot agree.
+"""The layouts found so far, and the errors for layouts that conflict.
 
 A fragment gets its layout once (`_give`), and every later one must be the same, or hold the same
-elements in more threads. Who reads an element must hold it, and who writes it must be everyone who
-holds it (`_check_access`); who is to hold a result of a reduction must come by all its parts. Most
-disagreements are mended by a detour through shared memory: `clash` names the op and the fragment.
+elements in more threads. A thread that reads an element must own it, and an element is written by
+all its owners (`_check_access`); the owner of a result of a reduction must receive all its partial
+results. Most conflicts are resolved by staging the fragment through shared memory: `clash` names
+the op and the fragment.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import FragmentAccess
-from tilewright.analysis.layout_inference.describe import name_of, place_in, shown, some, who_asks
+from tilewright.analysis.layout_inference.describe import (
+    access_diagram,
+    name_of,
+    owner_of,
+    shown,
+    some,
+)
 from tilewright.analysis.layout_inference.reductions import plan as plan_reduction
 from tilewright.analysis.layout_inference.relations import (
     contains,
@@ -26,26 +33,26 @@ from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile import AllocOp, GemmOp, KernelOp, ParallelOp, ReduceOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.layouts.diff import Side, side_by_side
+from tilewright.layouts.diff import Side, compare
 
 CONFLICT, UNRESOLVED, UNREPRESENTABLE = "TW2020", "TW2021", "TW2022"
 
 
 @dataclass
 class Loop:
-    """A parallel loop and what it touches."""
+    """A parallel loop and its accesses to fragments."""
 
     op: ParallelOp
     shape: tuple[int, ...]
     accesses: list[FragmentAccess]
     table: Table | None = None
     origin: Operation | None = None
-    """What decided the table."""
+    """The op that determined the table."""
 
 
 @dataclass(frozen=True)
 class LayoutConflict:
-    """An op and a fragment that could not agree."""
+    """An op and a fragment whose layouts conflict."""
 
     op: ParallelOp | ReduceOp | GemmOp
     fragment: SSAValue
@@ -67,14 +74,14 @@ class Agreement:
     wgmma: bool = True
     fragments: dict[SSAValue, Table] = field(default_factory=dict[SSAValue, Table])
     origins: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
-    """What decided each of them."""
+    """The op that determined each of them."""
     clash: LayoutConflict | None = None
-    """What could not agree, if that is why there is no plan."""
+    """The conflict, if that is why there is no plan."""
     is_trial: bool = False
     """Whether a failure is only a reason to try something else."""
 
     def _check_reduction(self, op: ReduceOp) -> None:
-        """Whoever is to hold a result must come by all parts of it."""
+        """The owner of a result must receive all partial results."""
         source, target = base_of(op.src), base_of(op.dst)
         if source not in self.fragments or target not in self.fragments:
             return
@@ -89,9 +96,9 @@ class Agreement:
         return self._failure(
             op,
             UNREPRESENTABLE,
-            f"the threads that hold '{name_of(base_of(op.src))}' cannot reduce it: {error}",
-            "T.copy it to shared memory (T.alloc_shared), and reduce that into a fragment of its "
-            "own",
+            f"layout of '{name_of(base_of(op.src))}' does not allow this reduction: {error}",
+            "T.copy the fragment to shared memory (T.alloc_shared) and reduce that into another "
+            "fragment",
         )
 
     def _check_access(self, loop: Loop, access: FragmentAccess) -> None:
@@ -100,7 +107,7 @@ class Agreement:
         table = self.fragments[buffer]
         threads = threads_at(loop.table, access)
         if access.is_write and not is_update(access):
-            held = table.holders[access.elements]
+            held = table.owners[access.elements]
             if held.shape == threads.shape and (held == threads).all():
                 return
             point = first_difference(held, threads)
@@ -116,24 +123,24 @@ class Agreement:
         buffer = base_of(access.buffer)
         assert loop.table is not None
         element = tuple(int(each[point]) for each in access.elements)
-        held = self.fragments[buffer].holders[element]
-        asked = loop.table.holders[point[: len(loop.shape)]]
+        held = self.fragments[buffer].owners[element]
+        accessing = loop.table.owners[point[: len(loop.shape)]]
         does = "writes" if access.is_write else "reads"
-        reason = f"this loop {does} its elements in other threads than those that hold them"
+        reason = f"this loop {does} elements in threads that do not own them"
         self.clash = LayoutConflict(loop.op, buffer, reason)
-        verb = "write" if access.is_write else "read"
-        what = verb if len(asked) > 1 else f"{verb}s"
+        what = "written" if access.is_write else "read"
         message = (
-            f"two layouts for '{name_of(buffer)}': element {shown(element)} is held by "
-            f"{some(held)}, but {some(asked)} {what} it here"
+            f"conflicting layouts for '{name_of(buffer)}': element {shown(element)} is owned by "
+            f"{some(held)}, but {what} by {some(accessing)} here"
         )
         failure = self._failure(
             access.op,
             CONFLICT,
             message,
-            f"copy '{name_of(buffer)}' to shared memory (T.alloc_shared) and use that in the loop",
+            f"T.copy '{name_of(buffer)}' to shared memory (T.alloc_shared) and use the copy in "
+            "the loop",
             note=(self.origins[buffer], f"the layout of '{name_of(buffer)}' comes from here"),
-            picture=who_asks(
+            diagram=access_diagram(
                 self.fragments[buffer], access, threads_at(loop.table, access), element
             ),
         )
@@ -156,21 +163,22 @@ class Agreement:
         if not self.is_trial:
             self.clash = _between_gemms(buffer, self.origins[buffer], origin)
         different = np.argwhere(
-            (known.registers != table.registers) | (known.holders[..., 0] != table.holders[..., 0])
+            (known.registers != table.registers) | (known.owners[..., 0] != table.owners[..., 0])
         )
         point = tuple(int(each) for each in different[0])
         raise self._failure(
             origin,
             CONFLICT,
-            f"two layouts for '{name_of(buffer)}': element {shown(point)} is held by "
-            f"{some(table.holders[point])} here, by {some(known.holders[point])} there",
+            f"conflicting layouts for '{name_of(buffer)}': element {shown(point)} is owned by "
+            f"{some(table.owners[point])} here, by {some(known.owners[point])} in the other "
+            "layout",
             _without_both(buffer, self.origins[buffer]),
             note=(self.origins[buffer], "the other layout comes from here"),
-            picture=side_by_side(
+            diagram=compare(
                 table.shape,
                 point,
-                Side(f"'{name_of(buffer)}' here", place_in(table)),
-                Side("there", place_in(known)),
+                Side(f"'{name_of(buffer)}' here", owner_of(table)),
+                Side("there", owner_of(known)),
             ),
         )
 
@@ -181,38 +189,38 @@ class Agreement:
         message: str,
         help: str | None,
         note: tuple[Operation, str] | None = None,
-        picture: str | None = None,
+        diagram: str | None = None,
     ) -> Failed:
         if self.is_trial:
             return Failed()
         diagnostic = self.engine.error(op, message, code=code)
         if note is not None:
             diagnostic.note(note[0], note[1])
-        if picture is not None:
-            diagnostic.note(None, f"threads around that element:\n{picture}")
+        if diagram is not None:
+            diagnostic.note(None, f"owning threads near that element:\n{diagram}")
         if help is not None:
             diagnostic.note(None, f"help: {help}")
         return Failed()
 
 
 def _between_gemms(buffer: SSAValue, one: Operation, other: Operation) -> LayoutConflict | None:
-    """The GEMM that uses a fragment through shared memory where two want it in other threads.
+    """The GEMM to stage a fragment for, where two ops require different layouts of it.
 
-    Operands rather than sums: those are moved once, not there and back.
+    Operands rather than accumulators: an operand is moved once, not there and back.
     """
     gemms = [op for op in (other, one) if isinstance(op, GemmOp)]
     reading = [op for op in gemms if buffer in (base_of(op.a), base_of(op.b))]
     chosen = next(iter(reading or gemms), None)
     if chosen is None:
         return None
-    what = "multiplies its elements" if reading else "adds to its elements"
+    what = "reads" if reading else "accumulates into"
     return LayoutConflict(
-        chosen, buffer, f"this GEMM {what} in other threads than another op holds them"
+        chosen, buffer, f"this GEMM {what} elements in threads that do not own them"
     )
 
 
 def _without_both(buffer: SSAValue, origin: Operation) -> str:
-    """The smallest change with which a fragment has one layout."""
+    """The fix-it for a fragment with two layouts."""
     if isinstance(origin, AllocOp):
-        return f"leave '{name_of(buffer)}' out of T.annotate_layout: the instruction decides it"
-    return "use a second buffer and T.copy through shared memory, or one instruction for both"
+        return f"remove '{name_of(buffer)}' from T.annotate_layout: the MMA determines its layout"
+    return "T.copy to a second buffer through shared memory, or use one MMA instruction for both"

@@ -1,9 +1,9 @@
-"""Goes over a layout plan once more, with other means than those that made it.
+"""Checks a layout plan independently of the solver that made it.
 
-The solver works with tables of holders; this looks at what each thread would do. For every loop
-and every access, the threads that run an iteration are asked for the element, and must have it in
-one of their registers; two elements must never share a register of a thread; what several threads
-hold must be written by all of them; shared buffers must not put two elements in one place.
+The solver works with tables of owners; the check follows each thread. For every loop and every
+access, the threads that run an iteration must have the element in one of their registers; two
+elements must never share a register of a thread; a replicated element must be written by all its
+owners; two elements of a shared buffer must not map to the same location.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, accesses_in
-from tilewright.analysis.layout_inference.fit import Numbers
+from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.analysis.layout_inference.plan import LayoutPlan
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.table import Table
@@ -34,7 +34,7 @@ def check(kernel: Operation, plan: LayoutPlan) -> str | None:
         if problem is not None:
             return f"'{_name(plan, buffer)}': {problem}"
     for buffer, swizzle in plan.shared.items():
-        problem = _places(buffer, swizzle.attribute(shape_of(buffer.type)[:-2]).data)
+        problem = _locations(buffer, swizzle.attribute(shape_of(buffer.type)[:-2]).data)
         if problem is not None:
             return f"'{_name(plan, buffer)}': {problem}"
     for op in walk(kernel):
@@ -52,14 +52,14 @@ def _name(plan: LayoutPlan, buffer: SSAValue) -> str:
 def _owners(table: Table, shape: tuple[int, ...]) -> str | None:
     """Each register of a thread holds one element at most."""
     if table.shape != shape:
-        return f"the layout is for {table.shape}, the buffer has {shape}"
-    if (table.registers < 0).any() or (table.holders < 0).any():
-        return "a thread or a register has a negative number"
+        return f"layout has shape {table.shape}, the buffer {shape}"
+    if (table.registers < 0).any() or (table.owners < 0).any():
+        return "negative thread or register index"
     registers = table.registers.ravel()
-    holders = table.holders.reshape(registers.size, -1)
-    pairs = holders * (int(registers.max()) + 1) + registers[:, None]
-    if (np.diff(np.sort(holders, axis=1), axis=1) == 0).any():
-        return "a thread is named twice as the holder of an element"
+    owners = table.owners.reshape(registers.size, -1)
+    pairs = owners * (int(registers.max()) + 1) + registers[:, None]
+    if (np.diff(np.sort(owners, axis=1), axis=1) == 0).any():
+        return "a thread is listed twice as owner of an element"
     twice = np.flatnonzero(np.bincount(pairs.ravel()) > 1)
     if len(twice):
         thread, register = divmod(int(twice[0]), int(registers.max()) + 1)
@@ -67,24 +67,24 @@ def _owners(table: Table, shape: tuple[int, ...]) -> str | None:
     return None
 
 
-def _places(buffer: SSAValue, map: LayoutMap) -> str | None:
-    """No two elements of a shared buffer in one place."""
+def _locations(buffer: SSAValue, map: LayoutMap) -> str | None:
+    """No two elements of a shared buffer map to the same location."""
     shape = shape_of(buffer.type)
     found: tuple[Any, ...] = tuple(map.evaluate(*np.indices(shape)))
     columns: list[Any] = [np.broadcast_to(np.asarray(each), shape).ravel() for each in found]
     first = [int(each.min()) for each in columns]
     extents = [int(each.max()) - low + 1 for each, low in zip(columns, first, strict=True)]
     from_zero = [each - low for each, low in zip(columns, first, strict=True)]
-    places: Any = np.ravel_multi_index(from_zero, extents)
-    if np.bincount(places).max() > 1:
-        return "two elements lie in one place"
+    locations: Any = np.ravel_multi_index(from_zero, extents)
+    if np.bincount(locations).max() > 1:
+        return "two elements map to the same location"
     return None
 
 
 def _loop(loop: ParallelOp, plan: LayoutPlan) -> str | None:
     table = plan.loops.get(loop)
     if table is None:
-        return "a loop has no threads"
+        return "no threads assigned to a loop"
     problem = _runs(loop, table)
     if problem is not None:
         return problem
@@ -97,7 +97,7 @@ def _loop(loop: ParallelOp, plan: LayoutPlan) -> str | None:
         rank = len(table.shape)
         flat = [np.ravel(each) for each in access.elements]
         count = flat[0].size // int(np.prod(table.shape)) if access.extra else 1
-        runners = np.repeat(table.holders.reshape(-1, table.replicas), count, axis=0)
+        runners = np.repeat(table.owners.reshape(-1, table.replicas), count, axis=0)
         problem = _reached(held, flat, runners, writes=_replaces(access.op, buffer))
         if problem is not None:
             what = "written" if access.is_write else "read"
@@ -107,37 +107,41 @@ def _loop(loop: ParallelOp, plan: LayoutPlan) -> str | None:
 
 def _runs(loop: ParallelOp, table: Table) -> str | None:
     threads = threads_of(loop)
-    if int(table.holders.max()) >= threads.count:
-        return f"thread {int(table.holders.max())} runs a loop of {threads.count} threads"
+    if int(table.owners.max()) >= threads.count:
+        return f"loop uses thread {int(table.owners.max())}, but only {threads.count} threads run"
     return None
 
 
 def _replaces(op: Operation, buffer: SSAValue) -> bool:
-    """Whether an access overwrites an element for all who hold it."""
+    """Whether an access overwrites an element in all its owners."""
     if isinstance(op, LoadOp):
         return False
     return not isinstance(buffer.owner, ReducerAllocOp)
 
 
-def _reached(held: Table, elements: list[Numbers], runners: Numbers, *, writes: bool) -> str | None:
-    """Whether who runs an iteration has its element, and who has it runs it if it is written."""
+def _reached(
+    held: Table, elements: list[IntArray], runners: IntArray, *, writes: bool
+) -> str | None:
+    """Whether the thread of an iteration owns its element, and all owners write what is written."""
     size = int(np.prod(held.shape))
-    threads = max(int(held.holders.max()), int(runners.max())) + 1
+    threads = max(int(held.owners.max()), int(runners.max())) + 1
     has = np.zeros((size, threads), dtype=bool)
-    has[np.arange(size)[:, None], held.holders.reshape(size, -1)] = True
-    numbers = np.ravel_multi_index(elements, held.shape)
-    absent = ~has[numbers[:, None], runners]
+    has[np.arange(size)[:, None], held.owners.reshape(size, -1)] = True
+    indices = np.ravel_multi_index(elements, held.shape)
+    absent = ~has[indices[:, None], runners]
     if absent.any():
-        place, which = (int(each[0]) for each in np.nonzero(absent))
-        return f"thread {int(runners[place, which])} has no element {int(numbers[place])}"
+        position, which = (int(each[0]) for each in np.nonzero(absent))
+        return (
+            f"thread {int(runners[position, which])} does not own element {int(indices[position])}"
+        )
     if not writes:
         return None
     written = np.zeros_like(has)
-    written[np.repeat(numbers, runners.shape[1]), runners.ravel()] = True
-    touched = np.zeros(size, dtype=bool)
-    touched[numbers] = True
-    reached = has if touched.all() else has[touched]
-    if np.count_nonzero(written) == np.count_nonzero(reached):  # all who write have it: the same
+    written[np.repeat(indices, runners.shape[1]), runners.ravel()] = True
+    accessed = np.zeros(size, dtype=bool)
+    accessed[indices] = True
+    reached = has if accessed.all() else has[accessed]
+    if np.count_nonzero(written) == np.count_nonzero(reached):  # all writers own it: the same
         return None
-    stale = np.argwhere(reached & ~written[touched])
-    return f"thread {int(stale[0][1])} keeps an old copy of a written element"
+    stale = np.argwhere(reached & ~written[accessed])
+    return f"thread {int(stale[0][1])} retains a stale copy of a written element"

@@ -12,7 +12,7 @@ from tilewright.dialects.tile import (
 )
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.reducers import ReducerAllocOp
-from tilewright.layouts.diff import Holders, Place, Side, side_by_side
+from tilewright.layouts.diff import Assignment, Owners, Side, compare
 
 
 def name_of(value: SSAValue) -> str:
@@ -33,27 +33,27 @@ def some(threads: np.ndarray) -> str:
     return f"threads {shown}{' ...' if len(listed) > 3 else ''}"
 
 
-def place_in(table: Table) -> Holders:
-    """Who holds an element, as pictures ask for it."""
+def owner_of(table: Table) -> Owners:
+    """The owners of an element, in the form that diagrams take."""
 
-    def place(point: tuple[int, ...]) -> Place:
-        return tuple(int(each) for each in table.holders[point]), int(table.registers[point])
+    def owner(point: tuple[int, ...]) -> Assignment:
+        return tuple(int(each) for each in table.owners[point]), int(table.registers[point])
 
-    return place
+    return owner
 
 
-def who_asks(
+def access_diagram(
     table: Table, access: FragmentAccess, threads: np.ndarray, element: tuple[int, ...]
 ) -> str:
-    """A picture of who holds the elements around one, and who asks for them."""
+    """A diagram of the owners of the elements near one, and of the threads that access them."""
     name = name_of(base_of(access.buffer))
 
-    def asking(point: tuple[int, ...]) -> Place:
+    def accessing(point: tuple[int, ...]) -> Assignment:
         is_here = np.logical_and.reduce(
             [each == at for each, at in zip(access.elements, point, strict=True)]
         )
         return tuple(int(each) for each in np.unique(threads[is_here])), 0
 
     what = "written by" if access.is_write else "read by"
-    held = Side(f"'{name}' held by", place_in(table))
-    return side_by_side(table.shape, element, held, Side(f"{what}, here", asking))
+    held = Side(f"'{name}' owned by", owner_of(table))
+    return compare(table.shape, element, held, Side(f"{what}, here", accessing))

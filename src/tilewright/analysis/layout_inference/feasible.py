@@ -1,7 +1,7 @@
-"""Whether some tensor-core instruction does a product, and the smallest change if none does.
+"""Whether some MMA instruction can do a GEMM, and the smallest change if none can.
 
-What ``mma.sync`` can do is the floor: every product that ``wgmma`` does, it does as well, so what
-fails here cannot be compiled at all. The numbers are those of the PTX manual.
+``mma.sync`` is the lower bound: it can do every GEMM that ``wgmma`` does, so a GEMM that fails here
+cannot use tensor cores at all. The limits are those of the PTX manual.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WARP = 32
 
 
 class Infeasible(ValueError):
-    """No instruction does the product; `help` is the smallest change with which one does."""
+    """No MMA instruction can do the GEMM; `help` is the smallest change with which one can."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class Infeasible(ValueError):
 class Operand:
     """What tensor cores do with operands of a type."""
 
-    sums: tuple[Attribute, ...]
+    accumulators: tuple[Attribute, ...]
     """Types of accumulators, the usual one first."""
     arch: int = 80
     """The first generation that has it."""
@@ -55,7 +55,7 @@ _OPERANDS: Mapping[Attribute, Operand] = {
     Float8E4M3FNType(): _EIGHTS,
     Float8E5M2Type(): _EIGHTS,
 }
-_SPELLINGS = {
+_TYPE_NAMES = {
     "f16": "float16",
     "bf16": "bfloat16",
     "f32": "float32",
@@ -65,32 +65,32 @@ _SPELLINGS = {
 }
 
 
-def spelled(type: Attribute) -> str:
-    """A type as authors write it: ``float16``, ``int8``."""
+def type_name(type: Attribute) -> str:
+    """A type as kernel source writes it: ``float16``, ``int8``."""
     text = str(type)
-    return _SPELLINGS.get(text) or (f"int{text[1:]}" if text[:1] == "i" else text)
+    return _TYPE_NAMES.get(text) or (f"int{text[1:]}" if text[:1] == "i" else text)
 
 
 def check_types(a: Attribute, c: Attribute, arch: int) -> None:
-    """Raise `Infeasible` unless products of `a` can be added up in `c`."""
+    """Raise `Infeasible` unless an MMA with operands of `a` can accumulate in `c`."""
     known = _OPERANDS.get(a)
     if known is None:
         raise Infeasible(
-            f"tensor cores do not multiply {spelled(a)}",
-            f"convert the operands to one of {', '.join(map(spelled, _OPERANDS))}, or multiply "
+            f"no MMA instruction for {type_name(a)} operands",
+            f"convert the operands to one of {', '.join(map(type_name, _OPERANDS))}, or multiply "
             "in a T.Parallel loop",
         )
     if arch < known.arch:
         raise Infeasible(
-            f"tensor cores multiply {spelled(a)} from sm_{known.arch} on, and this is compiled for "
-            f"sm_{arch}",
-            f"convert the operands to {spelled(Float16Type())}, or compile for sm_{known.arch}",
+            f"MMA instructions for {type_name(a)} require sm_{known.arch}, the target is sm_{arch}",
+            f"convert the operands to {type_name(Float16Type())}, or compile for sm_{known.arch}",
         )
-    if c not in known.sums:
+    if c not in known.accumulators:
         raise Infeasible(
-            f"tensor cores add products of {spelled(a)} up in "
-            f"{' or '.join(map(spelled, known.sums))}, not in {spelled(c)}",
-            f"an accumulator of {spelled(known.sums[0])}; T.copy converts it to {spelled(c)}",
+            f"MMA with {type_name(a)} operands accumulates in "
+            f"{' or '.join(map(type_name, known.accumulators))}, the accumulator is {type_name(c)}",
+            f"accumulate in {type_name(known.accumulators[0])} and T.copy the result to "
+            f"{type_name(c)}",
         )
 
 
@@ -101,9 +101,8 @@ def depth_for(a: Attribute, k: int) -> int:
     if found is None:
         unit = min(depths)
         raise Infeasible(
-            f"K is {k}, no multiple of {unit}, the depth of the smallest instruction for "
-            f"{spelled(a)}",
-            f"tiles with K = {_up(k, unit)}: T.copy fills what is beyond the tensor with zeros",
+            f"K = {k} is not a multiple of {unit}, the smallest MMA depth for {type_name(a)}",
+            f"use tiles with K = {_up(k, unit)}: T.copy pads with zeros past the end of the tensor",
         )
     return found
 
@@ -111,26 +110,27 @@ def depth_for(a: Attribute, k: int) -> int:
 def check_threads(count: int) -> None:
     if count % _WARP:
         raise Infeasible(
-            f"{count} threads run the product, no multiple of {_WARP}: whole warps multiply",
-            f"T.Kernel(..., threads={_up(count, _WARP)})",
+            f"{count} threads run the GEMM, not a multiple of {_WARP}: MMA instructions need "
+            "whole warps",
+            f"use T.Kernel(..., threads={_up(count, _WARP)})",
         )
 
 
 def too_small(m: int, n: int, warps: int, fits: Callable[[int], bool]) -> Infeasible:
-    """The error for a product that the warps cannot share; `fits` tells whether fewer could."""
+    """The error for a GEMM that the warps cannot share; `fits` is whether fewer could."""
     if m % M_UNIT or n % N_UNIT:
         axis, size, unit = ("M", m, M_UNIT) if m % M_UNIT else ("N", n, N_UNIT)
         return Infeasible(
-            f"{axis} is {size}, no multiple of {unit}: an instruction does {M_UNIT} rows and "
-            f"{N_UNIT} columns",
-            f"tiles with {axis} = {_up(size, unit)}: T.copy fills what is beyond the tensor with "
-            "zeros",
+            f"{axis} = {size} is not a multiple of {unit}: an MMA instruction computes {M_UNIT} "
+            f"rows and {N_UNIT} columns",
+            f"use tiles with {axis} = {_up(size, unit)}: T.copy pads with zeros past the end of "
+            "the tensor",
         )
     fewer = next((each for each in range(warps - 1, 0, -1) if fits(each)), None)
     return Infeasible(
-        f"{warps} warps cannot share a product of {m} x {n}: each needs a multiple of {M_UNIT} "
+        f"{m} x {n} cannot be split over {warps} warps: each warp needs a multiple of {M_UNIT} "
         f"rows and {N_UNIT} columns",
-        None if fewer is None else f"threads={fewer * _WARP}, or a larger tile",
+        None if fewer is None else f"use threads={fewer * _WARP} or a larger tile",
     )
 
 

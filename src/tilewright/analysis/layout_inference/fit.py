@@ -1,4 +1,4 @@
-"""The formula behind a table of integers.
+"""The formula that reproduces a table of integers.
 
 Layouts of hardware are sums of digits: ``i // 8 % 2 * 4 + j % 8``. `digits` finds them in a table
 of one variable, `Formula` in a table over threads and registers, by looking at all its values, so
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.dialects.tile.expressions import Constant, Coordinate, LayoutExpr
 
-Numbers: TypeAlias = NDArray[np.int64]
+IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Digit:
     weight: int
 
 
-def digits(values: Numbers) -> tuple[Digit, ...] | None:
+def digits(values: IntArray) -> tuple[Digit, ...] | None:
     """The digits whose weighted sum the table is, apart from its first value."""
     rest = values - values[0]
     found: list[Digit] = []
@@ -44,17 +44,17 @@ def digits(values: Numbers) -> tuple[Digit, ...] | None:
     return tuple(found)
 
 
-def _radix(values: Numbers, weight: int) -> int | None:
+def _radix(values: IntArray, weight: int) -> int | None:
     """How far the lowest digit counts: the most for which the table repeats itself."""
     size = len(values)
     steps = np.arange(size, dtype=np.int64) * weight
     wrong = np.flatnonzero(values - values[0] != steps)
     run = size if len(wrong) == 0 else int(wrong[0])
-    place = np.arange(size)
+    position = np.arange(size)
     for radix in range(run, 1, -1):
         # The last round may be cut short.
-        first = values[place // radix * radix]
-        if (values - first == place % radix * weight).all():
+        first = values[position // radix * radix]
+        if (values - first == position % radix * weight).all():
             return radix
     return None
 
@@ -86,7 +86,7 @@ class Formula:
         return self.text.text(("thread", "register"))
 
 
-def formula(table: Numbers) -> Formula | None:
+def formula(table: IntArray) -> Formula | None:
     """``f(thread) + g(register)``, both sums of digits."""
     first_row, first_column = table[0, :], table[:, 0]
     if (table != first_column[:, None] + first_row[None, :] - table[0, 0]).any():
@@ -99,7 +99,7 @@ def formula(table: Numbers) -> Formula | None:
     return Formula(thread + register, register, thread)
 
 
-def forward_expression(table: Numbers) -> LayoutExpr | None:
+def forward_expression(table: IntArray) -> LayoutExpr | None:
     """A table over the coordinates of a tile as a sum of digits of each of them."""
     total: LayoutExpr = Constant(int(table.flat[0]))
     rebuilt: Any = np.full(table.shape, table.flat[0])

@@ -1,7 +1,7 @@
-"""Which instruction multiplies, how the warps share the product, and what operands look like.
+"""The MMA instruction of a GEMM, how warps share its result, and the layouts of operands.
 
-Rules: docs/design/layouts.md#gemm-instructions. A condition that a faster instruction fails is a
-sentence, so that the remark about the slower one can say why.
+Rules: docs/design/layouts.md#gemm-instructions. A condition that a faster instruction fails is
+text, so that the remark about the slower one can give the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilewright.layouts.hardware.wgmma import widest_wgmma
 
 _WGMMA_ROWS = 64
 _TF32_BITS, _FLOAT32_BITS = 10, 23
-"""Bits of mantissas behind the leading one."""
+"""Explicit mantissa bits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class GemmPlan:
     instruction: str
     """``wgmma`` or ``mma``."""
     warps: tuple[int, int]
-    """Warps along the rows and the columns of the product; groups of four rows of warps."""
+    """Warps along the rows and the columns of C; for wgmma, groups of four rows of warps."""
     shape: tuple[int, int, int]
     """Of one instruction."""
     reason: str | None = None
@@ -55,18 +55,18 @@ class GemmPlan:
 
 
 def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> GemmPlan:
-    """The instruction and the partition for a product; raises `Infeasible`."""
+    """The instruction and the partition for a GEMM; raises `Infeasible`."""
     a = element_type_of(op.a.type)
     m, n, _ = op.mnk
     reason = _why_not_wgmma(op, threads, arch, wgmma)
     if reason is None:
         warps = partition(m, n, threads.warps, op.policy.data, by_groups=True)
         if warps is None:
-            reason = f"{threads.warps // 4} warp groups cannot share {m} x {n}"
+            reason = f"{m} x {n} cannot be split over {threads.warps // 4} warp groups"
         else:
             columns = widest_wgmma(n // warps[1], isinstance(a, IntegerType))
             if columns is None:
-                reason = f"{n // warps[1]} columns for a group are no multiple of 8"
+                reason = f"{n // warps[1]} columns per warp group are not a multiple of 8"
             else:
                 found = GemmPlan("wgmma", warps, (_WGMMA_ROWS, columns, 256 // bit_width(a)))
                 reason = _why_not_apart(op, found)
@@ -77,47 +77,47 @@ def choose(op: GemmOp, threads: Threads, arch: int, *, wgmma: bool = True) -> Ge
 
 @dataclass(frozen=True)
 class Rounding:
-    """What a product loses on its way through tensor cores, and how to keep it."""
+    """The precision that a GEMM loses on tensor cores, and how to retain it."""
 
     message: str
     help: str
 
 
 def rounding(op: GemmOp) -> Rounding | None:
-    """What of the operands is not multiplied; None if all of them is.
+    """Which operand bits are ignored; None if none are.
 
     Tensor cores take float32 as tf32 (PTX ISA, "Alternate floating-point data formats"): the
-    exponent of float32 with the mantissa of float16. The 13 bits behind are not looked at.
+    exponent of float32 with the mantissa of float16. The 13 low mantissa bits are ignored.
     """
     if not isinstance(element_type_of(op.a.type), Float32Type):
         return None
     m, n, k = op.mnk
     return Rounding(
-        f"float32 operands are multiplied as tf32: tensor cores read {_TF32_BITS} of the "
-        f"{_FLOAT32_BITS} bits of a mantissa, so that a factor may be off by 1 part in "
-        f"{2**_TF32_BITS}; sums are float32",
-        f"exact float32 takes no tensor cores, and is many times slower: for i, j in T.Parallel("
-        f"{m}, {n}): for k in T.serial({k}): C[i, j] += A[i, k] * B[k, j]",
+        f"float32 operands are rounded to tf32: tensor cores read {_TF32_BITS} of {_FLOAT32_BITS} "
+        f"mantissa bits, a relative error of up to 1/{2**_TF32_BITS} per operand; the accumulator "
+        "is float32",
+        f"for full precision (many times slower) use loops instead of T.gemm: for i, j in "
+        f"T.Parallel({m}, {n}): for k in T.serial({k}): C[i, j] += A[i, k] * B[k, j]",
     )
 
 
-def apart(op: GemmOp, product: GemmPlan, *, is_a: bool) -> int | None:
+def apart(op: GemmOp, plan: GemmPlan, *, is_a: bool) -> int | None:
     """How many elements of a row in shared memory an instruction takes, if not the whole row.
 
-    Instructions begin where the pattern of a swizzle begins; what they share must be made of such
-    pieces. It does not matter where rows run along the sums, as they do in `wgmma`'s own order.
+    The operand of an instruction begins where the pattern of a swizzle begins, so a row is divided
+    into whole patterns. Rows along K, `wgmma`'s own order, need no division.
     """
     m, n, _ = op.mnk
-    rows, columns, _ = product.shape
+    rows, columns, _ = plan.shape
     if is_a:
         return rows if op.transpose_a is not None and rows < m else None
     return columns if op.transpose_b is None and columns < n else None
 
 
-def _why_not_apart(op: GemmOp, product: GemmPlan) -> str | None:
+def _why_not_apart(op: GemmOp, plan: GemmPlan) -> str | None:
     for operand, is_a in ((op.a, True), (op.b, False)):
         space = space_of(operand.type)
-        step = apart(op, product, is_a=is_a)
+        step = apart(op, plan, is_a=is_a)
         if step is None or space is None or not space.is_shared:
             continue
         rows, columns = shape_of(operand.type)[-2:]
@@ -125,7 +125,7 @@ def _why_not_apart(op: GemmOp, product: GemmPlan) -> str | None:
             swizzles.for_matrix(rows, columns, bit_width(element_type_of(operand.type)), step)
             is None
         ):
-            return f"no swizzle has pieces of {step} columns, of which each instruction takes some"
+            return f"no swizzle has a row of {step} columns, which each wgmma needs"
     return None
 
 
@@ -177,13 +177,13 @@ def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> st
     a, b = element_type_of(op.a.type), element_type_of(op.b.type)
     m, _, k = op.mnk
     if not allowed:
-        return "the author wants no wgmma"
+        return "wgmma is disabled by an option"
     if arch != 90:
-        return f"sm_{arch} has no wgmma"
+        return f"the target sm_{arch} has no wgmma"
     if m < _WGMMA_ROWS or m % _WGMMA_ROWS:
-        return f"{m} rows are no multiple of {_WGMMA_ROWS}"
+        return f"M = {m} is not a multiple of {_WGMMA_ROWS}"
     if threads.count % GROUP or threads.first % GROUP:
-        return f"{threads.count} threads from {threads.first} on are no whole warp groups"
+        return f"{threads.count} threads from thread {threads.first} on are not whole warp groups"
     for operand in (op.a, op.b):
         problem = _why_no_descriptor(operand)
         if problem is not None:
@@ -195,24 +195,24 @@ def _why_not_wgmma(op: GemmOp, threads: Threads, arch: int, allowed: bool) -> st
     if a_space is Space.FRAGMENT and op.transpose_a is not None:
         return "operand A is a transposed fragment"
     if a != b and not (isinstance(a, _EIGHTS) and isinstance(b, _EIGHTS)):
-        return f"the operands are '{a}' and '{b}'"
+        return f"the operand types differ: '{a}' and '{b}'"
     return _why_not_types(op, a, k)
 
 
 def _why_no_descriptor(operand: SSAValue) -> str | None:
-    """Why the place of an operand in shared memory cannot be told to ``wgmma``."""
+    """Why no ``wgmma`` descriptor can describe an operand in shared memory."""
     space = space_of(operand.type)
     if space is None or not space.is_shared:
         return None
     owner = base_of(operand).owner
     if isinstance(owner, AllocOp) and owner.layout is not None:
-        return "the author's layout of an operand is none that wgmma knows"
+        return "wgmma does not support the user-specified layout of an operand"
     if isinstance(operand.owner, RegionOp) and not _is_one_of_several(operand.owner):
-        return "an operand is a part of a matrix"
+        return "an operand is a sub-tile of a buffer"
     if isinstance(operand.owner, ViewOp):
         return "an operand is another view of a buffer"
     if is_seen_otherwise(base_of(operand)):
-        return "an operand is viewed as elements of another type as well, and is not swizzled"
+        return "an operand is also viewed with another element type and therefore not swizzled"
     rows, columns = shape_of(operand.type)[-2:]
     bits = bit_width(element_type_of(operand.type))
     if swizzles.for_matrix(rows, columns, bits) is None:
@@ -234,7 +234,7 @@ def is_seen_otherwise(buffer: SSAValue) -> bool:
 
 
 def _is_one_of_several(op: RegionOp) -> bool:
-    """Whether a part is a whole matrix of a buffer that holds several."""
+    """Whether a region is one whole matrix of a buffer that holds several."""
     shape = shape_of(op.base.type)
     whole = tuple(op.extents[-2:]) == shape[-2:] and tuple(op.offsets[-2:]) == (0, 0)
     return whole and all(extent == 1 for extent in op.extents[:-2])
@@ -245,27 +245,27 @@ def _why_not_types(op: GemmOp, a: Attribute, k: int) -> str | None:
     depth = 256 // bit_width(a) if bit_width(a) else 0
     is_known = isinstance(a, (*_HALVES, *_EIGHTS, Float32Type)) or a == IntegerType(8)
     if not is_known:
-        return f"wgmma does not multiply '{a}'"
+        return f"wgmma does not support operands of '{a}'"
     if not isinstance(c, Float32Type) and not (a == IntegerType(8) and c == IntegerType(32)):
-        return f"sums in '{c}' are not taken by wgmma here"
+        return f"wgmma does not accumulate in '{c}' for these operands"
     if k % depth:
-        return f"K is {k}, no multiple of {depth}"
+        return f"K = {k} is not a multiple of {depth}"
     if not isinstance(a, _HALVES) and (op.transpose_a is not None or op.transpose_b is None):
-        return f"operands of '{a}' have to lie with K contiguous (transpose_B=True)"
+        return f"operands of '{a}' must be contiguous along K (transpose_B=True)"
     return None
 
 
 # -- layouts -----------------------------------------------------------------------------------
 
 
-def accumulator(shape: tuple[int, int], product: GemmPlan) -> Table:
-    """Where the sums live."""
+def accumulator(shape: tuple[int, int], plan: GemmPlan) -> Table:
+    """The layout of the accumulator."""
     i, j = np.indices(shape, dtype=np.int64)
-    down, across = product.warps
-    if product.instruction == "wgmma":
-        groups = product.groups
+    down, across = plan.warps
+    if plan.instruction == "wgmma":
+        groups = plan.groups
         rows, columns = shape[0] // groups[0], shape[1] // groups[1]
-        n = product.shape[1]
+        n = plan.shape[1]
         group = i // rows * groups[1] + j // columns
         y, x = i % rows, j % columns
         thread = group * GROUP + y % 64 // 16 * WARP + y % 8 * 4 + x % 8 // 2
@@ -281,46 +281,46 @@ def accumulator(shape: tuple[int, int], product: GemmPlan) -> Table:
     return Table(thread[..., None], register)
 
 
-def operand_a(shape: tuple[int, int], bits: int, product: GemmPlan) -> Table:
+def operand_a(shape: tuple[int, int], bits: int, plan: GemmPlan) -> Table:
     """A in registers: every warp (group) that has the row holds it."""
     i, j = np.indices(shape, dtype=np.int64)
     width = 32 // bits
-    depth = product.shape[2]
-    down, across = product.warps
-    if product.instruction == "wgmma":
-        groups = product.groups
+    depth = plan.shape[2]
+    down, across = plan.warps
+    if plan.instruction == "wgmma":
+        groups = plan.groups
         rows = shape[0] // groups[0]
         y = i % rows
         lane = y % 64 // 16 * WARP + y % 8 * 4 + j // width % 4
         base = (i // rows * groups[1])[..., None] + np.arange(groups[1])
-        holders = base * GROUP + lane[..., None]
+        owners = base * GROUP + lane[..., None]
         tile = y // 64
     else:
         rows = shape[0] // down
         y = i % rows
         lane = y % 8 * 4 + j // width % 4
         base = (i // rows * across)[..., None] + np.arange(across)
-        holders = base * WARP + lane[..., None]
+        owners = base * WARP + lane[..., None]
         tile = y // 16
     inside = j % width + width * (y // 8 % 2) + 2 * width * (j % depth // (4 * width))
     registers = (tile * (shape[1] // depth) + j // depth) * (depth * 16 // WARP) + inside
-    return Table.of(_whole(holders), registers)
+    return Table.of(_whole(owners), registers)
 
 
-def operand_b(shape: tuple[int, int], bits: int, product: GemmPlan) -> Table:
+def operand_b(shape: tuple[int, int], bits: int, plan: GemmPlan) -> Table:
     """B (rows along K) in registers, for ``mma``: every warp that has the column holds it."""
     i, j = np.indices(shape, dtype=np.int64)
     width = 32 // bits
-    depth = product.shape[2]
-    down, across = product.warps
+    depth = plan.shape[2]
+    down, across = plan.warps
     columns = shape[1] // across
     x = j % columns
     lane = x % 8 * 4 + i // width % 4
     base = np.arange(down) * across + (j // columns)[..., None]
-    holders = base * WARP + lane[..., None]
+    owners = base * WARP + lane[..., None]
     inside = i % width + width * (i % depth // (4 * width))
     registers = (x // 8 * (shape[0] // depth) + i // depth) * (depth * 8 // WARP) + inside
-    return Table.of(_whole(holders), registers)
+    return Table.of(_whole(owners), registers)
 
 
 def _whole(values: Any) -> Any:

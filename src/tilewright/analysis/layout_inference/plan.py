@@ -15,12 +15,12 @@ from tilewright.dialects.tile import GemmOp, ParallelOp
 
 @dataclass(frozen=True)
 class LayoutPlan:
-    """Layouts of buffers and loops, and how products are done."""
+    """Layouts of buffers and loops, and the instructions of GEMMs."""
 
     fragments: Mapping[SSAValue, Table]
     loops: Mapping[ParallelOp, Table]
     shared: Mapping[SSAValue, Swizzle]
-    products: Mapping[GemmOp, GemmPlan]
+    gemms: Mapping[GemmOp, GemmPlan]
     names: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
 """How the threads that hold a tile reduce it: which registers, then which threads.
 
-A thread first combines the registers that hold its part of a result, then meets the threads that
-hold the rest: those whose number differs in some digits. `plan` finds both, and goes over the
-outcome with numbers, so what it returns is right; `NotALayout` says why there is no such plan.
+A thread first combines its own registers into a partial result, then combines that with the threads
+that own the rest: those whose index differs in some digits. `plan` finds both and verifies the
+outcome numerically; `NotALayout` gives the reason where there is no such plan.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.analysis.layout_inference.fit import Digit, Numbers, digits
+from tilewright.analysis.layout_inference.fit import Digit, IntArray, digits
 from tilewright.analysis.layout_inference.table import NotALayout, Table
 from tilewright.dialects.tile.expressions import LayoutExpr
 
@@ -20,10 +20,10 @@ from tilewright.dialects.tile.expressions import LayoutExpr
 class Reduction:
     """A reduction of registers, and across threads."""
 
-    parts: Numbers
+    parts: IntArray
     """For every register of the result the registers of the source that go into it."""
     partners: tuple[Digit, ...]
-    """Digits of the thread number that tell the holders of a line apart, as weights of it."""
+    """Digits of the thread index in which the owners of a line differ, by their weights."""
     limits: tuple[tuple[LayoutExpr, int], ...]
     """Numbers of (thread, register), and what they stay below where there is an element."""
 
@@ -33,14 +33,16 @@ def plan(source: Table, target: Table, axis: int) -> Reduction:
     found = Reduction(_parts(source, target, axis), _partners(source, axis), _limits(source))
     for column in found.parts.T:
         if digits(column) is None:
-            raise NotALayout("no formula gives the parts of a result")
+            raise NotALayout("no formula gives the registers of a partial result")
     if not _comes_out(found, source, target, axis):
-        raise NotALayout("the threads that hold a line do not differ in the same digits")
+        raise NotALayout(
+            "the threads that own a row do not differ in the same digits of their index"
+        )
     return found
 
 
 def _limits(source: Table) -> tuple[tuple[LayoutExpr, int], ...]:
-    """What tells registers without an element, where some threads have fewer than others."""
+    """Bounds that identify unused registers, where some threads own fewer elements than others."""
     for each in (source, *source.countings()):
         filled = each.filled()
         if filled is not None:
@@ -49,45 +51,45 @@ def _limits(source: Table) -> tuple[tuple[LayoutExpr, int], ...]:
     raise NotALayout("no formula gives the element in a register of a thread")
 
 
-def _parts(source: Table, target: Table, axis: int) -> Numbers:
+def _parts(source: Table, target: Table, axis: int) -> IntArray:
     moved = np.moveaxis(source.registers, axis, -1)
     results = target.registers.reshape(moved.shape[:-1])
     found: list[list[int]] = []
-    for number in range(target.num_registers):
+    for register in range(target.num_registers):
         # A thread holds the same registers of each row that shares a register of the result.
-        found.append(sorted(set(moved[results == number].ravel().tolist())))
+        found.append(sorted(set(moved[results == register].ravel().tolist())))
     if len({len(each) for each in found}) != 1:
-        raise NotALayout("results of the reduction have different numbers of parts")
+        raise NotALayout("results of the reduction combine different numbers of registers")
     return np.array(found, dtype=np.int64)
 
 
 def _partners(table: Table, axis: int) -> tuple[Digit, ...]:
-    line = np.moveaxis(table.holders[..., 0], axis, -1).reshape(-1, table.shape[axis])[0]
+    line = np.moveaxis(table.owners[..., 0], axis, -1).reshape(-1, table.shape[axis])[0]
     threads = np.array(sorted(set(line.tolist())))
     found = digits(threads - threads[0])
     if found is None:
-        raise NotALayout("the threads that share a row are not evenly apart")
+        raise NotALayout("the threads that share a row are not evenly spaced")
     return tuple(digit for digit in found if digit.radix > 1)
 
 
 def _comes_out(found: Reduction, source: Table, target: Table, axis: int) -> bool:
-    """Whether every holder of a result gets the total of its line, each element counted once."""
+    """Whether every owner of a result gets the total of its line, each element counted once."""
     size = source.registers.size
     values = _scattered(size).reshape(source.shape)
-    wanted = np.moveaxis(values, axis, -1).sum(axis=-1).reshape(-1)
+    expected = np.moveaxis(values, axis, -1).sum(axis=-1).reshape(-1)
     count = max(source.num_threads, target.num_threads)
     held = np.zeros((count, source.num_registers), dtype=np.int64)
-    threads = source.holders.reshape(size, -1)
+    threads = source.owners.reshape(size, -1)
     held[threads, source.registers.reshape(size, 1)] = values.reshape(size, 1)
     totals = held[:, found.parts].sum(axis=-1)
     for digit in found.partners:
         totals = _across(totals, digit)
-    holders = target.holders.reshape(len(wanted), -1)
-    registers = target.registers.reshape(len(wanted), 1)
-    return bool((totals[holders, registers] == wanted[:, None]).all())
+    owners = target.owners.reshape(len(expected), -1)
+    registers = target.registers.reshape(len(expected), 1)
+    return bool((totals[owners, registers] == expected[:, None]).all())
 
 
-def _scattered(count: int) -> Numbers:
+def _scattered(count: int) -> IntArray:
     """Numbers below 2**40 of which no two different choices have the same sum, but by accident."""
     mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -95,10 +97,10 @@ def _scattered(count: int) -> Numbers:
     return (mixed >> np.uint64(24)).astype(np.int64)
 
 
-def _across(totals: Numbers, digit: Digit) -> Numbers:
+def _across(totals: IntArray, digit: Digit) -> IntArray:
     """The sum over all threads that differ in a digit only; what is cut short is no use."""
-    number = np.arange(len(totals))
-    start = number - number // digit.weight % digit.radix * digit.weight
+    thread = np.arange(len(totals))
+    start = thread - thread // digit.weight % digit.radix * digit.weight
     partners = start[:, None] + np.arange(digit.radix) * digit.weight
     is_whole = partners.max(axis=1, keepdims=True) < len(totals)
     summed = totals[np.minimum(partners, len(totals) - 1)].sum(axis=1)

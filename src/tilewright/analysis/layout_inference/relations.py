@@ -1,4 +1,4 @@
-"""How the iterations of a loop and the holders of a fragment relate, element by element."""
+"""How the iterations of a loop and the owners of a fragment relate, element by element."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _is_private(buffer: SSAValue) -> bool:
     return space is Space.FRAGMENT or (space is not None and space.is_per_thread)
 
 
-def touches_memory(loop: ParallelOp) -> bool:
+def accesses_memory(loop: ParallelOp) -> bool:
     """Whether a loop accesses what is no thread's own."""
     return any(
         isinstance(op, (LoadOp, StoreOp)) and not _is_private(op.memref) for op in walk(loop)
@@ -53,7 +53,7 @@ def is_done_once(loop: ParallelOp) -> bool:
 
 
 def _updates_reducer(loop: ParallelOp) -> bool:
-    """Whether iterations add to a reducer: each of them once, whoever runs it."""
+    """Whether iterations update a reducer: each of them once, in any thread."""
     read = {id(op.memref) for op in walk(loop) if isinstance(op, LoadOp)}
     return any(
         isinstance(op, StoreOp)
@@ -71,7 +71,7 @@ def _writes_memory(loop: ParallelOp) -> bool:
 
 
 def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | StoreOp:
-    """The first access to a fragment whose index only the run knows."""
+    """The first access to a fragment whose index is a run-time value."""
     iterations = Iterations(loop, shape)
     for op in walk(loop):
         if isinstance(op, (LoadOp, StoreOp)) and space_of(op.memref.type) is Space.FRAGMENT:
@@ -83,22 +83,22 @@ def dependent_access(loop: ParallelOp, shape: tuple[int, ...]) -> LoadOp | Store
 
 
 def threads_at(table: Table, access: FragmentAccess) -> np.ndarray:
-    """Who runs each point of an access: the loop's threads, for all that it may touch."""
+    """The threads of each point of an access: the loop's, for all elements it may access."""
     if access.extra == 0:
-        return table.holders
+        return table.owners
     shape = access.elements[0].shape
-    lined = table.holders.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
+    lined = table.owners.reshape(*table.shape, *(1 for _ in range(access.extra)), table.replicas)
     return np.broadcast_to(lined, (*shape, table.replicas))
 
 
 def is_by_register(loop: Table, table: Table, access: FragmentAccess) -> bool:
-    """Whether all threads find what their nth iteration touches in the same register."""
-    numbers = table.registers[access.elements]
-    numbers = numbers[(..., *(0 for _ in range(access.extra)))].ravel()
-    turns = loop.registers.ravel()
+    """Whether the nth iteration of every thread accesses the same register."""
+    registers = table.registers[access.elements]
+    registers = registers[(..., *(0 for _ in range(access.extra)))].ravel()
+    rounds = loop.registers.ravel()
     found = np.zeros(loop.num_registers, dtype=np.int64)
-    found[turns] = numbers
-    return bool((found[turns] == numbers).all())
+    found[rounds] = registers
+    return bool((found[rounds] == registers).all())
 
 
 def first_difference(held: np.ndarray, threads: np.ndarray) -> tuple[int, ...]:
@@ -111,13 +111,13 @@ def contains(one: Table, other: Table) -> bool:
     """Whether all threads that `other` gives an element hold it in `one`, in the same register."""
     if one.shape != other.shape or (one.registers != other.registers).any():
         return False
-    asks = other.holders[..., :, None] == one.holders[..., None, :]
-    return bool(asks.any(axis=-1).all())
+    is_owned = other.owners[..., :, None] == one.owners[..., None, :]
+    return bool(is_owned.any(axis=-1).all())
 
 
-def turned(table: Table) -> Table:
+def transpose(table: Table) -> Table:
     """The layout of the transposed matrix."""
     return Table(
-        np.ascontiguousarray(np.swapaxes(table.holders, 0, 1)),
+        np.ascontiguousarray(np.swapaxes(table.owners, 0, 1)),
         np.ascontiguousarray(table.registers.T),
     )

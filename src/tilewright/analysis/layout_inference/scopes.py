@@ -33,11 +33,11 @@ def threads_of(op: Operation) -> Threads:
     inner, outer = op, op.parent_op()
     while outer is not None:
         if isinstance(outer, WsOp):
-            number = next(
+            role = next(
                 index for index, region in enumerate(outer.regions) if _holds(region, inner)
             )
-            ranges = outer.roles[number].ranges
-            return Threads(ranges[0][0], outer.roles[number].num_threads)
+            ranges = outer.roles[role].ranges
+            return Threads(ranges[0][0], outer.roles[role].num_threads)
         if isinstance(outer, KernelOp):
             return Threads(0, outer.num_threads or GROUP)
         inner, outer = outer, outer.parent_op()

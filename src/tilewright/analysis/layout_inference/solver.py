@@ -1,14 +1,14 @@
-"""Infers layouts: what instructions dictate, what follows from it, and what is left free.
+"""Infers layouts: those that instructions dictate, those that follow, and those left free.
 
-1. *Strict*: the author's own layouts; accumulators and operands of products.
-2. *Common*: what follows. A loop that touches every element of a fragment once is run by whoever
-   holds the element; a fragment is held by whoever runs the iterations that touch it; a reduction
-   leaves its results with all threads that held a part.
-3. *Free*: the largest loop that nothing has decided deals its iterations out so that memory is
-   accessed in wide pieces; then 2 again.
+1. *Strict*: user-specified layouts; accumulators and operands of GEMMs.
+2. *Common*: what follows. A loop that accesses every element of a fragment once is run by the
+   owners of the elements; a fragment is owned by the threads that run the iterations that access
+   it; a reduction leaves its results in all threads that owned an element.
+3. *Free*: the largest loop without a layout distributes its iterations over threads such that
+   memory is accessed in wide vectors; then 2 again.
 
-In the end every access is looked at: who reads an element must hold it, and who writes it must be
-everyone who holds it.
+In the end every access is checked: a thread that reads an element must own it, and all owners of an
+element that is written must write it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tilewright.analysis.layout_inference.relations import (
     dependent_access,
     is_by_register,
     threads_at,
-    turned,
+    transpose,
 )
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import infeasible
@@ -68,7 +68,7 @@ from tilewright.ir.traversal import walk
 
 SHAPE = "TW3003"
 SLOWER, ROUNDED = "TW3006", "TW3007"
-EVEN = "threads and extents that are powers of two, or multiples of each other, come out even"
+EVEN = "use thread counts and extents that are powers of two, or multiples of each other"
 
 
 @dataclass
@@ -117,25 +117,23 @@ class Solver(Agreement):
             raise self._failure(
                 op,
                 UNRESOLVED,
-                "T.Parallel runs over a size that only the run knows: for a GPU its extents are "
-                "constants, so that iterations can be dealt out to threads",
-                "loop over a tile of constant size, and guard it: for i in T.Parallel(128): if "
-                "bx * 128 + i < n: ...",
+                "T.Parallel has an extent that is a run-time value: distributing iterations over "
+                "threads requires constant extents",
+                "loop over a tile of constant size and guard the body: "
+                "for i in T.Parallel(128): if bx * 128 + i < n: ...",
             )
         try:
             accesses = accesses_in(op, Iterations(op, shape))
         except Depends as error:
             access = dependent_access(op, shape)
             name = name_of(base_of(access.memref))
-            self.clash = LayoutConflict(
-                op, base_of(access.memref), "the data say which element is meant"
-            )
+            self.clash = LayoutConflict(op, base_of(access.memref), "the index is data-dependent")
             raise self._failure(
                 access,
                 UNREPRESENTABLE,
-                f"'{name}' is a fragment, and a number that only the run knows says which element "
-                "is meant: no thread can be said to hold it",
-                f"T.copy({name}, shared) with shared = T.alloc_shared(...), and index that",
+                f"fragment '{name}' is indexed by a run-time value: the owning thread must be "
+                "known at compile time",
+                f"T.copy({name}, shared) with shared = T.alloc_shared(...), and index the copy",
             ) from error
         return Loop(op, shape, accesses)
 
@@ -149,19 +147,19 @@ class Solver(Agreement):
                 self._give(op.result, table, op)
         for op in walk(self.kernel):
             if isinstance(op, GemmOp):
-                self._product(op)
+                self._gemm(op)
         for op in walk(self.kernel):
-            # What the copy engine takes from shared memory is written there without conflicts.
+            # Threads then write the source of a TMA store to shared memory without bank conflicts.
             if isinstance(op, CopyOp):
                 self._swizzle(base_of(op.src), bit_width(element_type_of(op.src.type)))
-            # Wide tiles come in pieces, and only a swizzled matrix lies piece after piece.
+            # TMA copies a wide tile in several boxes, and only a swizzled layout is box after box.
             elif isinstance(op, AsyncCopyOp) and op.is_bulk:
                 bits = bit_width(element_type_of(op.src.type))
                 if plain_piece(shape_of(op.src.type), bits) is None:
                     self._swizzle(base_of(op.dst), bits)
 
     def _check_threads(self, op: AllocOp, table: Table) -> None:
-        """A layout that the author wrote has no more threads than there are."""
+        """A user-specified layout has no more threads than the block."""
         if not any(True for _ in op.result.uses):
             return
         count = threads_of(_user(op.result)).count
@@ -169,42 +167,42 @@ class Solver(Agreement):
             raise self._failure(
                 op,
                 UNREPRESENTABLE,
-                f"the layout of '{op.buffer_name}' gives elements to threads 0 to "
-                f"{table.num_threads - 1}, but {count} threads run this",
-                f"T.Kernel(..., threads={table.num_threads}), or a forward_thread_fn that stays "
-                f"below {count}",
+                f"layout of '{op.buffer_name}' uses threads 0 to {table.num_threads - 1}, but "
+                f"only {count} threads run",
+                f"use T.Kernel(..., threads={table.num_threads}), or a forward_thread_fn with "
+                f"values below {count}",
             )
 
-    def _product(self, op: GemmOp) -> None:
+    def _gemm(self, op: GemmOp) -> None:
         try:
-            product = gemm_instructions.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
+            gemm_plan = gemm_instructions.choose(op, threads_of(op), self.arch, wgmma=self.wgmma)
         except Infeasible as error:
             raise self._failure(op, SHAPE, str(error), error.help) from error
-        self.gemms[op] = product
-        if product.reason is not None and self.arch == 90:
-            self.engine.remark(op, f"mma.sync instead of wgmma: {product.reason}", SLOWER)
+        self.gemms[op] = gemm_plan
+        if gemm_plan.reason is not None and self.arch == 90:
+            self.engine.remark(op, f"wgmma not used, mma.sync instead: {gemm_plan.reason}", SLOWER)
         rounded = gemm_instructions.rounding(op)
         if rounded is not None:
             self.engine.remark(op, rounded.message, ROUNDED).note(None, f"help: {rounded.help}")
         m, n, k = op.mnk
-        self._give(base_of(op.c), gemm_instructions.accumulator((m, n), product), op)
+        self._give(base_of(op.c), gemm_instructions.accumulator((m, n), gemm_plan), op)
         bits = bit_width(element_type_of(op.a.type))
         for operand, is_a in ((op.a, True), (op.b, False)):
             if space_of(operand.type) is Space.FRAGMENT:
                 table = (
-                    gemm_instructions.operand_a((m, k), bits, product)
+                    gemm_instructions.operand_a((m, k), bits, gemm_plan)
                     if is_a
-                    else gemm_instructions.operand_b((k, n), bits, product)
+                    else gemm_instructions.operand_b((k, n), bits, gemm_plan)
                 )
                 transposed = (op.transpose_a if is_a else op.transpose_b) is not None
-                self._give(base_of(operand), turned(table) if transposed else table, op)
+                self._give(base_of(operand), transpose(table) if transposed else table, op)
             else:
-                is_wide = product.instruction == "wgmma"
-                step = gemm_instructions.apart(op, product, is_a=is_a) if is_wide else None
+                is_wide = gemm_plan.instruction == "wgmma"
+                step = gemm_instructions.apart(op, gemm_plan, is_a=is_a) if is_wide else None
                 self._swizzle(base_of(operand), bits, step)
 
     def _swizzle(self, buffer: SSAValue, bits: int, step: int | None = None) -> None:
-        """Give a buffer the widest swizzle that all who use it can do with."""
+        """Give a buffer the widest swizzle that all its uses support."""
         owner = buffer.owner
         if not isinstance(owner, AllocOp) or owner.layout is not None:
             return
@@ -231,19 +229,19 @@ class Solver(Agreement):
                 changed |= self._from_reduction(op)
 
     def _loop_from_fragments(self, loop: Loop) -> bool:
-        """The loop is run by whoever holds what it touches."""
+        """The loop is run by the owners of the elements it accesses."""
         given = loop.op.layout
         if isinstance(given, FragmentAttr):
             loop.table, loop.origin = Table.from_map(given.data), loop.op
             return True
         known = [each for each in loop.accesses if base_of(each.buffer) in self.fragments]
-        # What is written decides first: all its holders must run the iteration.
+        # Written fragments come first: all owners of an element must run the iteration.
         for access in sorted(known, key=lambda each: not each.is_write):
             if access.is_one_to_one:
                 table = self.fragments[base_of(access.buffer)]
-                holders = table.holders[access.elements]
+                owners = table.owners[access.elements]
                 registers = table.registers[access.elements]
-                loop.table = Table(holders, registers)
+                loop.table = Table(owners, registers)
                 loop.origin = self.origins[base_of(access.buffer)]
                 return True
         return self._loop_from_part(loop, known)
@@ -260,7 +258,7 @@ class Solver(Agreement):
         return False
 
     def _fragments_from_loop(self, loop: Loop) -> bool:
-        """A fragment is held by whoever runs the iterations that touch it."""
+        """A fragment is owned by the threads that run the iterations that access it."""
         changed = False
         assert loop.table is not None
         for access in loop.accesses:
@@ -275,7 +273,7 @@ class Solver(Agreement):
                     loop.table.registers if access.is_one_to_one else None,
                 )
             except NotALayout:
-                continue  # another loop may touch all of it
+                continue  # another loop may access all of it
             self._give(buffer, table, loop.op)
             changed = True
         return changed
@@ -295,15 +293,15 @@ class Solver(Agreement):
         except NotALayout as error:
             raise self._no_reduction(op, error) from error
         shape = shape_of(target.type)
-        if shape != found.shape:  # the reduced dimension may be kept, with one element
-            found = Table(found.holders.reshape(*shape, -1), found.registers.reshape(shape))
+        if shape != found.shape:  # the reduced dimension may be retained, with one element
+            found = Table(found.owners.reshape(*shape, -1), found.registers.reshape(shape))
         self._give(target, found, op)
         return True
 
     # -- free --------------------------------------------------------------------------------
 
     def _undecided(self) -> Loop | None:
-        """The largest loop without a layout; those that touch fragments first."""
+        """The largest loop without a layout; those that access fragments first."""
         left = [loop for loop in self.loops if loop.table is None]
         return max(
             left,
@@ -314,7 +312,7 @@ class Solver(Agreement):
     def _decide_freely(self, loop: Loop) -> None:
         """Deal iterations out; if something that follows from it cannot be, in another way."""
         candidates = list(candidates_of(loop.op, loop.shape, self._reduces_rows(loop)))
-        # Best is what also says where everything lives that the loop touches.
+        # Best is a layout that also determines those of all fragments that the loop accesses.
         for is_whole in (True, False):
             for table in candidates[:-1]:
                 if self._is_possible(loop, table, is_whole=is_whole):
@@ -342,13 +340,13 @@ class Solver(Agreement):
         return True
 
     def _reduces_rows(self, loop: Loop) -> bool:
-        """Whether something that the loop touches is reduced along the loop's last dimension."""
-        touched = {base_of(each.buffer) for each in loop.accesses}
+        """Whether a fragment that the loop accesses is reduced along the loop's last dimension."""
+        accessed = {base_of(each.buffer) for each in loop.accesses}
         rank = len(loop.shape)
         return any(
             isinstance(op, ReduceOp)
             and op.axis == rank - 1 == len(shape_of(op.src.type)) - 1
-            and base_of(op.src) in touched
+            and base_of(op.src) in accessed
             for op in self.reductions
         )
 
@@ -391,7 +389,7 @@ class Solver(Agreement):
     def _check(self) -> None:
         for op in walk(self.kernel):
             if isinstance(op, AllocOp) and self._lacks_layout(op):
-                self._settle(op)
+                self._replicate(op)
         for op in self.reductions:
             if isinstance(op, ReduceOp):
                 self._check_reduction(op)
@@ -404,7 +402,7 @@ class Solver(Agreement):
             self._check_share(loop)
 
     def _check_formula(self, buffer: SSAValue, table: Table) -> None:
-        """Code must be able to compute where an element is."""
+        """Generated code must be able to compute the owner and the register of an element."""
         try:
             table.as_map()
         except NotALayout as error:
@@ -414,12 +412,13 @@ class Solver(Agreement):
             raise self._failure(
                 origin,
                 UNREPRESENTABLE,
-                f"the layout of '{name_of(buffer)}' that follows from this: {error}",
+                f"layout of '{name_of(buffer)}' that follows from this op cannot be computed: "
+                f"{error}",
                 EVEN,
             ) from error
 
     def _check_share(self, loop: Loop) -> None:
-        """Code must be able to compute what a thread runs of a loop, and where it keeps things."""
+        """Generated code must be able to compute the iterations of a thread and their registers."""
         assert loop.table is not None
         failing = infeasible(loop.op, loop.table, loop.accesses, self.fragments)
         if failing is None:
@@ -430,12 +429,12 @@ class Solver(Agreement):
         raise self._failure(
             loop.op,
             UNREPRESENTABLE,
-            f"this cannot be written for each of {threads_of(loop.op).count} threads: {error}",
+            f"loop cannot be distributed over {threads_of(loop.op).count} threads: {error}",
             EVEN,
         ) from error
 
     def _blamed(self, loop: Loop, access: FragmentAccess, reason: str) -> LayoutConflict | None:
-        """The loop that has to do without a fragment: who walks it in its order is not at fault."""
+        """The loop to stage a fragment for: not one that walks the fragment in its own order."""
         buffer = base_of(access.buffer)
         origin = self.origins[buffer]
         if access.is_in_order and isinstance(origin, ParallelOp):
@@ -447,8 +446,8 @@ class Solver(Agreement):
         is_used = any(True for _ in op.result.uses)
         return op.space is Space.FRAGMENT and op.result not in self.fragments and is_used
 
-    def _settle(self, op: AllocOp) -> None:
-        """A fragment that no loop touches as a whole: every thread holds all of it."""
+    def _replicate(self, op: AllocOp) -> None:
+        """A fragment that no loop accesses as a whole: every thread owns all of it."""
         threads = threads_of(_user(op.result))
         self._give(op.result, Table.everywhere(shape_of(op.result.type), threads.count), op)
 

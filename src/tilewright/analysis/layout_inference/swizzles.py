@@ -34,12 +34,12 @@ class Swizzle:
         return pattern_bytes(self.width)
 
     @property
-    def piece(self) -> int:
-        """Columns of a piece: what one row of the pattern holds."""
+    def pattern_columns(self) -> int:
+        """Columns of one row of the swizzle pattern."""
         return self.width * 8 // self.bits if self.width else self.columns
 
     def attribute(self, outer: tuple[int, ...]) -> LayoutAttr:
-        """The layout of a buffer with these outer dimensions, as IR says it."""
+        """The layout of a buffer with these outer dimensions, as an IR attribute."""
         shape = (*outer, self.rows, self.columns)
         layout = swizzled_tile(shape, self.bits, self.width)
         return LayoutAttr(LayoutMap.from_function(shape, layout.forward))
@@ -48,7 +48,7 @@ class Swizzle:
 def for_matrix(rows: int, columns: int, bits: int, step: int | None = None) -> Swizzle | None:
     """The widest swizzle a matrix can have; None if it has to stay as it is.
 
-    Every `step` columns a piece must begin.
+    A row of the pattern must begin at every multiple of `step` columns.
     """
     if rows % ATOM_ROWS:
         return None

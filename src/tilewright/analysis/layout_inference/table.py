@@ -1,8 +1,7 @@
 """A layout of a fragment, or of a parallel loop, as two tables.
 
-`holders` gives the threads of every element (several, if it is replicated), `registers` the place
-among the registers of each of them. For a loop, elements are its iterations, and holders the
-threads that run them.
+`owners` gives the threads of every element (several, if it is replicated), `registers` the register
+in each of them. For a loop, elements are its iterations, and owners the threads that run them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.analysis.layout_inference.fit import Formula, Numbers, formula, forward_expression
+from tilewright.analysis.layout_inference.fit import Formula, IntArray, formula, forward_expression
 from tilewright.dialects.tile.attributes import FragmentAttr
 from tilewright.dialects.tile.expressions import Coordinate, LayoutExpr
 from tilewright.dialects.tile.maps import FragmentMap
@@ -22,16 +21,16 @@ from tilewright.layouts.fragment import Fragment
 
 
 class NotALayout(ValueError):
-    """Elements cannot be given to threads as asked; the text says which."""
+    """Elements cannot be assigned to threads as required; the message gives the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Who holds what."""
+    """The owning threads and the register of every element."""
 
-    holders: Numbers
+    owners: IntArray
     """Threads: the shape of the tile, and the replicas as a last axis, in rising order."""
-    registers: Numbers
+    registers: IntArray
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,7 +38,7 @@ class Table:
 
     @property
     def replicas(self) -> int:
-        return self.holders.shape[-1]
+        return self.owners.shape[-1]
 
     @cached_property
     def num_registers(self) -> int:
@@ -47,20 +46,20 @@ class Table:
 
     @cached_property
     def num_threads(self) -> int:
-        return int(self.holders.max()) + 1
+        return int(self.owners.max()) + 1
 
-    def part(self, elements: tuple[Numbers, ...]) -> Table | None:
+    def part(self, elements: tuple[IntArray, ...]) -> Table | None:
         """The layout of some elements by themselves, if every thread holds as many of them."""
-        holders, registers = self.holders[elements], self.registers[elements]
-        counts = np.bincount(holders.ravel(), minlength=self.num_threads)
+        owners, registers = self.owners[elements], self.registers[elements]
+        counts = np.bincount(owners.ravel(), minlength=self.num_threads)
         used, ranks = np.unique(registers, return_inverse=True)
         if (counts != counts[0]).any() or counts[0] != len(used):
             return None
-        return Table(holders, ranks.reshape(registers.shape))
+        return Table(owners, ranks.reshape(registers.shape))
 
     @classmethod
-    def of(cls, holders: Numbers, registers: Numbers) -> Table:
-        return cls(np.sort(holders, axis=-1), registers)
+    def of(cls, owners: IntArray, registers: IntArray) -> Table:
+        return cls(np.sort(owners, axis=-1), registers)
 
     @classmethod
     def from_fragment(cls, fragment: Fragment) -> Table:
@@ -75,7 +74,7 @@ class Table:
 
     @classmethod
     def from_map(cls, map: FragmentMap) -> Table:
-        """A layout that the author wrote, or that an attribute holds."""
+        """A layout from a user's function or from an attribute."""
         points = _points(map.extents)
         threads = [
             _full(map.evaluate(*points, replica=replica)[0], map.extents)
@@ -86,93 +85,95 @@ class Table:
 
     @classmethod
     def free(cls, shape: Sequence[int], threads: int, width: int) -> Table:
-        """Runs of `width` elements dealt out to the threads, round after round.
+        """Runs of `width` elements distributed over the threads, round after round.
 
-        If there are fewer runs than threads, the threads beyond hold copies where that comes out
-        even, so that all of them can use the result.
+        If there are fewer runs than threads, the remaining threads own copies where that divides
+        evenly, so that all of them can use the result.
         """
         flat = np.arange(int(np.prod(shape)), dtype=np.int64)
         runs = len(flat) // width
-        turn, thread = np.divmod(flat // width, threads)
-        registers = (turn * width + flat % width).reshape(shape)
+        round_index, thread = np.divmod(flat // width, threads)
+        registers = (round_index * width + flat % width).reshape(shape)
         if runs < threads and threads % runs == 0:
             copies = np.arange(threads // runs, dtype=np.int64) * runs
-            holders = thread.reshape(shape)[..., None] + copies
+            owners = thread.reshape(shape)[..., None] + copies
         else:
-            holders = thread.reshape(shape)[..., None]
-        return cls.of(holders, registers)
+            owners = thread.reshape(shape)[..., None]
+        return cls.of(owners, registers)
 
     @classmethod
-    def rows(cls, shape: Sequence[int], threads: int, width: int, most: int | None = None) -> Table:
-        """Each row to neighbouring threads, several rows at a time; rows need not come out even.
+    def rows(
+        cls, shape: Sequence[int], threads: int, width: int, max_threads: int | None = None
+    ) -> Table:
+        """Each row to consecutive threads, several rows at a time; rows need not divide evenly.
 
-        A row has `most` threads at most. Threads that are left over hold copies, so that all of
-        them can use what a row gives.
+        A row has at most `max_threads` threads. Threads that are left over own copies, so that all
+        of them can use the result of a row.
         """
         *outer, columns = shape
         rows = int(np.prod(outer)) if outer else 1
         across = 1
-        while across * 2 <= min(threads, most or threads) and across * 2 * width <= columns:
+        while across * 2 <= min(threads, max_threads or threads) and across * 2 * width <= columns:
             across *= 2
         down = threads // across
         flat = np.arange(rows * columns, dtype=np.int64)
         row, column = flat // columns, flat % columns
-        turns = -(-columns // (across * width))
+        rounds = -(-columns // (across * width))
         inside = column // width // across * width + column % width
         if rows < down and down % rows == 0:
             copies = down // rows
             base = row * across + column // width % across
-            holders = base[:, None] + np.arange(copies, dtype=np.int64) * (rows * across)
+            owners = base[:, None] + np.arange(copies, dtype=np.int64) * (rows * across)
             registers = inside
         else:
-            holders = (row % down * across + column // width % across)[:, None]
-            registers = row // down * (turns * width) + inside
-        return cls.of(holders.reshape(*shape, -1), registers.reshape(shape))
+            owners = (row % down * across + column // width % across)[:, None]
+            registers = row // down * (rounds * width) + inside
+        return cls.of(owners.reshape(*shape, -1), registers.reshape(shape))
 
     @classmethod
     def everywhere(cls, shape: Sequence[int], threads: int) -> Table:
         """Every thread holds all elements."""
         size = int(np.prod(shape))
         registers = np.arange(size, dtype=np.int64).reshape(shape)
-        holders = np.broadcast_to(np.arange(threads, dtype=np.int64), (*shape, threads))
-        return cls(holders, registers)
+        owners = np.broadcast_to(np.arange(threads, dtype=np.int64), (*shape, threads))
+        return cls(owners, registers)
 
     # -- questions ---------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        return np.array_equal(self.holders, other.holders) and np.array_equal(
+        return np.array_equal(self.owners, other.owners) and np.array_equal(
             self.registers, other.registers
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.registers.tobytes(), self.holders.tobytes()))
+        return hash((self.shape, self.registers.tobytes(), self.owners.tobytes()))
 
     def collision(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two elements in one register of a thread, if there are any."""
         size = self.registers.size
-        owner = self.holders.reshape(size, -1)
-        place = owner * self.num_registers + self.registers.reshape(size, 1)
-        order = np.argsort(place, axis=None, kind="stable")
-        sorted_places = place.ravel()[order]
-        same = np.flatnonzero(sorted_places[1:] == sorted_places[:-1])
+        owner = self.owners.reshape(size, -1)
+        slot = owner * self.num_registers + self.registers.reshape(size, 1)
+        order = np.argsort(slot, axis=None, kind="stable")
+        sorted_slots = slot.ravel()[order]
+        same = np.flatnonzero(sorted_slots[1:] == sorted_slots[:-1])
         if len(same) == 0:
             return None
         first, second = (order[same[0] + step] // owner.shape[1] for step in (0, 1))
         return self._point(int(first)), self._point(int(second))
 
-    def _point(self, number: int) -> tuple[int, ...]:
-        return tuple(int(each) for each in np.unravel_index(number, self.shape))
+    def _point(self, linear: int) -> tuple[int, ...]:
+        return tuple(int(each) for each in np.unravel_index(linear, self.shape))
 
-    def first_absent(self, elements: Sequence[Any], threads: Numbers) -> tuple[int, ...] | None:
-        """A point whose threads do not all hold the element it asks for, if there is one.
+    def first_absent(self, elements: Sequence[Any], threads: IntArray) -> tuple[int, ...] | None:
+        """A point whose threads do not all own the element it accesses, if there is one.
 
-        `elements` are the coordinates asked for at each point, `threads` who asks (a last axis).
+        `elements` are the coordinates accessed at each point, `threads` its threads (a last axis).
         """
         size = self.registers.size
         has = np.zeros((size, max(self.num_threads, int(threads.max()) + 1)), dtype=np.bool_)
-        has[np.arange(size)[:, None], self.holders.reshape(size, -1)] = True
+        has[np.arange(size)[:, None], self.owners.reshape(size, -1)] = True
         flat = np.asarray(np.ravel_multi_index(tuple(elements), self.shape))
         good = has[flat[..., None], threads].all(axis=-1)
         if good.all():
@@ -182,15 +183,15 @@ class Table:
     # -- formulas ----------------------------------------------------------------------------
 
     @cached_property
-    def inverse(self) -> tuple[Numbers, ...]:
+    def inverse(self) -> tuple[IntArray, ...]:
         """For every thread and register the coordinates of its element; -1 where there is none."""
         shape = (self.num_threads, self.num_registers)
         flat = np.full(shape, -1, dtype=np.int64)
         size = self.registers.size
-        numbers = np.repeat(np.arange(size, dtype=np.int64), self.replicas)
+        elements = np.repeat(np.arange(size, dtype=np.int64), self.replicas)
         flat[
-            self.holders.reshape(size, -1).ravel(), np.repeat(self.registers.ravel(), self.replicas)
-        ] = numbers
+            self.owners.reshape(size, -1).ravel(), np.repeat(self.registers.ravel(), self.replicas)
+        ] = elements
         coordinates = np.unravel_index(np.maximum(flat, 0), self.shape)
         return tuple(np.where(flat < 0, -1, each).astype(np.int64) for each in coordinates)
 
@@ -200,7 +201,7 @@ class Table:
         return bool((self.inverse[0] >= 0).all())
 
     def attribute(self) -> FragmentAttr:
-        """The layout as IR says it."""
+        """The layout as an IR attribute."""
         return FragmentAttr(self.as_map())
 
     def as_map(self) -> FragmentMap:
@@ -216,36 +217,36 @@ class Table:
         raise NotALayout("no formula gives the threads and registers of this layout")
 
     def thread_expression(self) -> LayoutExpr | None:
-        """The threads of an element, as an expression of its place and the replica."""
+        """The threads of an element, as an expression of its coordinates and the replica."""
         if self.replicas == 1:
-            return forward_expression(self.holders[..., 0])
-        return forward_expression(self.holders)
+            return forward_expression(self.owners[..., 0])
+        return forward_expression(self.owners)
 
     def countings(self) -> list[Table]:
-        """The same layout, its elements counted through: rows by their number, then all of them."""
+        """The same layout, linearised: all dimensions but the last as one, then all of them."""
         found: list[Table] = []
-        for kept in (1, 0):
-            lead = len(self.shape) - kept
+        for trailing in (1, 0):
+            lead = len(self.shape) - trailing
             if lead > 1:
                 shape = (int(np.prod(self.shape[:lead])), *self.shape[lead:])
-                holders = self.holders.reshape(*shape, self.replicas)
-                found.append(Table(holders, self.registers.reshape(shape)))
+                owners = self.owners.reshape(*shape, self.replicas)
+                found.append(Table(owners, self.registers.reshape(shape)))
         return found
 
     def _merged_map(self, table: Table) -> FragmentMap | None:
-        """The layout as a function of elements' numbers, for sizes that do not divide."""
+        """The layout as a function of linear element indices, for sizes that do not divide."""
         index, thread = forward_expression(table.registers), table.thread_expression()
         if index is None or thread is None:
             return None
-        number: LayoutExpr = Coordinate(0)
+        linear: LayoutExpr = Coordinate(0)
         lead = len(self.shape) - len(table.shape) + 1
         for axis in range(1, lead):
-            number = number * self.shape[axis] + Coordinate(axis)
+            linear = linear * self.shape[axis] + Coordinate(axis)
         rest = [Coordinate(axis) for axis in range(lead, len(self.shape) + 1)]
         return FragmentMap(
             self.shape,
-            _replaced(thread, (number, *rest)),
-            (_replaced(index, (number, *rest)),),
+            _replaced(thread, (linear, *rest)),
+            (_replaced(index, (linear, *rest)),),
             self.replicas,
         )
 
@@ -269,19 +270,19 @@ class Table:
         return wider if is_same and wider.collision() is None and wider.is_full else None
 
     def _even_size(self, map: FragmentMap, axis: int) -> int | None:
-        """The least size of a dimension that fills all its registers in all its threads."""
+        """The smallest size of a dimension that fills all its registers in all its threads."""
         size = self.shape[axis]
-        most = 2 * size + self.num_threads
-        points = [np.zeros(most, dtype=np.int64) for _ in self.shape]
-        points[axis] = np.arange(most, dtype=np.int64)
+        limit = 2 * size + self.num_threads
+        points = [np.zeros(limit, dtype=np.int64) for _ in self.shape]
+        points[axis] = np.arange(limit, dtype=np.int64)
         thread, index = map.evaluate(*points)
-        threads, registers = _full(thread, (most,)), _joined([_full(e, (most,)) for e in index])
+        threads, registers = _full(thread, (limit,)), _joined([_full(e, (limit,)) for e in index])
         seen: tuple[set[int], set[int]] = (set(), set())
-        for number, pair in enumerate(zip(threads.tolist(), registers.tolist(), strict=True), 1):
+        for count, pair in enumerate(zip(threads.tolist(), registers.tolist(), strict=True), 1):
             for found, value in zip(seen, pair, strict=True):
                 found.add(value)
-            if number >= size and len(seen[0]) * len(seen[1]) == number:
-                return number
+            if count >= size and len(seen[0]) * len(seen[1]) == count:
+                return count
         return None
 
     def coordinates(self) -> tuple[LayoutExpr, ...]:
@@ -300,10 +301,10 @@ class Table:
         return (rest, *reversed(coordinates))
 
     def _flat_formula(self) -> Formula | None:
-        number: Any = 0
+        linear: Any = 0
         for size, each in zip(self.shape, self.inverse, strict=True):
-            number = number * size + each
-        return formula(number) if self.is_full else None
+            linear = linear * size + each
+        return formula(linear) if self.is_full else None
 
 
 def _replaced(expression: LayoutExpr, values: Sequence[LayoutExpr]) -> LayoutExpr:
@@ -313,15 +314,15 @@ def _replaced(expression: LayoutExpr, values: Sequence[LayoutExpr]) -> LayoutExp
     return as_expr(expression.evaluate(values))
 
 
-def _points(shape: Sequence[int]) -> list[Numbers]:
+def _points(shape: Sequence[int]) -> list[IntArray]:
     return [np.asarray(each, dtype=np.int64) for each in np.indices(shape)]
 
 
-def _full(values: Any, shape: Sequence[int]) -> Numbers:
+def _full(values: Any, shape: Sequence[int]) -> IntArray:
     return np.broadcast_to(np.asarray(values, dtype=np.int64), tuple(shape))
 
 
-def _joined(index: Sequence[Numbers]) -> Numbers:
+def _joined(index: Sequence[IntArray]) -> IntArray:
     """Several coordinates of a register as its number."""
     total: Any = 0
     for each in index:
@@ -333,18 +334,18 @@ def _joined(index: Sequence[Numbers]) -> Numbers:
 
 
 def held_by(
-    shape: Sequence[int], elements: Sequence[Any], threads: Numbers, registers: Numbers | None
+    shape: Sequence[int], elements: Sequence[Any], threads: IntArray, registers: IntArray | None
 ) -> Table:
     """The layout of a buffer of which every point uses one element.
 
     `elements` are the coordinates that each point uses, `threads` the threads of the point. If each
-    element is used once, it takes the register of its point; otherwise those that a thread holds
-    are numbered in rising order. Raises `NotALayout` if elements have different numbers
-    of holders, or holders that number them differently.
+    element is used once, it takes the register of its point; otherwise those that a thread owns are
+    numbered in increasing order. Raises `NotALayout` if elements have different numbers of owners,
+    or owners that number them differently.
     """
     size = int(np.prod(shape))
-    places: list[Numbers] = [np.ravel(each) for each in elements]
-    flat: Numbers = np.ravel_multi_index(places, tuple(shape))
+    coordinates: list[IntArray] = [np.ravel(each) for each in elements]
+    flat: IntArray = np.ravel_multi_index(coordinates, tuple(shape))
     count = int(threads.max()) + 1
     uses = np.zeros((size, count), dtype=np.bool_)
     uses[flat[:, None], threads.reshape(len(flat), -1)] = True
@@ -356,17 +357,17 @@ def held_by(
         raise NotALayout(f"no thread uses element {_shown(point)}")
     if (counts != counts[0]).any():
         raise NotALayout("some elements are used by more threads than others")
-    holders = pairs[:, 1].reshape(size, -1)
+    owners = pairs[:, 1].reshape(size, -1)
     if registers is not None and len(flat) == size:
-        numbers = np.empty(size, dtype=np.int64)
-        numbers[flat] = registers.ravel()
+        positions = np.empty(size, dtype=np.int64)
+        positions[flat] = registers.ravel()
     else:
-        numbers = _ranks(pairs, size, int(counts[0]))
-    return Table.of(holders.reshape(*shape, -1), numbers.reshape(shape))
+        positions = _ranks(pairs, size, int(counts[0]))
+    return Table.of(owners.reshape(*shape, -1), positions.reshape(shape))
 
 
-def _ranks(pairs: Numbers, size: int, copies: int) -> Numbers:
-    """The place of each element among those of its thread, the same for all its threads."""
+def _ranks(pairs: IntArray, size: int, copies: int) -> IntArray:
+    """The position of each element among those of its thread, the same for all its threads."""
     order = np.lexsort((pairs[:, 0], pairs[:, 1]))
     threads = pairs[order, 1]
     starts = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
@@ -376,17 +377,17 @@ def _ranks(pairs: Numbers, size: int, copies: int) -> Numbers:
     by_pair[order] = rank
     ranks = by_pair.reshape(size, copies)
     if (ranks != ranks[:, :1]).any():
-        raise NotALayout("threads that share an element hold different numbers of others")
+        raise NotALayout("threads that share an element own different numbers of elements")
     return np.ascontiguousarray(ranks[:, 0])
 
 
 def reduced(table: Table, axis: int) -> Table:
-    """Where the results of a reduction along `axis` live: in every thread that held a part."""
+    """The layout of the results of a reduction along `axis`: every thread that owned an element."""
     rest = (*table.shape[:axis], *table.shape[axis + 1 :]) or (1,)
     points = _points(table.shape)
-    kept = [each for number, each in enumerate(points) if number != axis]
-    elements = kept or [np.zeros(table.shape, dtype=np.int64)]
-    return held_by(rest, elements, table.holders, None)
+    retained = [each for dimension, each in enumerate(points) if dimension != axis]
+    elements = retained or [np.zeros(table.shape, dtype=np.int64)]
+    return held_by(rest, elements, table.owners, None)
 
 
 def _shown(point: Sequence[int]) -> str:

@@ -33,10 +33,10 @@ def width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
 
 def row_width_of(loop: ParallelOp, shape: Sequence[int], threads: int) -> int:
     """The run of iterations that a thread may take at a time, with one for all threads at least."""
-    wanted = number_of(loop.coalesced_width)
-    width = wanted if wanted is not None else _widest(loop, shape)
+    required = number_of(loop.coalesced_width)
+    width = required if required is not None else _widest(loop, shape)
     total = int(np.prod(shape))
-    while width > 1 and (shape[-1] % width or (wanted is None and total < threads * width)):
+    while width > 1 and (shape[-1] % width or (required is None and total < threads * width)):
         width //= 2
     return max(width, 1)
 

@@ -1,4 +1,4 @@
-"""Which turns of a pipelined loop may overlap, and how: dependences, schedules, versions."""
+"""Software pipelining: dependences between the statements of a loop, schedules, buffer versions."""
 
 from tilewright.analysis.pipelining.automatic import plan_automatically
 from tilewright.analysis.pipelining.dependences import Dependences

@@ -1,8 +1,8 @@
 """Schedules for ``T.Pipelined(..., num_stages=n)``: copies run ahead, everything else follows.
 
-* A *copy* writes shared memory from what it reads in global memory, into a buffer of which each
-  turn can have its own version. It goes to stage 0, and so does what it needs.
-* All other statements go to stage ``n``, in their order. A copy is placed behind the last user of
+* A *copy* reads global memory and writes shared memory, into a buffer of which each iteration can
+  have its own version. It goes to stage 0, and so do the statements it depends on.
+* All other statements go to stage ``n``, in their order. A copy is placed after the last user of
   its buffer, so ``n`` versions are enough.
 * If that puts all copies last and ``n > 1``, they go first instead and the others to stage
   ``n - 1``: as many versions, and the copies are issued earlier.
@@ -24,13 +24,15 @@ def plan_automatically(
     dependences: Dependences, num_stages: int, *, has_async_copies: bool = True
 ) -> PipelinePlan | Refusal:
     """The plan for a depth, or why the loop stays serial."""
-    ahead = {number for number in range(len(dependences.ops)) if _is_copy(dependences, number)}
+    ahead = {
+        statement for statement in range(len(dependences.ops)) if _is_copy(dependences, statement)
+    }
     reasons: list[Refusal] = []
-    for number in sorted(ahead):
-        reason = _refusal_of(dependences, number)
+    for statement in sorted(ahead):
+        reason = _refusal_of(dependences, statement)
         if reason is not None:
             reasons.append(reason)
-            ahead.discard(number)
+            ahead.discard(statement)
     while ahead:
         stage, order = _schedule(dependences, ahead, num_stages)
         problem = check_plan(dependences, stage, order)
@@ -45,22 +47,22 @@ def plan_automatically(
         ahead = _without_culprit(dependences, ahead, problem)
     if reasons:
         return Refusal(NOT_PIPELINED, reasons[0].message, reasons[0].ops)
-    return Refusal(NOT_PIPELINED, "nothing in the loop copies global memory to shared memory")
+    return Refusal(NOT_PIPELINED, "the loop has no copy from global to shared memory")
 
 
-def _is_copy(dependences: Dependences, number: int) -> bool:
-    written, read = dependences.writes[number], dependences.reads[number]
+def _is_copy(dependences: Dependences, statement: int) -> bool:
+    written, read = dependences.writes[statement], dependences.reads[statement]
     is_to_shared = bool(written) and all(
         region.space is not None and region.space.is_shared for region in written
     )
     return is_to_shared and any(region.space is Space.GLOBAL for region in read)
 
 
-def _refusal_of(dependences: Dependences, number: int) -> Refusal | None:
-    for region in dependences.writes[number]:
-        if dependences.renamable.get(region.base) != number:
+def _refusal_of(dependences: Dependences, statement: int) -> Refusal | None:
+    for region in dependences.writes[statement]:
+        if dependences.renamable.get(region.base) != statement:
             reason = dependences.why_not_renamable(region.base)
-            return Refusal(NOT_PIPELINED, reason, (dependences.ops[number],))
+            return Refusal(NOT_PIPELINED, reason, (dependences.ops[statement],))
     return None
 
 
@@ -70,73 +72,73 @@ def _schedule(
     count = len(dependences.ops)
     first = _with_producers(dependences, ahead)
     sequence = _placed(dependences, first)
-    is_last = all(number in first for number in sequence[count - len(first) :])
+    is_last = all(statement in first for statement in sequence[count - len(first) :])
     depth = num_stages
     if is_last and num_stages >= 2:
         sequence = sequence[count - len(first) :] + sequence[: count - len(first)]
         depth = num_stages - 1
-    stage = tuple(0 if number in first else depth for number in range(count))
-    return stage, tuple(sequence.index(number) for number in range(count))
+    stage = tuple(0 if statement in first else depth for statement in range(count))
+    return stage, tuple(sequence.index(statement) for statement in range(count))
 
 
 def _with_producers(dependences: Dependences, ahead: set[int]) -> set[int]:
     """The copies and the statements whose results they need."""
     first = set(ahead)
-    for number in reversed(range(len(dependences.ops))):
-        needed_by = (user for user in first if user > number)
-        if any(_feeds(dependences, number, user) for user in needed_by):
-            first.add(number)
+    for statement in reversed(range(len(dependences.ops))):
+        needed_by = (user for user in first if user > statement)
+        if any(_feeds(dependences, statement, user) for user in needed_by):
+            first.add(statement)
     return first
 
 
-def _feeds(dependences: Dependences, number: int, user: int) -> bool:
-    if user in dependences.results_used[number]:
+def _feeds(dependences: Dependences, statement: int, user: int) -> bool:
+    if user in dependences.results_used[statement]:
         return True
     return any(
         one.may_overlap(other)
-        for one in dependences.writes[number]
+        for one in dependences.writes[statement]
         for other in dependences.reads[user]
     )
 
 
 def _placed(dependences: Dependences, first: set[int]) -> list[int]:
-    """Statements in source order, those of stage 0 behind the last user of what they fill."""
-    sequence = [number for number in range(len(dependences.ops)) if number not in first]
-    place = {number: position for position, number in enumerate(sequence)}
-    behind: dict[int, list[int]] = {}
+    """Statements in source order, those of stage 0 after the last user of the buffer they fill."""
+    sequence = [statement for statement in range(len(dependences.ops)) if statement not in first]
+    index_of = {statement: position for position, statement in enumerate(sequence)}
+    after: dict[int, list[int]] = {}
     latest = -1
-    for number in sorted(first):
-        buffers = {region.base for region in dependences.writes[number]}
+    for statement in sorted(first):
+        buffers = {region.base for region in dependences.writes[statement]}
         users = [
-            place[user]
+            index_of[user]
             for buffer in buffers
             for user in dependences.accessors(buffer)
-            if user in place
+            if user in index_of
         ]
         latest = max(latest, *users, -1)  # statements of stage 0 keep their order
-        behind.setdefault(latest, []).append(number)
-    result = list(behind.get(-1, []))
-    for position, number in enumerate(sequence):
-        result += [number, *behind.get(position, [])]
+        after.setdefault(latest, []).append(statement)
+    result = list(after.get(-1, []))
+    for position, statement in enumerate(sequence):
+        result += [statement, *after.get(position, [])]
     return result
 
 
-def _can_go_on(dependences: Dependences, number: int, stage: tuple[int, ...]) -> bool:
-    """Whether the hardware can do the copy by itself, and somebody waits for it in time.
+def _can_go_on(dependences: Dependences, statement: int, stage: tuple[int, ...]) -> bool:
+    """Whether the copy can be asynchronous, and a later statement waits for it.
 
-    It copies bytes as they are. Whoever looks at them waits, in a later stage; what nobody looks at
-    would never be waited for.
+    An asynchronous copy cannot convert elements. The reader waits, in a later stage; a copy without
+    a reader would never be waited for.
     """
-    op = dependences.ops[number]
+    op = dependences.ops[statement]
     if not isinstance(op, CopyOp) or element_type_of(op.src.type) != element_type_of(op.dst.type):
         return False
-    buffers = {region.base for region in dependences.writes[number]}
-    users = {user for buffer in buffers for user in dependences.accessors(buffer)} - {number}
-    return bool(users) and all(stage[user] > stage[number] for user in users)
+    buffers = {region.base for region in dependences.writes[statement]}
+    users = {user for buffer in buffers for user in dependences.accessors(buffer)} - {statement}
+    return bool(users) and all(stage[user] > stage[statement] for user in users)
 
 
 def _without_culprit(dependences: Dependences, ahead: set[int], problem: Refusal) -> set[int]:
     """The copies but for one that the broken dependence is about, or the last one."""
-    involved = [dependences.number[op] for op in problem.ops if op in dependences.number]
-    culprits = [number for number in involved if number in ahead]
+    involved = [dependences.positions[op] for op in problem.ops if op in dependences.positions]
+    culprits = [statement for statement in involved if statement in ahead]
     return ahead - {culprits[0] if culprits else max(ahead)}

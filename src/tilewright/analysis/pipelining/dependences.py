@@ -1,10 +1,10 @@
-"""What the statements of a pipelined loop do to each other.
+"""Dependences between the statements of a pipelined loop.
 
-A statement is an op of the body with effects that others can see; pure ops, and loads of memory
-that the body does not write, are repeated next to whoever uses them. Two statements depend on each
-other if they touch the same bytes and one writes them. A buffer is *renamable* if every turn of the
-loop fills it before anything else looks at it, and nobody outside of the loop does: then turns hand
-nothing to each other through it, and each turn may have a version of its own.
+A statement is an op of the body with visible effects; pure ops, and loads of memory that the body
+does not write, are repeated next to their users. Two statements depend on each other if they access
+the same bytes and one writes them. A buffer is *renamable* if every iteration fills it before any
+read, and no op outside of the loop reads it: then it carries no value from one iteration to the
+next, and each iteration may have a version of its own.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _VERSIONED_SPACES = (Space.SHARED, Space.SHARED_STATIC, Space.VAR, Space.LOCAL)
 
 
 class Dependences:
-    """The statements of one loop and what connects them."""
+    """The statements of one loop and the dependences between them."""
 
     def __init__(self, loop: PipelineOp) -> None:
         self.loop = loop
         self.ops: tuple[Operation, ...] = tuple(scheduled_ops(loop))
-        self.number = {op: position for position, op in enumerate(self.ops)}
+        self.positions = {op: position for position, op in enumerate(self.ops)}
         self.reads: list[list[AccessedRegion]] = [reads(op) for op in self.ops]
         self.writes: list[list[AccessedRegion]] = [writes(op) for op in self.ops]
-        self.orders: list[bool] = [_touches_unknown(op) for op in self.ops]
-        """Whether a statement keeps its place among all others: barriers, output, foreign code."""
+        self.orders: list[bool] = [_has_unknown_effects(op) for op in self.ops]
+        """Whether a statement is ordered with all others: barriers, output, foreign code."""
 
-    # -- what touches what -------------------------------------------------------------------
+    # -- accesses ----------------------------------------------------------------------------
 
-    def touches(self, position: int) -> list[AccessedRegion]:
+    def accesses(self, position: int) -> list[AccessedRegion]:
         return [*self.reads[position], *self.writes[position]]
 
     @property
@@ -48,11 +48,11 @@ class Dependences:
         return tuple(dict.fromkeys(region.base for each in self.writes for region in each))
 
     def accessors(self, buffer: SSAValue) -> list[int]:
-        """The statements that touch `buffer`, in program order."""
+        """The statements that access `buffer`, in program order."""
         return [
             position
             for position in range(len(self.ops))
-            if any(region.base is buffer for region in self.touches(position))
+            if any(region.base is buffer for region in self.accesses(position))
         ]
 
     def conflicts(self, first: int, second: int) -> Iterator[SSAValue | None]:
@@ -60,14 +60,14 @@ class Dependences:
         if self.orders[first] or self.orders[second]:
             yield None
         pairs = [
-            *((one, other) for one in self.writes[first] for other in self.touches(second)),
+            *((one, other) for one in self.writes[first] for other in self.accesses(second)),
             *((one, other) for one in self.reads[first] for other in self.writes[second]),
         ]
         yield from dict.fromkeys(one.base for one, other in pairs if one.may_overlap(other))
 
     @cached_property
     def results_used(self) -> list[frozenset[int]]:
-        """For each statement, those that compute with a value it makes."""
+        """For each statement, those that use one of its results."""
         return [frozenset(self._users(op)) for op in self.ops]
 
     def _users(self, op: Operation) -> Iterator[int]:
@@ -78,8 +78,8 @@ class Dependences:
             if user in seen:
                 continue
             seen.add(user)
-            if user in self.number:
-                yield self.number[user]
+            if user in self.positions:
+                yield self.positions[user]
             pending += [use.operation for result in user.results for use in result.uses]
 
     def _in_body(self, op: Operation) -> Operation:
@@ -94,7 +94,7 @@ class Dependences:
 
     @cached_property
     def renamable(self) -> dict[SSAValue, int]:
-        """Buffers that every turn fills first, with the statement that does."""
+        """Buffers that every iteration fills first, with the statement that does."""
         found: dict[SSAValue, int] = {}
         for position, written in enumerate(self.writes):
             for region in written:
@@ -103,15 +103,15 @@ class Dependences:
         return found
 
     def why_not_renamable(self, buffer: SSAValue) -> str:
-        """What keeps turns from having a version of `buffer` each."""
+        """Why iterations cannot have a version of `buffer` each."""
         owner, name = buffer.owner, buffer.name_hint or "the buffer"
         if isinstance(owner, AllocOp):
             name = owner.buffer_name
             if owner.alias is not None or owner.offset_bytes is not None:
-                return f"{name} shares its storage with other buffers"
+                return f"{name} aliases other buffers"
         if not self._is_alone_with(buffer):
-            return f"{name} is used outside of the loop as well"
-        return f"a turn of the loop may read what an earlier one left in {name}"
+            return f"{name} is also used outside of the loop"
+        return f"an iteration may read data that an earlier iteration wrote to {name}"
 
     def _fills_first(self, buffer: SSAValue, position: int) -> bool:
         owner = buffer.owner
@@ -122,7 +122,7 @@ class Dependences:
         return self._is_alone_with(buffer) and self.fills_before_use(buffer, position)
 
     def _is_alone_with(self, buffer: SSAValue) -> bool:
-        """Whether nobody outside of the loop sees what it leaves in `buffer`."""
+        """Whether no op outside of the loop reads what the loop writes to `buffer`."""
         others: dict[PipelineOp, None] = {}
         for use in buffer.uses:
             if self.loop.is_ancestor(use.operation):
@@ -134,7 +134,7 @@ class Dependences:
         return all(_fills_somewhere(Dependences(other), buffer) for other in others)
 
     def fills_before_use(self, buffer: SSAValue, position: int) -> bool:
-        """Whether the statement at `position` fills `buffer` before any other touches it."""
+        """Whether the statement at `position` fills `buffer` before any other accesses it."""
         accessors = self.accessors(buffer)
         if accessors[0] != position or any(each.base is buffer for each in self.reads[position]):
             return False
@@ -155,21 +155,21 @@ def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:
     return bool(accessors) and dependences.fills_before_use(buffer, accessors[0])
 
 
-def _touches_unknown(op: Operation) -> bool:
-    """Whether `op` does something that regions do not tell."""
+def _has_unknown_effects(op: Operation) -> bool:
+    """Whether `op` has effects that its accessed regions do not describe."""
     if any(is_async(each) for each in walk(op)):
         return True
     for effect in iter_effects(op):
         if effect is None:
             return True
-        is_fact = isinstance(effect.resource, AccessedFacts)
-        if effect.value is None and not is_fact and not isinstance(op, RegionAccess):
+        is_described = isinstance(effect.resource, AccessedFacts)
+        if effect.value is None and not is_described and not isinstance(op, RegionAccess):
             return True
     return False
 
 
 def _guard_of(filler: Operation, others: Sequence[Operation]) -> SSAValue | None:
-    """The condition that decides about all of the ops alike."""
+    """The condition under which all of the ops run, if they share one."""
     if not isinstance(filler, IfOp) or filler.has_else:
         return None
     condition = filler.operands[0]

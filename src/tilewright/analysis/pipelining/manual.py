@@ -1,4 +1,4 @@
-"""A schedule that the author wrote: ``T.Pipelined(..., stage=[...], order=[...])``."""
+"""A user-specified schedule: ``T.Pipelined(..., stage=[...], order=[...])``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tilewright.analysis.pipelining.plan import PipelinePlan, Refusal, check_pla
 def plan_manually(
     dependences: Dependences, stage: tuple[int, ...], order: tuple[int, ...]
 ) -> PipelinePlan | Refusal:
-    """The plan of the lists, one entry for each statement, or what is wrong with them."""
+    """The plan of the lists, one entry for each statement, or why they are rejected."""
     count = len(dependences.ops)
     for name, given in (("stage", stage), ("order", order)):
         if len(given) != count:
             kinds = ", ".join(op.name for op in dependences.ops)
             return Refusal(
                 "TW4040",
-                f"{name} has {len(given)} entries but the loop has {count} statements to schedule "
-                f"({kinds}): give one entry for each",
+                f"{name} has {len(given)} entries, expected one for each of the {count} "
+                f"statements of the loop ({kinds})",
             )
     if sorted(order) != list(range(count)):
         return Refusal(

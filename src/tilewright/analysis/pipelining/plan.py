@@ -1,14 +1,14 @@
 """A schedule of a pipelined loop, and the check that it computes what the serial loop does.
 
-Statement `x` of turn ``i`` runs at step ``i + stage(x)``, among the statements of a step in the
-order of ``order(x)``. So for a dependence of `b` on `a`:
+Statement `x` of iteration ``i`` runs at step ``i + stage(x)``, among the statements of a step in
+the order of ``order(x)``. So for a dependence of `b` on `a`:
 
-* inside one turn:     ``(stage a, order a) < (stage b, order b)``
-* from turn to turn:   `a` of turn ``i`` before `b` of turn ``i + 1``:
+* within an iteration:          ``(stage a, order a) < (stage b, order b)``
+* from iteration to iteration:  `a` of iteration ``i`` before `b` of iteration ``i + 1``:
   ``stage a < stage b + 1``, or equal and ``order a < order b``
 
-Dependences from turn to turn through a renamable buffer vanish if it has enough versions: the one
-that turn ``i`` fills is filled again by turn ``i + versions``, after its last use.
+Loop-carried dependences through a renamable buffer vanish if it has enough versions: the one that
+iteration ``i`` fills is filled again by iteration ``i + versions``, after its last use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.dialects.tile.attributes import PlannedPipeline
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a schedule cannot be: the code, the sentence, and the ops it is about."""
+    """Why a schedule is rejected: the code, the message, and the ops concerned."""
 
     code: str
     message: str
@@ -40,13 +40,13 @@ class PipelinePlan:
     stage: tuple[int, ...]
     order: tuple[int, ...]
     is_async: tuple[bool, ...]
-    """Statements whose work may go on behind the next ones."""
+    """Statements that may still be in flight while later ones run."""
     versions: Mapping[SSAValue, int]
-    """Buffers of which there is more than one."""
+    """Buffers that have more than one version."""
 
     @property
     def depth(self) -> int:
-        """How many steps a turn takes beyond the first."""
+        """How many steps an iteration takes beyond the first."""
         return max(self.stage, default=0)
 
     def attribute(self, dependences: Dependences) -> PipelinePlanAttr:
@@ -77,7 +77,7 @@ class PipelinePlan:
 def versions_of(
     dependences: Dependences, stage: tuple[int, ...], order: tuple[int, ...]
 ) -> dict[SSAValue, int]:
-    """How many versions each renamable buffer needs so that no turn disturbs another."""
+    """How many versions each renamable buffer needs so that iterations do not interfere."""
     found: dict[SSAValue, int] = {}
     for buffer, filler in dependences.renamable.items():
         needed = 1
@@ -93,7 +93,7 @@ def versions_of(
 def check_plan(
     dependences: Dependences, stage: tuple[int, ...], order: tuple[int, ...]
 ) -> Refusal | None:
-    """The first dependence that a schedule breaks."""
+    """The first dependence that a schedule violates."""
     ops = dependences.ops
     when = list(zip(stage, order, strict=True))
     for first in range(len(ops)):
@@ -101,8 +101,8 @@ def check_plan(
             if not _are_together(first, user, stage, order):
                 return Refusal(
                     "TW4044",
-                    "a value is computed in one stage and used in another: statements that hand "
-                    "each other values share a stage, with no other stage in between",
+                    "schedule separates a value from its use: both statements must be in the same "
+                    "stage, with no statement of another stage in between",
                     (ops[first], ops[user]),
                 )
         for second in range(first + 1, len(ops)):
@@ -110,19 +110,19 @@ def check_plan(
                 if when[first] > when[second]:
                     return _backwards((ops[first], ops[second]), when[first], when[second], buffer)
                 is_free = buffer is not None and buffer in dependences.renamable
-                if not is_free and _overtakes(when[second], when[first]):
-                    return _overtaken(dependences, first, second, buffer)
+                if not is_free and _runs_too_late(when[second], when[first]):
+                    return _violates_carried(dependences, first, second, buffer)
     return None
 
 
 def _are_together(first: int, second: int, stage: tuple[int, ...], order: tuple[int, ...]) -> bool:
     """Whether only statements of one stage run from the one to the other."""
-    between = (n for n, place in enumerate(order) if order[first] <= place <= order[second])
-    return all(stage[number] == stage[first] for number in between)
+    between = (n for n, position in enumerate(order) if order[first] <= position <= order[second])
+    return all(stage[statement] == stage[first] for statement in between)
 
 
-def _overtakes(late: tuple[int, int], early: tuple[int, int]) -> bool:
-    """Whether `early` of the next turn runs before `late` of this one."""
+def _runs_too_late(late: tuple[int, int], early: tuple[int, int]) -> bool:
+    """Whether `early` of the next iteration runs before `late` of this one."""
     return (late[0], late[1]) > (early[0] + 1, early[1])
 
 
@@ -134,22 +134,22 @@ def _backwards(
 ) -> Refusal:
     return Refusal(
         "TW4042",
-        f"a statement cannot run before another that it depends on{_through(buffer)}: this one has "
-        f"stage {second[0]} and order {second[1]}, the other one stage {first[0]} and order "
-        f"{first[1]}. In a turn of the loop, stages must not decrease from the one to the other, "
-        "nor the order in a stage",
+        f"schedule runs a statement before one that it depends on{_through(buffer)}: the "
+        f"statement has stage {second[0]}, order {second[1]}; the one it depends on stage "
+        f"{first[0]}, order {first[1]}; stages must not decrease along a dependence, nor the "
+        "order within a stage",
         ops,
     )
 
 
-def _overtaken(
+def _violates_carried(
     dependences: Dependences, first: int, second: int, buffer: SSAValue | None
 ) -> Refusal:
     why = "" if buffer is None else f" ({dependences.why_not_renamable(buffer)})"
     return Refusal(
         "TW4043",
-        f"a statement of the next turn would overtake one of this turn that it depends on"
-        f"{_through(buffer)}{why}",
+        f"schedule violates a loop-carried dependence{_through(buffer)}: the statement of the "
+        f"next iteration would run before the one it depends on{why}",
         (dependences.ops[first], dependences.ops[second]),
     )
 

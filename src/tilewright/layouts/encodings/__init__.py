@@ -11,8 +11,8 @@
 ``TensorMemory``          the 128 lanes and 512 columns next to Blackwell's tensor cores
 ========================  ===========================================================
 
-What each one means is a fact about Triton; tests ask the installed one, 3.9. Where releases since
-3.6 mean something else, the module says so.
+Triton defines what each one means; tests compare with the installed release, 3.9. Differences of
+releases since 3.6 are noted in the modules.
 """
 
 from tilewright.layouts.encodings.blocked import Blocked, Encoding, blocked_for

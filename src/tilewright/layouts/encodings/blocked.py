@@ -24,7 +24,7 @@ WARP_LANES = 32
 
 
 class Encoding(Protocol):
-    """Anything that says where the elements of a tensor of a given shape live."""
+    """Anything that maps a tensor shape to a linear layout."""
 
     @property
     def cga(self) -> CgaBases: ...
@@ -56,7 +56,9 @@ class Blocked:
             )
         }
         if len(ranks) != 1 or sorted(self.order) != list(range(len(self.order))):
-            raise ValueError(f"{self} needs one number for each dimension, and an order of them")
+            raise ValueError(
+                f"{self}: expected one value per dimension, and an order of the dimensions"
+            )
 
     def tile(self) -> LinearLayout:
         """What one CTA holds before any repetition."""
@@ -81,7 +83,7 @@ def blocked_for(
     num_warps: int,
     cga: CgaBases = (),
 ) -> Blocked:
-    """Threads dealt out along `order`, as many on each dimension as it has work for.
+    """Threads distributed along `order`, as many on each dimension as it has work for.
 
     The last dimension of the order takes all that are left, needed or not.
     """
@@ -90,8 +92,8 @@ def blocked_for(
     warps = [1] * len(part)
     free_lanes, free_warps = WARP_LANES, num_warps
     for axis in order[:-1]:
-        wanted = max(1, part[axis] // size_per_thread[axis])
-        threads = min(free_lanes * free_warps, wanted)
+        needed = max(1, part[axis] // size_per_thread[axis])
+        threads = min(free_lanes * free_warps, needed)
         lanes[axis] = min(threads, free_lanes)
         warps[axis] = max(1, min(threads // lanes[axis], free_warps))
         free_lanes //= lanes[axis]

@@ -1,8 +1,8 @@
-"""Operands of a matrix product that are held in registers.
+"""Operands of a dot in registers.
 
-Under a tensor-core parent, a lane holds `k_width` neighbours along K, four lanes lie side by side
-along K and eight along M or N; A then has two such tiles in each direction and B two along K. Warps
-that differ only along the product's other dimension hold the same elements.
+Under an MMA parent, a lane owns `k_width` consecutive elements along K; there are four lanes along
+K and eight along M or N; A then has two such tiles in each direction and B two along K. Warps that
+differ only along the other dimension of the result own the same elements.
 
 Under a blocked parent a thread holds the whole K of its rows or columns.
 """
@@ -28,12 +28,12 @@ class DotOperand:
 
     def __post_init__(self) -> None:
         if self.op_idx not in (0, 1):
-            raise ValueError(f"a product has operands 0 and 1, not {self.op_idx}")
+            raise ValueError(f"op_idx is {self.op_idx}, expected 0 or 1")
         if isinstance(self.parent, NvidiaMma):
             if self.k_width < 1:
-                raise ValueError("an operand of a tensor-core instruction needs k_width")
+                raise ValueError("an operand of an MMA instruction needs k_width")
             if self.parent.is_wgmma and self.op_idx == 1:
-                raise ValueError("wgmma reads its operand B from shared memory, not from registers")
+                raise ValueError("operand B of wgmma must be in shared memory, not in registers")
 
     @property
     def rank(self) -> int:

@@ -1,8 +1,8 @@
 """Accumulators of tensor-core instructions: ``mma.sync`` (version 2) and ``wgmma`` (version 3).
 
-All of them build on one 8 x 8 pattern: a lane holds two neighbours of a row, four lanes a row, 32
-lanes eight rows. ``mma.sync`` stacks two of them (16 x 8); ``wgmma`` goes on along N. Warps follow
-row by row under ``mma.sync`` and down the rows under ``wgmma``, whose four warps share M.
+All of them build on one 8 x 8 pattern: a lane owns two consecutive elements of a row, four lanes a
+row, 32 lanes eight rows. ``mma.sync`` stacks two of them (16 x 8); ``wgmma`` goes on along N. Warps
+follow row by row under ``mma.sync`` and down the rows under ``wgmma``, whose four warps share M.
 """
 
 from __future__ import annotations

@@ -43,9 +43,11 @@ class NvmmaShared:
 
     def __post_init__(self) -> None:
         if self.swizzle_bytes not in (0, 32, 64, 128):
-            raise ValueError(f"a swizzle is 0, 32, 64 or 128 bytes wide, not {self.swizzle_bytes}")
+            raise ValueError(
+                f"swizzle width is {self.swizzle_bytes} bytes, expected 0, 32, 64 or 128"
+            )
         if self.element_bits not in (8, 16, 32, 64):
-            raise ValueError(f"elements have 8, 16, 32 or 64 bits, not {self.element_bits}")
+            raise ValueError(f"element width is {self.element_bits} bits, expected 8, 16, 32 or 64")
         if self.fp4_padded and (self.swizzle_bytes, self.element_bits) != (128, 8):
             raise ValueError("padded FP4 needs bytes and a 128-byte swizzle")
 
@@ -56,7 +58,7 @@ class NvmmaShared:
 
     @property
     def row_elements(self) -> int:
-        """How many elements of the contiguous dimension lie in one row of the pattern."""
+        """How many elements of the contiguous dimension one row of the pattern holds."""
         packed = self.swizzle_bytes * 8 // self.element_bits
         return packed // 2 if self.fp4_padded else packed
 
@@ -110,7 +112,7 @@ class NvmmaShared:
 def default_nvmma_shared(
     shape: Sequence[int], element_bits: int, transposed: bool = False, cga: CgaBases = ()
 ) -> NvmmaShared:
-    """The widest swizzle that a buffer of this shape can have: fewest copies and products."""
+    """The widest swizzle that a buffer of this shape can have: fewest TMA boxes and MMAs."""
     part = shape_per_cta(shape, cga)
     outer, inner = part[:-1], part[-1]
     if transposed:

@@ -1,8 +1,8 @@
-"""Shared memory in which groups of columns change places from row to row.
+"""Shared memory in which groups of columns are permuted from row to row.
 
-With vectors of `vec` elements, the vector `c` of row `r` lies where vector
-``c ^ (r // per_phase % max_phase)`` would lie without the swizzle, so that a column read by
-neighbouring lanes comes from different banks.
+With vectors of `vec` elements, vector `c` of row `r` is stored where vector ``c ^ (r // per_phase %
+max_phase)`` would be without the swizzle, so that a column read by consecutive lanes comes from
+different banks.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class SwizzledShared:
     def __post_init__(self) -> None:
         for value in (self.vec, self.per_phase, self.max_phase):
             if not is_power_of_two(value):
-                raise ValueError(f"{self}: a swizzle is made of powers of two")
+                raise ValueError(f"{self}: swizzle parameters must be powers of two")
 
     def to_linear(self, shape: Sequence[int]) -> LinearLayout:
         part = shape_per_cta(shape, self.cga)
         rank = len(part)
         bases: list[tuple[int, ...]] = []
-        for place, axis in enumerate(self.order):
+        for position, axis in enumerate(self.order):
             for bit in range(log2(part[axis])):
                 basis = [0] * rank
                 basis[axis] = 1 << bit
-                if place == 1:
+                if position == 1:
                     phase = (1 << bit) // self.per_phase % self.max_phase
                     basis[self.order[0]] = self.vec * phase % part[self.order[0]]
                 bases.append(tuple(basis))

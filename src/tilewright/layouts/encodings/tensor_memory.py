@@ -3,7 +3,7 @@
 A tensor is cut into blocks as one instruction writes them. Blocks of 128 rows use all lanes. Blocks
 of 64 rows use lanes 0–15 of every warp's 32, and the next block, below or else to the right, fills
 the lanes between. Further blocks follow in the columns, first down, then across. `col_stride` is 1
-when elements narrower than 32 bits are packed side by side, and more when each has room to itself.
+when elements narrower than 32 bits are packed, and more when each has a column of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TensorMemory:
 
     def __post_init__(self) -> None:
         if self.block[0] not in (64, LANES):
-            raise ValueError(f"a block in tensor memory has 64 or 128 rows, not {self.block[0]}")
+            raise ValueError(f"a tensor-memory block has {self.block[0]} rows, expected 64 or 128")
         log2(self.block[1], "the columns of a block")
         log2(self.col_stride, "col_stride")
 
@@ -44,7 +44,7 @@ class TensorMemory:
         if self.two_ctas and height == 64:
             width //= 2
         if part[0] % height or part[1] % width:
-            raise ValueError(f"{list(part)} is not made of blocks of {height} x {width}")
+            raise ValueError(f"{list(part)} is not divisible into blocks of {height} x {width}")
         rows = [(1 << bit, 0) for bit in range(log2(height))]
         below = [(height << bit, 0) for bit in range(log2(part[0] // height))]
         beside = [(0, width << bit) for bit in range(log2(part[1] // width))]
@@ -59,14 +59,14 @@ class TensorMemory:
 
 @dataclass(frozen=True)
 class TensorMemoryScales:
-    """Block scales: 32 lanes hold 32 rows, four scales of a row side by side; warps hold copies."""
+    """Block scales: 32 lanes hold 32 rows, four consecutive scales of a row; warps hold copies."""
 
     cga: CgaBases = ()
 
     def to_linear(self, shape: Sequence[int]) -> LinearLayout:
         part = shape_per_cta(shape, self.cga)
         if part[0] < 128 or part[1] < 4:
-            raise ValueError(f"scales come in tiles of 128 x 4, {list(part)} is smaller")
+            raise ValueError(f"{list(part)} is smaller than a tile of scales, 128 x 4")
         rows = [(1 << bit, 0) for bit in range(5)] + [(0, 0)] * 2
         columns = [(0, 1), (0, 2)]
         columns += [(32 << bit, 0) for bit in range(log2(part[0] // 32))]

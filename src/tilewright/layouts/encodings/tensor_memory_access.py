@@ -1,16 +1,16 @@
 """Which register of which lane of which warp a load from tensor memory fills.
 
-A warp reaches the 32 lanes of tensor memory with its own number (modulo 4), so two bits of the warp
-are rows 32 and 64. The rest is the *atom* of the instruction ``tcgen05.ld``:
+A warp can access the 32 lanes of tensor memory with its own index (modulo 4), so two bits of the
+warp are rows 32 and 64. The rest is the *atom* of the instruction ``tcgen05.ld``:
 
 =========  =============================================================
 32x32b     lane = row; registers walk along the columns
-16x64b     16 rows; two lanes side by side, rows 8 apart in the other bit
-16x128b    16 rows; four lanes side by side
-16x256b    16 rows; four lanes side by side, two registers each: as in ``mma``
+16x64b     16 rows; two consecutive lanes, rows 8 apart in the other bit
+16x128b    16 rows; four consecutive lanes
+16x256b    16 rows; four consecutive lanes, two registers each: as in ``mma``
 =========  =============================================================
 
-Warps beyond four share out the repetitions of the instruction, the last ones first.
+Warps beyond four divide the repetitions of the instruction, the last ones first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Atom:
     """How one instruction hands columns out; `packed` elements share a register first."""
 
     registers_before_rows: int
-    """How many bits of the 32-bit column go to registers before lanes take theirs."""
+    """How many bits of the 32-bit column are registers, below those of the lanes."""
     column_lanes: int
     """How many bits of the column go to lanes."""
     upper_rows_in_lane: bool
@@ -54,7 +54,7 @@ def tensor_memory_registers(
 ) -> LinearLayout:
     """The register layout of a load from, or a store to, a tensor in tensor memory."""
     if num_warps < WARPS_TOGETHER or num_warps & (num_warps - 1):
-        raise ValueError(f"tensor memory is reached by 4, 8, … warps, not by {num_warps}")
+        raise ValueError(f"{num_warps} warps cannot access tensor memory, expected 4, 8, …")
     layout = memory.to_linear(shape)
     rows = layout.bases_of(ROW)
     columns = [basis for basis in layout.bases_of(COLUMN) if any(basis)]
@@ -65,12 +65,12 @@ def tensor_memory_registers(
             TMEM_ATOMS[atom], rows, columns, _packed_bits(memory, element_bits)
         )
     else:
-        raise ValueError(f"tensor memory has no atom {atom!r}")
+        raise ValueError(f"unknown tensor-memory atom {atom!r}")
     extra = log2(num_warps // WARPS_TOGETHER)
-    kept = max(0, len(repeats) - extra)
+    retained = max(0, len(repeats) - extra)
     # Warps for which nothing is left hold copies.
-    shared_out = [*repeats[kept:], *[(0, 0)] * extra][:extra]
-    registers += repeats[:kept]
+    shared_out = [*repeats[retained:], *[(0, 0)] * extra][:extra]
+    registers += repeats[:retained]
     if atom == "32x32b" and not any(lanes[SPARE_LANE_BIT]) and registers:
         # Blocks of 64 rows leave every second half-warp idle: it takes the far columns.
         lanes[SPARE_LANE_BIT] = registers.pop()
@@ -79,7 +79,7 @@ def tensor_memory_registers(
 
 
 def _packed_bits(memory: TensorMemory, element_bits: int) -> int:
-    """How many bits of the element's number lie inside a register.
+    """How many low bits of the element index are inside a register.
 
     Elements of 16 bits are packed by the load even when each has a column to itself.
     """

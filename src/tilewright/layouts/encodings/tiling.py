@@ -2,8 +2,8 @@
 
 A tile that is too small is repeated in its first input (registers, or offsets), one dimension
 after the other in the order of the tile's outputs. A tile that is too large wraps around: bits
-that would leave the tensor hold copies instead. CTAs then divide the tensor as the *CGA bases* say,
-one for each bit of the CTA's number, counted in CTAs along each dimension.
+that would leave the tensor hold copies instead. CTAs then divide the tensor by the *CGA bases*, one
+for each bit of the CTA's index, counted in CTAs along each dimension.
 """
 
 from __future__ import annotations
@@ -78,6 +78,6 @@ def spread(tile: LinearLayout, shape: Sequence[int], cga: CgaBases, source: str)
     layout = wrapped(repeated(tile, part, source), part)
     names = dims_of(rank)
     ctas = LinearLayout.of({BLOCK: cga}, sized(ctas_along(cga, rank)))
-    room = {name: shape[axis] // part[name] for axis, name in enumerate(names)}
-    whole = layout.reordered(outs=names) * wrapped(ctas, room)
+    repeats = {name: shape[axis] // part[name] for axis, name in enumerate(names)}
+    whole = layout.reordered(outs=names) * wrapped(ctas, repeats)
     return whole

@@ -1,4 +1,4 @@
-"""Layouts that instructions of NVIDIA GPUs dictate: who holds what, and how memory must look.
+"""Layouts that instructions of NVIDIA GPUs dictate, of registers and of shared memory.
 
 ==================  =====================================================================
 ``mma_sync``        registers of ``mma.sync`` (one warp; sm_80 and later)
@@ -7,7 +7,7 @@
 ``swizzle``         how TMA and ``wgmma`` exchange 16-byte units in shared memory
 ``tma_boxes``       the copies by which TMA fills such a tile
 ``descriptors``     the 64 bits by which ``wgmma`` finds an operand in shared memory
-``warp_grid``       how warps share the tile of a product
+``warp_grid``       how warps share the tile of a GEMM
 ==================  =====================================================================
 
 Sources are the sections of the PTX ISA that the modules name; widths are in bits of the element.

@@ -15,7 +15,7 @@ contiguous  swizzle        leading offset                       stride offset
 K           none           from one unit to the next along K    from 8 rows to the next 8
 K           32, 64, 128    not used                             from 8 rows to the next 8
 M or N      none           from 8 of K to the next 8            from one unit to the next
-M or N      32, 64, 128    from one piece of a row to the next  from 8 of K to the next 8
+M or N      32, 64, 128    from one chunk of a row to the next  from 8 of K to the next 8
 ==========  =============  ===================================  ==============================
 
 `operand` makes the descriptor of one instruction's operand inside a tile laid out by
@@ -50,7 +50,7 @@ class MatrixDescriptor:
 
     def __post_init__(self) -> None:
         if self.swizzle not in SWIZZLE_CODE:
-            raise ValueError(f"a swizzle is 0, 32, 64 or 128 bytes wide, not {self.swizzle}")
+            raise ValueError(f"swizzle width is {self.swizzle} bytes, expected 0, 32, 64 or 128")
         for name in ("start", "leading", "stride"):
             value: int = getattr(self, name)
             if value % UNIT_BYTES or not 0 <= value < ADDRESS_LIMIT:
@@ -102,41 +102,41 @@ class OperandTile:
             raise ValueError("only 16-bit operands of wgmma can be contiguous along M or N")
 
     @property
-    def piece_bytes(self) -> int:
-        """The bytes of a row that lie together."""
+    def chunk_bytes(self) -> int:
+        """The contiguous bytes of a row."""
         return max(UNIT_BYTES, self.swizzle)
 
     @property
-    def piece(self) -> int:
-        return self.piece_bytes * 8 // self.element_bits
+    def chunk(self) -> int:
+        return self.chunk_bytes * 8 // self.element_bits
 
     @property
     def atom_bytes(self) -> int:
-        return ATOM_ROWS * self.piece_bytes
+        return ATOM_ROWS * self.chunk_bytes
 
     @property
     def column_of_atoms(self) -> int:
-        """Bytes from one piece of a row to the next."""
+        """Bytes from one chunk of a row to the next."""
         return self.rows // ATOM_ROWS * self.atom_bytes
 
     def offset_of(self, mn: int, k: int) -> int:
         """Where an instruction's operand starts that begins at row (or column) `mn` and at `k`.
 
-        `mn` must be a multiple of 8 rows, or of whole pieces; `k` of the instruction's depth.
+        `mn` must be a multiple of 8 rows, or of whole chunks; `k` of the instruction's depth.
         """
         row, column = (mn, k) if self.k_major else (k, mn)
         if row % ATOM_ROWS:
-            raise ValueError(f"an operand starts at a multiple of {ATOM_ROWS} rows, not at {row}")
-        if not self.k_major and column % self.piece:
-            raise ValueError(f"an operand starts at a multiple of {self.piece}, not at {column}")
-        inside = column % self.piece * self.element_bits // 8
-        return column // self.piece * self.column_of_atoms + row // 8 * self.atom_bytes + inside
+            raise ValueError(f"operand starts at row {row}, not a multiple of {ATOM_ROWS}")
+        if not self.k_major and column % self.chunk:
+            raise ValueError(f"operand starts at column {column}, not a multiple of {self.chunk}")
+        inside = column % self.chunk * self.element_bits // 8
+        return column // self.chunk * self.column_of_atoms + row // 8 * self.atom_bytes + inside
 
     def operand(self, base: int = 0, mn: int = 0, k: int = 0) -> MatrixDescriptor:
         """The descriptor of the operand of one instruction; `base` is the tile's address."""
         start = base + self.offset_of(mn, k)
         if self.k_major:
-            # Swizzled, one instruction's K lies within a piece: the leading offset is not used.
+            # Swizzled, one instruction's K is within a chunk: the leading offset is not used.
             leading = UNIT_BYTES if self.swizzle else self.column_of_atoms
             return MatrixDescriptor(start, leading, self.atom_bytes, self.swizzle)
         if self.swizzle:
@@ -155,8 +155,8 @@ def read_address(
         plain = mn % 8 * max(UNIT_BYTES, width) + mn // 8 * descriptor.stride
         plain += k * size if width else k // unit * descriptor.leading + k % unit * size
     elif width:
-        piece = width // size
-        plain = mn % piece * size + mn // piece * descriptor.leading
+        chunk = width // size
+        plain = mn % chunk * size + mn // chunk * descriptor.leading
         plain += k % 8 * width + k // 8 * descriptor.stride
     else:
         plain = mn % unit * size + mn // unit * descriptor.stride

@@ -5,7 +5,7 @@ of matrix ``m``, 16 bytes; register ``m`` of lane ``4 * r + c`` gets elements ``
 ``2 * c + 1`` of row ``r``, or, with ``.trans``, of column ``r``. PTX ISA, "Warp-level matrix load
 instruction".
 
-A `MatrixMove` says which 8 x 16-byte piece of a tile each matrix is. The usual ones, for operands
+A `MatrixMove` gives the 8 x 16-byte sub-tile that each matrix is. The usual ones, for operands
 of ``mma.sync``, put the two halves of the rows first and then the two halves of K.
 """
 
@@ -23,7 +23,7 @@ ROW_BYTES = 16
 def matrix_fragment(count: int, trans: bool = False) -> Fragment:
     """Coordinates (matrix, row, column) of 16-bit elements, as lanes hold them."""
     if count not in (1, 2, 4):
-        raise ValueError(f"one, two or four matrices move at a time, not {count}")
+        raise ValueError(f"{count} matrices in one instruction, expected 1, 2 or 4")
 
     def thread(m: Any, r: Any, c: Any) -> Any:
         del m  # each matrix has a register of its own in the same lanes
@@ -47,7 +47,7 @@ class MatrixMove:
 
     def __post_init__(self) -> None:
         if len(self.corners) not in (1, 2, 4):
-            raise ValueError(f"one, two or four matrices move at a time, not {len(self.corners)}")
+            raise ValueError(f"{len(self.corners)} matrices in one instruction, expected 1, 2 or 4")
 
     @property
     def count(self) -> int:
@@ -69,7 +69,7 @@ class MatrixMove:
         Elements narrower or wider than 16 bits move in groups or halves and cannot be transposed.
         """
         if element_bits != 16 and self.trans:
-            raise ValueError(f".trans moves 16-bit elements, not {element_bits}-bit ones")
+            raise ValueError(f".trans requires 16-bit elements, not {element_bits}-bit ones")
         found: dict[tuple[int, int], tuple[int, int]] = {}
         per_register = 32 // element_bits
         per_unit = 128 // element_bits

@@ -7,7 +7,7 @@ lane ``4 * g + t`` holds::
     B (k x 8)    column g,         rows    w*t … w*t + w - 1, and again 4*w rows further
     C (16 x 8)   row g or g + 8,   columns 2*t and 2*t + 1
 
-in registers that count the neighbours first, then (A, C) the lower half of the rows, then K.
+in registers that count consecutive elements first, then (A, C) the lower half of the rows, then K.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def warp_tiles(base: Fragment, shape: tuple[int, int], warps: tuple[int, int]) -
     for axis in range(2):
         if shape[axis] % (base.shape[axis] * warps[axis]):
             raise ValueError(
-                f"{shape[axis]} is no multiple of {warps[axis]} warps of {base.shape[axis]}"
+                f"{shape[axis]} is not a multiple of {warps[axis]} warps x {base.shape[axis]}"
             )
     inside = (
         shape[0] // (base.shape[0] * warps[0]),
@@ -105,14 +105,14 @@ def mma_accumulator(shape: tuple[int, int], warps: tuple[int, int]) -> Fragment:
 def mma_operand_a(
     shape: tuple[int, int], warps: tuple[int, int], k: int, element_bits: int
 ) -> Fragment:
-    """A of a block's product in registers; warps side by side hold the same rows."""
+    """A of a block's GEMM in registers; warps along N own the same rows."""
     return _share(warp_tiles(mma_a(k, element_bits), shape, (warps[0], 1)), warps, along=1)
 
 
 def mma_operand_b(
     shape: tuple[int, int], warps: tuple[int, int], k: int, element_bits: int
 ) -> Fragment:
-    """B of a block's product in registers; warps above each other hold the same columns."""
+    """B of a block's GEMM in registers; warps along M own the same columns."""
     return _share(warp_tiles(mma_b(k, element_bits), shape, (1, warps[1])), warps, along=0)
 
 

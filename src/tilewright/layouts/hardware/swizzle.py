@@ -1,13 +1,13 @@
-"""Shared memory as TMA writes it and ``wgmma`` reads it: 16-byte units that change places.
+"""Shared memory as TMA writes it and ``wgmma`` reads it: permuted 16-byte units.
 
 The hardware swizzles addresses. With a width of 128, 64 or 32 bytes it XORs address bits 7 and up
-(the number of the 128-byte line) into bits 4 and up (the unit)::
+(the index of the 128-byte line) into bits 4 and up (the unit)::
 
     128 B: bits 4–6 ^= bits 7–9      64 B: bits 4–5 ^= bits 7–8      32 B: bit 4 ^= bit 7
 
-A tile's rows are cut into pieces as wide as the swizzle; eight pieces below each other make an
-*atom*, atoms follow down the rows, and then comes the next piece of the row. This holds for any
-number of rows that is a multiple of 8, power of two or not.
+A tile's rows are cut into chunks as wide as the swizzle; the same chunk of eight rows is an *atom*.
+Atoms follow down the rows, and then comes the next chunk of the row. This holds for any number of
+rows that is a multiple of 8, power of two or not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def swizzle_address(address: Any, width: int) -> Any:
 
 def _units(width: int) -> int:
     if width not in SWIZZLE_WIDTHS:
-        raise ValueError(f"a swizzle is 0, 32, 64 or 128 bytes wide, not {width}")
+        raise ValueError(f"swizzle width is {width} bytes, expected 0, 32, 64 or 128")
     return width // UNIT_BYTES
 
 
@@ -55,7 +55,7 @@ def choose_swizzle(columns: int, element_bits: int) -> int | None:
 
 
 def swizzled_tile(shape: Sequence[int], element_bits: int, width: int) -> Layout:
-    """A tile of rows in shared memory, as (piece of the row, atom, place in the atom).
+    """A tile of rows in shared memory, as (chunk of the row, atom, offset in the atom).
 
     The last two dimensions are rows and columns; dimensions before them (stages) stay outside.
     """
@@ -64,8 +64,8 @@ def swizzled_tile(shape: Sequence[int], element_bits: int, width: int) -> Layout
     units = max(1, _units(width))
     if columns % (vector * units) or rows % ATOM_ROWS:
         raise ValueError(
-            f"{rows} x {columns} elements of {element_bits} bits are not made of {ATOM_ROWS} rows "
-            f"of {max(UNIT_BYTES, width)} bytes"
+            f"{rows} x {columns} elements of {element_bits} bits are not divisible into "
+            f"{ATOM_ROWS} rows of {max(UNIT_BYTES, width)} bytes"
         )
     shift = ATOM_ROWS // units
 
@@ -83,14 +83,14 @@ def swizzled_tile(shape: Sequence[int], element_bits: int, width: int) -> Layout
 def tile_address(shape: Sequence[int], element_bits: int, width: int) -> Layout:
     """The same tile, with the byte address (from an aligned base) as its one coordinate.
 
-    Found the hardware's way: pieces plainly one after the other, then the address is swizzled.
+    Computed as the hardware does: chunks are contiguous, then the address is swizzled.
     """
     rows, columns = shape
-    piece = max(UNIT_BYTES, width) * 8 // element_bits
+    chunk = max(UNIT_BYTES, width) * 8 // element_bits
     size = element_bits // 8
 
     def forward(i: Any, j: Any) -> Any:
-        plain = (j // piece * rows + i) * piece + j % piece
+        plain = (j // chunk * rows + i) * chunk + j % chunk
         return swizzle_address(plain * size, width)
 
     return Layout((rows, columns), forward)

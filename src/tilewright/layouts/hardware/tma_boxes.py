@@ -1,9 +1,9 @@
 """The boxes in which TMA moves a tile laid out by `swizzle.swizzled_tile`.
 
 A box is at most 256 elements long in each dimension, and its rows are as wide as the swizzle: one
-piece of the tile's rows. Boxes lie in shared memory one after the other, each starting where the
-swizzle's pattern does, so a box of more than 256 rows is cut at a multiple of eight rows. Without a
-swizzle, a box is 16 bytes wide.
+chunk of the tile's rows. Boxes are contiguous in shared memory, each starting where the swizzle's
+pattern does, so a box of more than 256 rows is cut at a multiple of eight rows. Without a swizzle,
+a box is 16 bytes wide.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class TmaBox:
 
 
 def box_shape(rows: int, columns: int, element_bits: int, swizzle: int) -> tuple[int, int]:
-    """The rows and columns of every box of a tile; the tensor map is made for these."""
+    """The rows and columns of every box of a tile, as the tensor map has them."""
     width = max(UNIT_BYTES, swizzle) * 8 // element_bits
     if columns % width or rows % ATOM_ROWS:
         raise ValueError(
-            f"{rows} x {columns} elements of {element_bits} bits are not made of {ATOM_ROWS} rows "
-            f"of {max(UNIT_BYTES, swizzle)} bytes"
+            f"{rows} x {columns} elements of {element_bits} bits are not divisible into "
+            f"{ATOM_ROWS} rows of {max(UNIT_BYTES, swizzle)} bytes"
         )
     height = next(
         size for size in range(min(rows, BOX_LIMIT), 0, -1) if rows % size == 0 and size % 8 == 0
@@ -47,13 +47,13 @@ def box_shape(rows: int, columns: int, element_bits: int, swizzle: int) -> tuple
 
 
 def tma_boxes(rows: int, columns: int, element_bits: int, swizzle: int) -> list[TmaBox]:
-    """All copies of a tile, in the order of their places in shared memory."""
+    """All copies of a tile, in the order of their shared-memory addresses."""
     height, width = box_shape(rows, columns, element_bits, swizzle)
     size = height * width * element_bits // 8
     starts = [
         (row, column) for column in range(0, columns, width) for row in range(0, rows, height)
     ]
     return [
-        TmaBox(row, column, height, width, number * size)
-        for number, (row, column) in enumerate(starts)
+        TmaBox(row, column, height, width, index * size)
+        for index, (row, column) in enumerate(starts)
     ]

@@ -1,8 +1,8 @@
-"""How the warps of a block share the tile of a matrix product.
+"""How the warps of a block share the tile of a GEMM.
 
 ``square`` makes each warp's part as near to a square as possible, which loads the fewest elements
 of A and B; ``full_row`` puts all warps along M, so that each has whole rows; ``full_col`` puts all
-of them along N. Parts are made of whole instructions: 16 x 8 for ``mma.sync``; for ``wgmma`` four
+of them along N. Parts consist of whole instructions: 16 x 8 for ``mma.sync``; for ``wgmma`` four
 warps together take 64 rows.
 """
 
@@ -14,7 +14,7 @@ from tilewright.layouts.hardware.mma_sync import COLUMNS, ROWS
 
 Policy = Literal["square", "full_row", "full_col"]
 GROUP = 4
-"""Warps that issue a wgmma together; they lie along M."""
+"""Warps that issue a wgmma together; they are along M."""
 
 
 def warp_grids(m: int, n: int, num_warps: int, wgmma: bool = False) -> list[tuple[int, int]]:

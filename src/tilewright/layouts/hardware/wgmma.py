@@ -2,7 +2,7 @@
 
 PTX ISA, "Register Fragments" of ``wgmma.mma_async``. Each of the four warps has 16 of the 64 rows,
 laid out as in ``mma.sync``; the accumulator goes on along N, eight columns at a time, and A (when
-it comes from registers) along K. B always lies in shared memory.
+it comes from registers) along K. B is always in shared memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ N_LIMIT = 256
 def wgmma_depth(element_bits: int) -> int:
     """K of one instruction."""
     if element_bits not in (8, 16, 32):
-        raise ValueError(f"wgmma takes elements of 8, 16 or 32 bits, not of {element_bits}")
+        raise ValueError(f"wgmma elements have {element_bits} bits, expected 8, 16 or 32")
     return DEPTH_BYTES * 8 // element_bits
 
 
@@ -47,7 +47,7 @@ def widest_wgmma(columns: int, integer: bool = False) -> int | None:
 def wgmma_d(n: int) -> Fragment:
     """The accumulator of one instruction, 64 x n."""
     if not is_wgmma_width(n):
-        raise ValueError(f"wgmma has no N = {n}: a multiple of 8 up to 256")
+        raise ValueError(f"wgmma with N = {n}, expected a multiple of 8 up to 256")
 
     def thread(i: Any, j: Any) -> Any:
         return i // 16 * 32 + i % 8 * 4 + j % 8 // 2
@@ -82,7 +82,9 @@ def wgmma_accumulator(
     rows, columns = shape[0] // groups[0], shape[1] // groups[1]
     chosen = n or widest_wgmma(columns)
     if chosen is None or rows % ROWS or columns % chosen or rows * groups[0] != shape[0]:
-        raise ValueError(f"{rows} x {columns} for each group is not made of 64 x {n or '8n'} tiles")
+        raise ValueError(
+            f"{rows} x {columns} per warp group is not divisible into 64 x {n or '8n'} tiles"
+        )
     inside = (rows // ROWS, columns // chosen)
     return wgmma_d(chosen).repeat(inside).repeat(groups, on_threads=True)
 
@@ -90,11 +92,13 @@ def wgmma_accumulator(
 def wgmma_operand_a(
     shape: tuple[int, int], element_bits: int, groups: tuple[int, int] = (1, 1)
 ) -> Fragment:
-    """A of a block's product in registers; groups that share rows hold copies."""
+    """A of a block's GEMM in registers; warp groups that share rows own copies."""
     base = wgmma_a(element_bits)
     rows = shape[0] // groups[0]
     if rows % ROWS or shape[1] % base.shape[1] or rows * groups[0] != shape[0]:
-        raise ValueError(f"{shape[0]} x {shape[1]} is not made of {ROWS} x {base.shape[1]} tiles")
+        raise ValueError(
+            f"{shape[0]} x {shape[1]} is not divisible into {ROWS} x {base.shape[1]} tiles"
+        )
     whole = base.repeat((rows // ROWS, shape[1] // base.shape[1]))
     whole = whole.repeat((groups[0], 1), on_threads=True)
     copies = groups[1]

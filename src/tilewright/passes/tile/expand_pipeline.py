@@ -261,7 +261,7 @@ class _Expansion:
             if goes_on
             for region in self.dependences.writes[other]
         }
-        return any(region.base in brought for region in self.dependences.touches(number))
+        return any(region.base in brought for region in self.dependences.accesses(number))
 
     def _statement(self, group: _Group, number: int) -> None:
         op, values = self.ops[number], group.values
@@ -276,7 +276,7 @@ class _Expansion:
         wanted = set(_operands(op))
         found: list[Operation] = []
         for each in reversed(body[: body.index(op)]):
-            if each in self.dependences.number:
+            if each in self.dependences.positions:
                 continue
             if any(result in wanted and result not in values for result in each.results):
                 found.append(each)

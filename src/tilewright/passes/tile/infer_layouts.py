@@ -89,7 +89,7 @@ def apply(plan: LayoutPlan) -> None:
         buffer.owner.attributes[nv_names.SWIZZLE] = IntegerAttr(swizzle.width, i64)
     for loop, table in plan.loops.items():
         loop.properties["layout"] = table.attribute()
-    for op, product in plan.products.items():
+    for op, product in plan.gemms.items():
         op.attributes[nv_names.INSTRUCTION] = StringAttr(product.instruction)
         op.attributes[nv_names.WARPS] = integers_attr(product.warps)
         op.attributes[nv_names.SHAPE] = integers_attr(product.shape)

@@ -29,7 +29,7 @@ def lower_conversion(loop: ParallelOp, table: Table, places: Places) -> bool:
     source = places.registers[base_of(load.memref)]
     target = places.registers[base_of(store.memref)]
     same = np.array_equal(source.table.registers, target.table.registers)
-    held = np.array_equal(source.table.holders, target.table.holders)
+    held = np.array_equal(source.table.owners, target.table.owners)
     count = source.table.num_registers
     if not same or not held or count % _LANES or not table.is_full:
         return False

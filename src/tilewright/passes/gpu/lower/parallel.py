@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import Iterations, loop_shape
-from tilewright.analysis.layout_inference.relations import is_done_once, touches_memory
+from tilewright.analysis.layout_inference.relations import accesses_memory, is_done_once
 from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.layout_inference.shares import Share, unknown_steps
 from tilewright.analysis.layout_inference.table import Table
@@ -40,7 +40,7 @@ def lower_parallel(loop: ParallelOp, places: Places) -> None:
     assert shape is not None and isinstance(loop.layout, FragmentAttr)
     table = Table.from_map(loop.layout.data)
     threads = threads_of(loop)
-    share = Share.of(table, is_wide=touches_memory(loop))
+    share = Share.of(table, is_wide=accesses_memory(loop))
     code = IndexBuilder(loop)
     if lower_conversion(loop, table, places):
         return
@@ -102,8 +102,8 @@ class _Writer:
 
     def write(self, code: IndexBuilder) -> None:
         share = self.share
-        if share.turns > 1:
-            code, self.turn = counted(code, share.turns, names.UNROLL, nv_names.SHARE)
+        if share.rounds > 1:
+            code, self.turn = counted(code, share.rounds, names.UNROLL, nv_names.SHARE)
         axes = range(len(share.shape))
         first = [written(code, self.share.coordinate(axis), (self.tid, self.turn)) for axis in axes]
         together = self.iterations.shape[-1] % share.lanes == 0
@@ -241,7 +241,7 @@ class _Writer:
         rank = len(self.iterations.shape)
         origin = (slice(None),) * rank + (0,) * access.extra
         found = self.share.register(numbers[origin])
-        place = written(code, found.of_turn, (self.turn,))
+        place = written(code, found.of_round, (self.turn,))
         place = combined(code, "+", place, combined(code, "*", self.lane, found.step))
         # Dimensions that a serial loop walks: their share of the number is added to it.
         steps = unknown_steps(numbers, rank)

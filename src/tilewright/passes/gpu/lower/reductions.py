@@ -96,7 +96,7 @@ def lower_finalize(op: ReducerFinalizeOp, places: Places) -> None:
 
 def _sharers(table: Table) -> list[tuple[int, int]]:
     """Digits of the thread number that tell the holders of an element apart."""
-    apart = table.holders - table.holders[..., :1]
+    apart = table.owners - table.owners[..., :1]
     line = apart.reshape(-1, table.replicas)
     if (line != line[:1]).any():
         raise NotALayout("elements of the reducer are held by differently spaced threads")

@@ -1,9 +1,9 @@
-"""Pictures of layouts: a grid of cells, for a terminal or for whoever draws SVG.
+"""Diagrams of layouts: a grid of cells, for a terminal or for SVG.
 
-A `Picture` is data. Each cell stands for an element and has a label and the number of a colour; the
+A `Diagram` is data. Each cell is an element and has a label and the index of a colour; the
 same thread, or the same bank, has the same colour everywhere. Tensors with more than two dimensions
 become one grid for each leading coordinate. A large grid is cut: its first rows and columns are
-shown, and the picture says how much is missing::
+shown, with a line about how much is missing::
 
        0          1
     0  0:0 0:1 |  1:0 1:1        thread : register
@@ -28,7 +28,7 @@ MAX_COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class PictureCell:
+class DiagramCell:
     """One element."""
 
     row: int
@@ -45,7 +45,7 @@ class Grid:
     title: str
     rows: int
     columns: int
-    cells: tuple[PictureCell, ...]
+    cells: tuple[DiagramCell, ...]
     """Row by row, those that are shown."""
     hidden_rows: int = 0
     hidden_columns: int = 0
@@ -68,7 +68,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Diagram:
     """All grids of a layout, with what the labels mean."""
 
     title: str
@@ -91,43 +91,43 @@ def draw(
     legend: str,
     max_rows: int = MAX_ROWS,
     max_columns: int = MAX_COLUMNS,
-) -> Picture:
+) -> Diagram:
     """A picture of a tensor of this shape."""
     *leading, rows, columns = (1, *shape) if len(shape) == 1 else shape
     shown_rows, shown_columns = min(rows, max_rows), min(columns, max_columns)
     grids: list[Grid] = []
     for outer in product(*map(range, leading)):
-        cells: list[PictureCell] = []
+        cells: list[DiagramCell] = []
         for row, column in product(range(shown_rows), range(shown_columns)):
             point = (column,) if len(shape) == 1 else (*outer, row, column)
-            cells.append(PictureCell(row, column, *label(point)))
+            cells.append(DiagramCell(row, column, *label(point)))
         name = f"[{', '.join(map(str, outer))}, …]" if outer else ""
         hidden = rows - shown_rows, columns - shown_columns
         grids.append(Grid(name, shown_rows, shown_columns, tuple(cells), *hidden))
-    return Picture(title, legend, tuple(grids))
+    return Diagram(title, legend, tuple(grids))
 
 
-def fragment_picture(
+def fragment_diagram(
     fragment: Fragment, max_rows: int = MAX_ROWS, max_columns: int = MAX_COLUMNS
-) -> Picture:
+) -> Diagram:
     """Threads and registers; an element with replicas shows the first and how many more."""
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
-        holders = sorted(set(fragment.holders(*point)))
-        thread, register = holders[0]
-        more = f"+{len(holders) - 1}" if len(holders) > 1 else ""
+        owners = sorted(set(fragment.owners(*point)))
+        thread, register = owners[0]
+        more = f"+{len(owners) - 1}" if len(owners) > 1 else ""
         return f"{thread}:{register}{more}", thread
 
-    legend = "thread:register" + ("+further holders" if fragment.replicas > 1 else "")
+    legend = "thread:register" + ("+further owners" if fragment.replicas > 1 else "")
     return draw(fragment.shape, label, str(fragment), legend, max_rows, max_columns)
 
 
-def layout_picture(
+def layout_diagram(
     layout: Layout,
     element_bits: int = 32,
     max_rows: int = MAX_ROWS,
     max_columns: int = MAX_COLUMNS,
-) -> Picture:
+) -> Diagram:
     """Offsets in memory, coloured by bank."""
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
@@ -138,46 +138,46 @@ def layout_picture(
     return draw(layout.shape, label, str(layout), legend, max_rows, max_columns)
 
 
-def linear_picture(
+def linear_diagram(
     layout: LinearLayout,
     element_bits: int = 32,
     max_rows: int = MAX_ROWS,
     max_columns: int = MAX_COLUMNS,
-) -> Picture:
+) -> Diagram:
     """A layout over bits: threads and registers, or offsets if it has those."""
     if OFFSET in layout.in_names:
-        return layout_picture(Layout.from_linear(layout), element_bits, max_rows, max_columns)
-    holders: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
+        return layout_diagram(Layout.from_linear(layout), element_bits, max_rows, max_columns)
+    owners: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
     for inputs, point in layout.points():
         thread = inputs.get(LANE, 0) + LANES * inputs.get(WARP, 0)
-        holder = (inputs.get(BLOCK, 0), thread, inputs.get(REGISTER, 0))
-        holders.setdefault(point, []).append(holder)
+        owner = (inputs.get(BLOCK, 0), thread, inputs.get(REGISTER, 0))
+        owners.setdefault(point, []).append(owner)
     clusters = layout.in_size(BLOCK) > 1
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
-        found = sorted(holders.get(point, []))
+        found = sorted(owners.get(point, []))
         if not found:
             return "·", 0
         block, thread, register = found[0]
         more = f"+{len(found) - 1}" if len(found) > 1 else ""
-        place = f"{block}/" if clusters else ""
-        return f"{place}{thread}:{register}{more}", thread
+        prefix = f"{block}/" if clusters else ""
+        return f"{prefix}{thread}:{register}{more}", thread
 
     sizes = " x ".join(map(str, layout.out_shape))
     legend = ("CTA/" if clusters else "") + "thread:register"
     return draw(layout.out_shape, label, sizes, legend, max_rows, max_columns)
 
 
-def difference_picture(mine: Fragment, other: Fragment, names: tuple[str, str]) -> Picture:
+def difference_diagram(one: Fragment, other: Fragment, names: tuple[str, str]) -> Diagram:
     """Two fragments in one grid: elements that both give to the same thread are a dot."""
-    if mine.shape != other.shape:
-        raise ValueError(f"{list(mine.shape)} and {list(other.shape)} are different tiles")
+    if one.shape != other.shape:
+        raise ValueError(f"{list(one.shape)} and {list(other.shape)} are different tiles")
 
     def label(point: tuple[int, ...]) -> tuple[str, int]:
-        first, second = (min(f.holders(*point)) for f in (mine, other))
+        first, second = (min(f.owners(*point)) for f in (one, other))
         if first == second:
             return "·", 0
         return f"{first[0]}:{first[1]}≠{second[0]}:{second[1]}", 1
 
     legend = f"thread:register by {names[0]} ≠ by {names[1]}"
-    return draw(mine.shape, label, "difference", legend, 16, 16)
+    return draw(one.shape, label, "difference", legend, 16, 16)
