@@ -1,7 +1,7 @@
 """Symbolic integers: polynomials over named values, with quotients, remainders and conditions.
 
-Knows integers, not programs. One `Space` per analysis makes symbols and opaque values; `Poly` is
-an integer value in normal form, `Formula` a condition; a `Context` knows facts and offers every
+Independent of programs and IR. One `Space` per analysis creates symbols and opaque values; `Poly`
+is an integer value in normal form, `Formula` a condition; a `Context` has facts and offers every
 operation that simplifies. `evaluate` and `arrays` compute, `substitute` replaces, `isl` converts to
 integer sets.
 

@@ -1,7 +1,7 @@
 """What each operation means on plain integers; everything else is measured against this.
 
 Total on purpose: a division by zero is 0 and a negative shift is 0. Programs do not execute them,
-but a value may mention one behind a condition that is false.
+but a value may contain one under a condition that is false.
 """
 
 from __future__ import annotations

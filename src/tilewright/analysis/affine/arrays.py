@@ -1,7 +1,7 @@
 """Values of polynomials and formulas over NumPy arrays of symbol values, still exact.
 
 Arrays broadcast against each other, so programs, iterations and lanes go on axes of their own.
-Machine integers are used as long as the largest value met so far shows that nothing can overflow;
+Machine integers are used as long as the largest value so far shows that nothing can overflow;
 a sum that could leave 63 bits is computed with Python integers instead (dtype object).
 """
 
@@ -35,7 +35,7 @@ def holds_array(formula: Formula, values: ArrayValuation) -> BoolArray:
 
 
 def exact_array(value: int | IntArray) -> IntArray:
-    """An int64 array if the values fit with room to spare, else one of Python integers."""
+    """An int64 array if the values fit with a margin, else one of Python integers."""
     array = _array(value)
     if array.dtype == object and _magnitude(array) < _SAFE:
         return array.astype(np.int64)
@@ -47,7 +47,7 @@ def exact_array(value: int | IntArray) -> IntArray:
 
 
 def _array(value: object) -> IntArray:
-    """The value as an array: NumPy turns arrays without axes into scalars, and guesses a float
+    """The value as an array: NumPy converts arrays without axes to scalars, and guesses a float
     type for Python integers of 64 bits."""
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
@@ -61,7 +61,7 @@ def _magnitude(array: IntArray) -> int:
 
 
 class ArrayEvaluator:
-    """Values of atoms under one valuation, kept between questions."""
+    """Values of atoms under one valuation, cached between evaluations."""
 
     def __init__(self, values: ArrayValuation) -> None:
         self.values = values

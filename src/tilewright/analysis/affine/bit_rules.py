@@ -2,7 +2,8 @@
 
 A mask that is one run of ones picks a digit: `and(P, (2**j - 1) * 2**k)` is
 `2**k * mod(fdiv(P, 2**k), 2**j)`. Operands that share no possibly-set bit add up. And where
-P = H + L with 2**K dividing H, and L and Q both in 0 .. 2**K - 1, only the low part meets Q.
+P = H + L with 2**K dividing H, and L and Q both in 0 .. 2**K - 1, only the low part is combined
+with Q.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ranges and congruences of atoms and polynomials in a context.
 
 The range of a sum is the sum of the ranges of its terms, which forgets that terms belong together.
-Refinements bring back what kernels need: an inequality known for the same linear form, the
+Refinements recover what kernels need: an inequality known for the same linear form, the
 remainder view (`x - 8*fdiv(x, 8)` is in 0..7), splitting on an indicator, which puts its condition
 to use on both sides, and the residue class, to whose members the ends are moved. All of them only
 ever narrow a range that is right already.

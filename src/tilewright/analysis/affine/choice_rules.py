@@ -48,7 +48,7 @@ def _single(ctx: Context, operands: Operands) -> Iterator[Proposal]:
 
 
 def _pairs(operands: Operands) -> Iterator[tuple[Poly, Poly, Operands]]:
-    """(dropped, kept, operands without the dropped one)."""
+    """(dropped, retained, operands without the dropped one)."""
     for i, dropped in enumerate(operands):
         for j, kept in enumerate(operands):
             if i != j:

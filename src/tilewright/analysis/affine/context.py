@@ -1,7 +1,7 @@
-"""What is known at one place of a program, and the operations that use it.
+"""The facts at one program point, and the operations that use them.
 
-A context is a space with facts. The root knows what the symbols declare (range, divisor);
-`assume(formula)` gives a child that also knows the formula, leaving the parent as it was. All
+A context is a space with facts. The root has what the symbols declare (range, divisor);
+`assume(formula)` returns a child that also has the formula, leaving the parent as it was. All
 operations that simplify go through a context, because each rewriting rule rests on something that
 has to be proved there: a value simplified in a context is right wherever its facts hold.
 
@@ -84,7 +84,7 @@ class Context:
         return Context(self.space, facts_with(self, formula), splits)
 
     def _knows_nothing_of(self, support: int) -> bool:
-        """No fact is about these symbols: the root, which is shared, has the same answers."""
+        """No fact is about these symbols: the root, which is shared, has the same results."""
         return not support & self.facts.touched and self is not self.space.root
 
     def range(self, poly: Poly) -> Interval:

@@ -28,7 +28,7 @@ def holds(formula: Formula, values: Valuation) -> bool:
 
 
 class Evaluator:
-    """Values of atoms under one valuation, kept between questions."""
+    """Values of atoms under one valuation, cached between evaluations."""
 
     def __init__(self, values: Valuation) -> None:
         self.values = values

@@ -1,16 +1,16 @@
-"""What a formula tells about atoms: narrower ranges, congruences, inequalities.
+"""What a formula implies about atoms: narrower ranges, congruences, inequalities.
 
     formula                       becomes
     P < 0                         the inequality -P - 1 >= 0, a bound of its linear form, and a
-                                  bound of every atom that stands alone in a term of it
+                                  bound of every atom that is a term of it on its own
     P = 0                         both inequalities; a congruence if P is a remainder
     P != 0                        an inequality, where 0 is an end of P's range
     and                           the facts of all parts
-    or                            the hull of what every part tells about an atom
-    anything                      itself, so that it is found again when asked for
+    or                            the hull of what every part implies about an atom
+    anything                      itself, so that a query for it finds it
 
-Facts that contradict each other are kept as `contradictory`, with the ranges as they were: what
-is then concluded concerns code that never runs.
+Facts that contradict each other are marked `contradictory`, with the ranges as they were:
+conclusions then concern code that never runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilewright.analysis.affine.view import with_remainders
 if TYPE_CHECKING:
     from tilewright.analysis.affine.context import Context
 
-# A disjunction of more parts than this tells nothing: looking costs a context for each.
+# A disjunction of more parts than this is ignored: each part costs a context.
 _MAX_DISJUNCTS = 4
 
 # Bounds found for one atom help to bound the next; after this many rounds they rarely do.
@@ -39,7 +39,7 @@ _ROUNDS = 2
 
 @dataclass(slots=True)
 class Facts:
-    """What a context knows beyond what its atoms declare."""
+    """The facts of a context beyond what its atoms declare."""
 
     ranges: dict[int, Interval] = field(default_factory=dict[int, Interval])
     """Atom id -> range."""
@@ -57,7 +57,7 @@ class Facts:
     contradictory: bool = False
 
     def range_of_form(self, poly: Poly) -> Interval:
-        """What the inequalities say about a polynomial of the same linear form."""
+        """What the inequalities imply for a polynomial of the same linear form."""
         inequalities = self.inequalities
         if not inequalities or any(m not in inequalities for m in poly.terms if m):
             return ALL
@@ -148,7 +148,7 @@ class Facts:
             self.inequalities[monomial] = (*self.inequalities.get(monomial, ()), poly)
 
     def bound_atoms(self, ctx: Context, poly: Poly) -> None:
-        """From a*x + rest >= 0 a bound of x, for every atom x that stands alone in a term."""
+        """From a*x + rest >= 0 a bound of x, for every atom x that is a term on its own."""
         for monomial, coefficient in poly.terms.items():
             if len(monomial) != 1:
                 continue

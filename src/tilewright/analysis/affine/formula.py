@@ -119,7 +119,7 @@ class Formula:
         return self._negation
 
     def __bool__(self) -> bool:
-        raise TypeError("a formula has no truth value of its own: see `truth`, or ask a context")
+        raise TypeError("a formula has no truth value of its own: see `truth`, or query a context")
 
     def __str__(self) -> str:
         from tilewright.analysis.affine.text import formula_text
@@ -221,7 +221,7 @@ def _merged(
 ) -> tuple[Formula, ...] | None:
     """Fewer parts with the same meaning: a or (a and b) is a, (a and c) or (a and not c) is a.
 
-    This is what makes the guard of a block behind a conditional the guard before it.
+    This is what makes the guard of a block after a conditional the guard before it.
     """
     dual = FormulaKind.OR if kind is FormulaKind.AND else FormulaKind.AND
     literals = [

@@ -6,7 +6,7 @@
 What is declared about a symbol (range, divisor) is part of the set. An opaque value without
 operands is a parameter; one with operands is some integer of its range, whatever the operands: the
 set is then too large (`exact` is False), still good to prove that nothing is in it, no good to find
-a witness. `presburger` says what can be described at all and raises NotPresburger otherwise.
+a witness. `presburger` defines what can be described at all and raises NotPresburger otherwise.
 
 isl is loaded on first use.
 """

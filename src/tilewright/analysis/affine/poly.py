@@ -4,8 +4,8 @@
 
     2*x*x + 3*y - 1   {(0, 0): 2, (1,): 3, (): -1}
 
-No coefficient is zero, so two polynomials are the same map exactly when the ring says so, in
-whatever order they were built. What else makes the form canonical is decided here once:
+No coefficient is zero, so two polynomials are the same map exactly when they are equal in the ring,
+in whatever order they were built. What else makes the form canonical is decided here once:
 
 * mod and truncating remainder are not atoms but `P - D*fdiv(P, D)` and `P - D*tdiv(P, D)`, so a
   quotient and its remainder collapse by ordinary arithmetic;
@@ -214,7 +214,7 @@ class Poly:
         return len(self.terms)
 
     def __bool__(self) -> bool:
-        raise TypeError("a polynomial has no truth value: compare it, or ask a context")
+        raise TypeError("a polynomial has no truth value: compare it, or query a context")
 
     def split(self, atom: Atom) -> tuple[Poly, Poly, Poly]:
         """(A, B, C) with self = A*atom + B + C, where B does not have the atom as a factor and

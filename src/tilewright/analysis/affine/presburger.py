@@ -38,7 +38,7 @@ class NotPresburger(Exception):
 
 
 class Encoder:
-    """Collects variables and constraints for the values it is asked about."""
+    """Collects variables and constraints for the values it encodes."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx

@@ -70,7 +70,7 @@ def _inequalities(ctx: Context, monomial: Monomial) -> Iterator[Poly]:
 
 
 def _meaning(ctx: Context, atom: Atom) -> Iterator[Poly]:
-    """What an operation says about its own result, as polynomials of at least 0."""
+    """What an operation implies about its own result, as polynomials of at least 0."""
     value = ctx.space.of_atom(atom)
     if atom.kind is SymbolKind.MIN:
         yield from (arg - value for arg in atom.args)
@@ -91,10 +91,10 @@ def decide(ctx: Context, formula: Formula) -> bool | None:
 
 
 def decide_by_range(ctx: Context, formula: Formula) -> bool | None:
-    """The truth of a formula as far as ranges and congruences tell.
+    """The truth of a formula as far as ranges and congruences decide it.
 
-    Ranges themselves are computed with this: it looks only at operands of what it is asked about,
-    whereas elimination brings in inequalities about other, younger atoms and could go in circles.
+    Ranges themselves are computed with this: it looks only at operands of the formula, whereas
+    elimination uses inequalities about other, younger atoms and could recurse forever.
     """
     return truth_of(ctx, formula, _compare_by_range)
 

@@ -3,7 +3,7 @@
 A bound is an integer, or None, which stands for infinity on its side. Every operation returns
 an interval that holds each result the operation can have on members of its operands; where it
 can be exact at no cost, it is. Intervals are never empty: a meet of disjoint intervals is None,
-so that a contradiction has to be looked at by whoever found it.
+so that the caller has to handle a contradiction.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ class Interval:
         return Interval(lo, hi)
 
     def narrowed(self, other: Interval) -> Interval:
-        """The meet of two things known of one value; unchanged if they contradict each other.
+        """The meet of two ranges of one value; unchanged if they contradict each other.
 
-        Contradictory knowledge means code that is never reached: any answer is right there.
+        A contradiction means code that is never reached: any result is right there.
         """
         return self.meet(other) or self
 

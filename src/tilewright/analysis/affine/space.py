@@ -1,8 +1,8 @@
-"""The space of an analysis: makes and keeps its atoms and formulas, each once.
+"""The space of an analysis: creates and owns its atoms and formulas, each once.
 
 Everything of one analysis lives in one space and goes away with it; ids are numbered in order of
-making, so the same analysis gives the same ids. Nothing is simplified here: a `Context` knows
-what holds and applies the rules.
+making, so the same analysis gives the same ids. Nothing is simplified here: a `Context` has the
+facts and applies the rules.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Space:
         self._indicators: set[int] = set()
         self._wraps: dict[Poly, Atom] = {}
         self.remainder_views: dict[Poly, Poly] = {}
-        """What `view.with_remainders` made of a polynomial; many contexts ask for the same."""
+        """Results of `view.with_remainders`, cached: many contexts need the same."""
         self._root: Context | None = None
 
     @property
     def root(self) -> Context:
-        """The context that knows nothing but what the symbols declare."""
+        """The context without facts beyond what the symbols declare."""
         if self._root is None:
             from tilewright.analysis.affine.context import Context
 
@@ -319,5 +319,5 @@ def _divided(name: str, range: Interval, divisor: int) -> Interval:
     lo = None if range.lo is None else -(-range.lo // divisor)
     hi = None if range.hi is None else range.hi // divisor
     if lo is not None and hi is not None and lo > hi:
-        raise ValueError(f"{name}: no multiple of {divisor} lies in {range}")
+        raise ValueError(f"{name}: no value in {range} is divisible by {divisor}")
     return Interval(lo, hi)

@@ -120,7 +120,7 @@ class Atom:
         """Nesting of derived atoms: 0 for a symbol."""
         self.range = range
         """Of a symbol (over its divisor) or call: as declared. Of a wrapped value: as computed
-        when it was made. Else what the kind alone tells; a context computes more."""
+        when it was made. Else what the kind alone implies; a context computes more."""
 
         self.hidden = hidden
         """Of a call: how many operands, the last ones, are not printed."""

@@ -2,8 +2,8 @@
 
 Terms by descending degree, then by name, plain symbols first; the coefficient leads:
 `2*stride_qz*z + 64`. What is printed is the view, so remainders and selections read as `mod(P, D)`
-and `sel(F, P, Q)`. A symbol divisible by d is kept as d times an atom; the printer gives its name
-back as long as the coefficient carries the d, and `fdiv(name, d)` otherwise.
+and `sel(F, P, Q)`. A symbol divisible by d is stored as d times an atom; the printer restores its
+name as long as the coefficient carries the d, and `fdiv(name, d)` otherwise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Polynomials as a reader expects them: remainders and selections as atoms.
 
-The ring form spells a remainder `X - D*fdiv(X, D)` and a selection `Q + [F]*(P - Q)`. The view
+The ring form of a remainder is `X - D*fdiv(X, D)`, of a selection `Q + [F]*(P - Q)`. The view
 looks for these patterns and puts `mod(X, D)`, `trem(X, D)` and `sel(F, P, Q)` back (rule S3 of
 docs/design/address-analysis.md#rewrite-rules, read from right to left). Each term of the cofactor
 of a quotient is turned on its own, and only if the sum gets shorter, or stays as long and the

@@ -11,12 +11,11 @@ Three numbers describe a tensor of integers or pointers along one dimension::
 
 Pointers rise by one *element* and are divisible in *bytes*. A scalar has one dimension of one
 lane. The meaning is that of Triton's AxisInfo, and each rule here concludes at least as much as
-Triton's; what Triton takes for granted about signs is recorded: ``assumes`` names the divisions
+Triton's; Triton's silent assumptions about signs are recorded: ``assumes`` names the divisions
 whose dividend has to be non-negative for the facts to hold.
 
-``solve_axis_info`` needs nothing but the IR. An analysis that knows more about a value (the
-address analysis, from its polynomial) hands in a ``refine`` function, and gets back what follows
-from both.
+``solve_axis_info`` needs nothing but the IR. An analysis with more precise facts about a value (the
+address analysis, from its polynomial) passes a ``refine`` function; the result follows from both.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _HINTS = ("tt.contiguity", "tt.divisibility", "tt.constancy")
 
 
 class AxisFacts:
-    """What was found: ``facts[value]``; nothing is known of a value that no code reaches."""
+    """The solution: ``facts[value]``; nothing is known of a value in unreachable code."""
 
     def __init__(self, solution: Solution[AxisInfo]) -> None:
         self._solution = solution
@@ -78,17 +77,17 @@ def solve_axis_info(root: Operation, refine: Refine | None = None) -> AxisFacts:
 
 
 def has_hints(op: Operation) -> bool:
-    """Whether the author promised something about the results of `op`."""
+    """Whether `op` has hints about its results."""
     return any(name in op.attributes for name in _HINTS)
 
 
 def with_hints(info: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo:
-    """`info`, where promises of the author replace what was found."""
+    """`info`, in which hints replace inferred facts."""
     found = [_hint(attributes.get(name), info.rank) for name in _HINTS]
     if not any(found):
         return info
     contiguity, divisibility, constancy = found
-    # Rules count in powers of two, whatever the author counted in.
+    # Rules count in powers of two; a hint may be any integer.
     divisibility = None if divisibility is None else tuple(map(largest_power_of_two, divisibility))
     return normalised(
         AxisInfo(
@@ -102,7 +101,7 @@ def with_hints(info: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo:
 
 
 def _hint(attribute: Attribute | None, rank: int) -> tuple[int, ...] | None:
-    """One number per dimension; a hint of another rank says nothing."""
+    """One value per dimension; a hint of another rank is ignored."""
     numbers = integers_in(attribute)
     if numbers is None or len(numbers) != rank or any(number < 1 for number in numbers):
         return None
@@ -158,7 +157,8 @@ class _AxisAnalysis(Analysis[AxisInfo]):
         hints = function.argument_attributes(argument.index)
         info = with_hints(pessimistic(len(dimensions(argument.type))), hints)
         if function in self._called and not any(name in hints for name in _HINTS):
-            # As in Triton, a function that kernels call knows what its callers have in common.
+            # As in Triton, the arguments of a called function have the facts that all callers
+            # share.
             return UNREACHED
         return info
 

@@ -1,7 +1,7 @@
 """The three numbers per dimension, and how facts about one value combine.
 
-A fact is never wrong in itself, so of two facts about the same value the better one is kept per
-number (``better_of``), and of facts about values that flow together what both say (``join``).
+A fact is never wrong, so of two facts about the same value the stronger one is taken per number
+(``better_of``), and of facts about values that are joined what both imply (``join``).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class AxisInfo:
     def divisor_at(self, dim: int, group: int, unit: int = 1) -> int:
         """What divides the elements at multiples of `group`; lanes rise by `unit`.
 
-        Such an element is the first of a contiguous group, or stands in one at a multiple of what
-        the two lengths have in common.
+        Such an element is the first of a contiguous group, or is at a multiple of the gcd of the
+        two lengths inside one.
         """
         length, divisor = self.contiguity[dim], self.divisibility[dim]
         if group % length == 0:

@@ -1,9 +1,9 @@
 """What arithmetic does to contiguity, divisibility and constancy: one rule per op.
 
-A rule gets the op and what is known of its operands, with ranks filled in, and answers with what
-is known of its result. Signs matter in two places: a run of lanes that crosses a multiple of a
-divisor breaks, and aligned runs never do, except that truncating division treats the run just
-below zero differently. The rules for ``divsi`` and ``remsi`` therefore say what they assume.
+A rule gets the op and the facts about its operands, with ranks filled in, and returns the facts
+about its result. Signs matter in two cases: a run of lanes that crosses a multiple of a divisor
+breaks, and aligned runs never do, except that truncating division treats the run just below zero
+differently. The rules for ``divsi`` and ``remsi`` therefore record what they assume.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def _bitwise(op: Operation, infos: Infos) -> AxisInfo:
 
 
 def _untouched_run(varying: AxisInfo, mask: AxisInfo, dim: int) -> int:
-    """How long an aligned run is whose low bits meet only zeros of the other operand."""
+    """How long an aligned run is whose low bits are zero in the other operand."""
     return gcd(
         varying.contiguity[dim],
         varying.divisibility[dim],

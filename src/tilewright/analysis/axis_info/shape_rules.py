@@ -102,7 +102,7 @@ def _trans(op: Operation, infos: Infos) -> AxisInfo:
 
 
 def _flat_strides(shape: Sequence[int]) -> list[int]:
-    """The flat stride of each dimension, and the number of elements in front."""
+    """The flat stride of each dimension, and the total number of elements."""
     strides = [1]
     for extent in reversed(shape):
         strides.append(strides[-1] * extent)
@@ -151,7 +151,7 @@ def _reshaped(
 
 
 def _dimension_at(source: Sequence[int], strides: Sequence[int], stride: int) -> int | None:
-    """The source dimension in which a flat stride lies."""
+    """The source dimension that contains a flat stride."""
     for dim in range(len(source)):
         if strides[dim + 1] <= stride < strides[dim]:
             return dim
@@ -228,7 +228,7 @@ def _reduce(op: Operation, infos: Infos) -> AxisInfo:
 
 
 def _stand_in(op: Operation, infos: Infos) -> AxisInfo:
-    """The same value as another type, which need not be a tensor: facts travel along unseen."""
+    """The same value as another type, which need not be a tensor: facts are preserved."""
     if len(infos) != 1 or len(op.results) != 1:
         return UNKNOWN
     result = op.results[0].type

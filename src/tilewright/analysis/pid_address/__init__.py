@@ -2,14 +2,15 @@
 
 ``analyze`` evaluates the integer code of a kernel symbolically and reports, for each memory access
 and call path, the exact offset, how it depends on the program id, and what follows for coalescing
-and vector width. See ``report`` for what it answers, ``docs/addresses.md`` for how to read it.
+and vector width. See ``report`` for its results, ``docs/addresses.md`` for how to read them.
 
     values  atoms       abstract values and the symbols in them
-    scope               where an evaluation stands, and what it found
+    scope               the program point of an evaluation, and its findings
     transfer/           what ops do to values
     control/            what control flow does: choices, graphs, loops, calls
     reader              text of kernels, sketches included
-    launch  conditions  arguments, grid and facts to start from
+    entry_state         arguments, grid and facts to start from
+    conditions          facts given as text
     classify            how an offset depends on program ids
     lanes  runs         how it depends on lanes
     axis                contiguity, divisibility and constancy of every value

@@ -1,8 +1,8 @@
 """The address analysis: a kernel in, everything known about its accesses out.
 
     evaluate   the kernel's integer code, symbolically, on every call path
-    describe   each access that was met: class, lane facts, domain, assumptions
-    order      accesses and the values behind them, as the text reads
+    describe   each access found: class, lane facts, domain, assumptions
+    order      accesses and the values they are computed from, in source order
 
 The result is an ``AddressReport``, a value; nothing in the IR is changed.
 """
@@ -70,7 +70,7 @@ def analyze(
     if tile:
         if len(tile) > 1:
             raise AnalysisError(
-                f"'{tile[0].function.sym_name.data}' launches {len(tile)} kernels: analyse each"
+                f"'{tile[0].function.sym_name.data}' has {len(tile)} kernels: analyse one at a time"
             )
         return analyze_tile(tile[0], facts)
     kernel = kernel_of(root, function)
@@ -129,7 +129,7 @@ def analyze_tile(kernel: TileKernel, facts: AccessProperties | None = None) -> A
     _, machine = run(known)
     grid = tuple(count.constant for count in machine.tile_grid)
     if any(count is not None and count < 1 for count in grid):
-        raise AnalysisError(f"the grid of '{kernel.name}' has no blocks: nothing runs")
+        raise AnalysisError(f"the grid of '{kernel.name}' is empty: no block runs")
     known = replace(known, grid=grid)
     begin, machine = run(known)
     changing = _written(machine) & _read(machine)
@@ -196,7 +196,7 @@ def _numbered(machine: Machine) -> dict[Operation, int]:
 
 
 class _Describer:
-    """From what the evaluation met to what the report says."""
+    """From the findings of the evaluation to the report."""
 
     def __init__(
         self,
@@ -403,13 +403,13 @@ class _Describer:
 
 
 def _turning(scope: Scope) -> list[Poly]:
-    """The counters of the loops around: in a loop that never turns, nothing runs."""
+    """The counters of the loops around: in a loop without iterations, nothing runs."""
     return [scope.space.of_atom(loop.counter) for loop in scope.loops if loop.trips is not None]
 
 
 def _is_by_thread(site: Site) -> bool:
-    """Whether the threads of a block have addresses of their own: one after the other, as they are
-    described, they tell nothing about their accesses together."""
+    """Whether the threads of a block have addresses of their own: described one thread at a time,
+    they imply nothing about coalescing across threads."""
     own = [loop for loop in site.scope.loops if loop.name.startswith(THREADS)]
     return any(site.offset.expr.deps_mask & loop.counter.deps_mask for loop in own)
 
@@ -420,7 +420,7 @@ def _bits(mask: int) -> list[int]:
 
 
 def location(op: Operation) -> str | None:
-    """``file:line:column`` of an op, if its text says."""
+    """``file:line:column`` of an op, if it has one."""
     position = resolve(op.location).primary
     return None if position is None else str(position)
 

@@ -10,8 +10,8 @@ Names in polynomials, and what each may depend on::
     %lda              an opaque value: a function of the symbols it depends on, and of memory
     %pid_m            a coordinate (in ``Integer.virtual`` only)
 
-Dependencies are names, kept as bit sets: that of a symbol is its own name; ``mem``, ``carried``
-and ``unsupported`` say why a value is opaque.
+Dependencies are names, stored as bit sets: that of a symbol is its own name; ``mem``, ``carried``
+and ``unsupported`` are reasons why a value is opaque.
 """
 
 from __future__ import annotations

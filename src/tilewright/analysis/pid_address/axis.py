@@ -1,6 +1,6 @@
 """Axis information from polynomials, and what follows from it and the rules together.
 
-A polynomial that is exact in its lanes says more than rules that look at one op at a time:
+A polynomial that is exact in its lanes is more precise than rules that look at one op at a time:
 addresses put together by ``join`` and ``reshape``, or swizzled by ``xor``, keep their runs. Hints,
 loops, calls and opaque values are the strength of the rules. ``axis_facts`` lets both work on the
 same values.
@@ -51,7 +51,7 @@ def axis_facts(root: Operation) -> AxisFacts:
 
 
 def axis_info_of(ctx: Context, machine: Machine, value: SSAValue, found: Value) -> AxisInfo | None:
-    """What the abstract value of `value` says along each dimension."""
+    """What the abstract value of `value` implies along each dimension."""
     shape = shape_of(value.type) or (1,)
     lanes = machine.atoms.lane_atoms(shape)
     match found:

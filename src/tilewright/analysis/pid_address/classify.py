@@ -28,7 +28,7 @@ _KIND_REASONS: tuple[tuple[frozenset[SymbolKind], Reason], ...] = (
     ),
     (frozenset({SymbolKind.AND, SymbolKind.OR, SymbolKind.XOR, SymbolKind.SHL}), Reason.BITWISE),
 )
-"""Why an offset is not affine, by the atom that a program id stands in; the first that applies."""
+"""Why an offset is not affine, by the atom that contains a program id; the first that applies."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class _Reader:
             case ast.Compare():
                 return self._comparison(node)
             case _:
-                raise self._refuse("is no comparison")
+                raise self._refuse("is not a comparison")
 
     def _comparison(self, node: ast.Compare) -> Formula:
         result = self._ctx.space.true
@@ -99,4 +99,4 @@ class _Reader:
                     raise self._refuse("divides by zero")
                 return self._ctx.limited(apply(self._ctx, self.poly(left), divisor))
             case _:
-                raise self._refuse("has a part that is neither a name nor a whole number")
+                raise self._refuse("has a part that is neither a name nor an integer")

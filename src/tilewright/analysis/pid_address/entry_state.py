@@ -1,7 +1,7 @@
 """The start of an analysis: arguments, grid and conditions as symbols, values and facts.
 
-Arguments that the caller gives are numbers from the start, so everything that follows from them is
-found by the ordinary rules. Names that already mean something in polynomials keep their percent
+Arguments that the caller gives are constants from the start, so everything that follows from them
+is found by the ordinary rules. Names that already mean something in polynomials keep their percent
 sign when an argument has them.
 """
 
@@ -59,7 +59,7 @@ class Start:
     atoms: Atoms
     ctx: Context
     conditions: tuple[Formula, ...]
-    """What the caller said holds."""
+    """The facts that the caller gave."""
     arguments: tuple[Value, ...]
     params: tuple[Param, ...]
     grid: tuple[int | None, int | None, int | None]
@@ -110,7 +110,7 @@ def _check_buffers(buffers: Mapping[str, int], params: Sequence[Param]) -> None:
 
 
 def _with_grid(ctx: Context, atoms: Atoms, function: FunctionOp) -> Context:
-    """Program ids are below the number of programs, where code asks for that number."""
+    """Program ids are below the number of programs, where code reads that number."""
     module = function.parent_op() or function
     axes = {op.dimension for op in walk(module) if isinstance(op, GetNumProgramsOp)}
     for axis in sorted(axes):
@@ -130,7 +130,7 @@ def _with_conditions(
         formula = parse_condition(ctx, text, known)
         ctx = ctx.assume(formula)
         if formula.truth is False or ctx.unreachable:
-            raise AnalysisError(f"the condition '{text}' contradicts what is known")
+            raise AnalysisError(f"the condition '{text}' contradicts the other facts")
         formulas.append(formula)
     return ctx, tuple(formulas)
 
@@ -175,7 +175,9 @@ class _Arguments:
                 known = ", ".join(self._names.of(arg) for arg in args)
                 raise AnalysisError(f"there is no argument '{name}'; the kernel has {known}")
             if name not in integers:
-                raise AnalysisError(f"the argument '{name}' is no integer: it can have no value")
+                raise AnalysisError(
+                    f"the argument '{name}' is not an integer: it cannot be given a value"
+                )
 
     def _divisibility(self, index: int) -> int | None:
         found = self._function.argument_attributes(index).get(_DIVISIBILITY)
@@ -223,7 +225,7 @@ class _Arguments:
         return Base(f"%{name}", address, divisor, address.deps_mask)
 
     def _tensor(self, name: str, arg: SSAValue, divisor: int | None) -> Value:
-        """A tensor of the tile language: sizes by the author's symbols, strides from the layout."""
+        """A tensor of the tile language: sizes by the kernel's symbols, strides from the layout."""
         assert isinstance(arg.type, MemRefType)
         if space_of(arg.type) is not TileSpace.GLOBAL:
             return Data(0)
@@ -248,7 +250,7 @@ class _Arguments:
         return Integer(known, known)
 
     def _open_size(self, name: str, word: str, dim: int, arg: SSAValue) -> Poly:
-        """What only a launch knows: given by ``A.shape.0``, named as the author does."""
+        """A run-time extent or stride: given by ``A.shape.0``, named as in the kernel."""
         text = f"{name}.{word}.{dim}"
         if text in self._given:
             return self._space.const(self._given[text])
@@ -293,7 +295,8 @@ class _Arguments:
                 raise AnalysisError(f"{name} = {value} does not fit its type {type}")
             if divisor is not None and value % divisor:
                 self.notes.append(
-                    f"{name} = {value} is no multiple of {divisor}, for which the kernel was made"
+                    f"{name} = {value} is not a multiple of {divisor}, which the kernel is "
+                    "specialised for"
                 )
             known = self._space.const(value)
         else:
@@ -335,7 +338,7 @@ class _Arguments:
     ) -> Value:
         """A descriptor with the shape and strides that follow it in the signature.
 
-        Rows of a descriptor are contiguous, so the last stride is 1 whatever stands there.
+        Rows of a descriptor are contiguous, so the last stride is 1 whatever is given.
         """
         assert isinstance(arg.type, TensorDescType)
         block = arg.type.shape

@@ -2,4 +2,4 @@
 
 
 class AnalysisError(ValueError):
-    """A sentence for the user: what is wrong with the kernel, the grid or the facts given."""
+    """A message for the user: what is wrong with the kernel, the grid or the facts given."""

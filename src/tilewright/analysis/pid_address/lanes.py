@@ -1,12 +1,12 @@
 """Lane facts of an access: strides, runs, sectors, alignment, vector width.
 
-All of them speak of one execution of the access: program and iteration are fixed, lanes vary, masks
-are ignored except where said. None depends on a layout.
+All of them describe one execution of the access: program and iteration are fixed, lanes vary, masks
+are ignored unless noted. None depends on a layout.
 
 * A *run* is a maximal set of consecutive addresses. Dimensions whose lanes enter with integer
-  factors only are counted out together, so rows that touch make one run; other dimensions repeat
-  what those make at places unknown.
-* An access is *coalesced* if it touches no more 32-byte sectors than its bytes need, runs taken to
+  factors only are enumerated together, so adjacent rows make one run; other dimensions repeat those
+  runs at unknown addresses.
+* An access is *coalesced* if it needs no more 32-byte sectors than its bytes fill, runs assumed to
   start on a sector.
 * A *vector* is an aligned group of lanes of the fast dimension that one instruction can move: the
   lanes must be contiguous, the address of the first divisible by the size, the mask constant.
@@ -38,7 +38,7 @@ MAX_ALIGNMENT = 1 << 62
 
 @dataclass(frozen=True)
 class LaneAddress:
-    """What lane facts are asked of: an address as a function of lanes."""
+    """The input of lane facts: an address as a function of lanes."""
 
     ctx: Context
     offset: Poly
@@ -49,7 +49,7 @@ class LaneAddress:
     base_varies: int
     """Dependencies of the base: one that was loaded may differ from lane to lane."""
     hints: AxisInfo | None = None
-    """What the author promised about the address, and what follows from that."""
+    """Hints about the address, and what follows from them."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The lines of a report: accesses, their addresses, and the integers behind them, as the text goes.
+"""The lines of a report: accesses, their addresses, and the integers they use, in source order.
 
 An integer is listed if it depends on a program id and an access is computed from it; an address
 if an access goes through it.
@@ -114,7 +114,7 @@ def _without_pids(machine: Machine, expr: Poly, strides: Mapping[int, Poly | Non
 def _interval(machine: Machine, site: Site, rest: Poly) -> Interval | None:
     """The range over lanes and counters, if nothing else is in it.
 
-    What is known where the access stands does not count: the value is computed in front of it.
+    Facts at the access do not count: the value is computed before it.
     """
     atoms = machine.atoms
     counted = 0

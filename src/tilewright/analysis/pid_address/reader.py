@@ -1,9 +1,9 @@
 """Reading kernels for analysis, a little less strictly than a compiler would.
 
 People sketch kernels: a scalar added to a tensor without ``tt.splat``, three dots for what does not
-matter, no ``tt.return``. What an address is can be told all the same. Text is read strictly first,
+matter, no ``tt.return``. Addresses are well defined all the same. Text is read strictly first,
 so that every correct file is read as everywhere else; a sketch is tried only if that fails. Of two
-readings that fail, the one that got further has found the mistake.
+readings that fail, the one that got further reports the error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _progress(engine: DiagnosticEngine) -> tuple[int, int]:
 
 
 class _SketchParser(IRParser):
-    """Takes a scalar where a tensor of such scalars is wanted: the same value in every lane."""
+    """Takes a scalar where a tensor of such scalars is required: the same value in every lane."""
 
     @override
     def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:

@@ -1,11 +1,11 @@
-"""What the address analysis answers: plain values, for people, checks and reports.
+"""The results of the address analysis: plain values, for checks and human-readable reports.
 
-``AddressReport`` holds everything that is known about one kernel. Numbers that a report prints
-stand beside the symbolic objects they were derived from, so that a check can go on reasoning::
+``AddressReport`` holds everything that is known about one kernel. Values that a report prints come
+with the symbolic objects they were derived from, so that a check can go on reasoning::
 
     Access.offset      byte offset from Access.base, a polynomial over ...
     Access.domain      ... these symbols, each with inclusive bounds
-    Access.mask        an access touches base + offset at the points of the domain
+    Access.mask        an access is to base + offset at the points of the domain
     Access.guard       where guard and mask hold, and nowhere else
     Access.facts       holds at every such point (tl.assume, --assume)
 
@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from tilewright.analysis.affine import Atom, Formula, Interval, Poly
 
 LABEL_WIDTH = 12
-"""Columns of the text report in front of the information; longer labels push it to the right."""
+"""Columns of the text report before the information; longer labels push it to the right."""
 
 
 class Pattern(StrEnum):
@@ -66,7 +66,7 @@ class AssumptionKind(StrEnum):
 
 @dataclass(frozen=True)
 class AccessProperties:
-    """What the caller knows about a launch. Empty: nothing."""
+    """What is given about a launch. Empty: nothing."""
 
     grid: tuple[int | None, ...] | None = None
     """Programs per axis; axes left out of a given grid have one program, ``None`` is unknown."""
@@ -96,7 +96,7 @@ class Param:
 class Bound:
     """``lower <= symbol <= upper`` at every point; ``None`` is no bound.
 
-    The symbol as it stands in polynomials: of one that is divisible by d, a d-th.
+    The symbol as in polynomials: of one that is divisible by d, a d-th.
     """
 
     symbol: Atom
@@ -162,7 +162,7 @@ class VectorLimits:
 
 @dataclass(frozen=True)
 class Box:
-    """The tensor behind a descriptor or block pointer, and the block's place in it."""
+    """The tensor of a descriptor or block pointer, and the block's offset in it."""
 
     offset: Poly
     """Bytes from the base to the tensor's first element."""
@@ -176,7 +176,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What has to hold so that the polynomials say the truth: ``lower <= expr <= upper``."""
+    """What has to hold for the polynomials to be exact: ``lower <= expr <= upper``."""
 
     kind: AssumptionKind
     value: str
@@ -276,7 +276,7 @@ class MemoryOp:
 
 @dataclass(frozen=True)
 class ValueInfo:
-    """An integer or an address on the way to an access, on one call path."""
+    """An integer or an address from which an access is computed, on one call path."""
 
     ssa_name: str
     call: tuple[str, ...]
@@ -342,10 +342,10 @@ class AddressReport:
     assumptions: tuple[Assumption, ...]
     facts: AccessProperties
     notes: tuple[str, ...]
-    """What is odd about the facts, in sentences."""
+    """Inconsistencies of the facts, as messages."""
     function: Operation = field(compare=False, repr=False)
     not_analysed: tuple[NotAnalysed, ...] = ()
-    """Whatever else accesses global memory: nothing is said about it."""
+    """Other ops that access global memory: not analysed."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))

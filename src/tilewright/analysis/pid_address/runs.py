@@ -1,15 +1,14 @@
 """How long lanes stay together: runs of values that rise evenly, and of values that are equal.
 
-``longest_run`` asks for the largest g such that on aligned groups of g lanes a value rises by a
+``longest_run`` finds the largest g such that on aligned groups of g lanes a value rises by a
 given unit (0: stays). The lane is written ``g*hi + lo`` and put into the polynomial; the rules of
 the algebra then show whether the rest is free of ``lo``::
 
     mod(A + lane, M)    g divides A and M: the remainder of a group starts at a multiple of g
 
-Truncating division needs a sign. Where the dividend's is open, the run is found under the
-condition that it is not negative, and says so. (The sign of the divisor does not matter: a
-remainder by -M is the remainder by M.) What depends on lanes alone is counted out if all else
-fails.
+Truncating division needs a sign. Where the dividend's is open, the run is found under the condition
+that it is not negative, which is recorded. (The sign of the divisor does not matter: a remainder by
+-M is the remainder by M.) What depends on lanes alone is enumerated if all else fails.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def power_of_two_in(number: int, limit: int) -> int:
 
 
 def group_sizes(extent: int) -> list[int]:
-    """Lengths of aligned groups worth asking for, longest first."""
+    """Candidate lengths of aligned groups, longest first."""
     sizes = [extent]
     while sizes[-1] % 2 == 0 and sizes[-1] > 2:
         sizes.append(sizes[-1] // 2)

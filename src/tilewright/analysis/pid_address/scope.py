@@ -1,9 +1,9 @@
-"""Where the evaluation stands: a place on a path, what is known there, and what it found.
+"""The state of the evaluation: a program point on a path, the facts there, and the findings.
 
-``Machine`` is one analysis: its symbols, names and findings. ``Scope`` is one place in it: the
-values of one function on one call path, the conditions under which the place is reached, and the
-loops around it. A body that is evaluated twice (loops) writes its findings twice; the last
-writing is the one with the solved values, so findings are kept by op and path and overwritten.
+``Machine`` is one analysis: its symbols, names and findings. ``Scope`` is one point in it: the
+values of one function on one call path, the conditions under which the point is reached, and the
+loops around it. A body that is evaluated twice (loops) writes its findings twice; the last writing
+is the one with the solved values, so findings are stored by op and path and overwritten.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ MAX_FORMULA = 256
 
 Path: TypeAlias = tuple[str, ...]
 ControlRule: TypeAlias = "Callable[[Scope, Operation], Scope]"
-"""Evaluates an op with control flow; the scope behind it."""
+"""Evaluates an op with control flow; returns the scope after it."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """An access as it was met; what follows from it is worked out afterwards."""
+    """An access as recorded; its properties are derived afterwards."""
 
     operation: Operation
     path: Path
@@ -67,7 +67,7 @@ class Site:
 
 @dataclass(frozen=True)
 class BoxParts:
-    """The tensor behind an access by block, and where the block lies in it."""
+    """The tensor of a block access, and the offset of the block in it."""
 
     offset: Poly
     shape: tuple[Poly, ...]
@@ -78,7 +78,7 @@ class BoxParts:
 
 @dataclass(frozen=True)
 class Premise:
-    """Something the values rest on, as it was met."""
+    """An assumption of the values, as recorded."""
 
     number: int
     kind: AssumptionKind
@@ -141,7 +141,7 @@ class Machine:
         return f"%{self.names.of(value)}"
 
     def unique_name(self, value: SSAValue, path: Path) -> str:
-        """A name that no other value has: regions side by side may use a name twice."""
+        """A name that no other value has: sibling regions may use a name twice."""
         known = self._unique.get((value, path))
         if known is None:
             plain = known = "@".join((self.name(value), *path))
@@ -154,7 +154,7 @@ class Machine:
         return known
 
     def formula_size(self, formula: Formula) -> int:
-        """The number of parts of a condition, written out."""
+        """The number of parts of a condition, expanded."""
         known = self._sizes.get(formula.id)
         if known is None:
             known = 1 + sum(map(self.formula_size, formula.parts))
@@ -173,7 +173,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Scope:
-    """A place in the code on one call path."""
+    """A program point on one call path."""
 
     machine: Machine
     path: Path
@@ -199,7 +199,7 @@ class Scope:
         return self.machine.space
 
     def under(self, condition: Formula, basis: int = 0) -> Scope:
-        """The same place, reached only if `condition` holds."""
+        """The same point, reached only if `condition` holds."""
         if condition.truth is True:
             return replace(self, basis=self.basis | basis) if basis else self
         return replace(
@@ -210,7 +210,7 @@ class Scope:
         )
 
     def knowing(self, fact: Formula) -> Scope:
-        """The same place, with something known that is no condition."""
+        """The same point, with a fact that is not a path condition."""
         if fact.truth is True:
             return self
         return replace(self, ctx=self.ctx.assume(fact), facts=(*self.facts, fact))
@@ -287,7 +287,7 @@ class Scope:
         return shape_of(value.type) or self.lane_shape
 
     def unknown_pointer(self, value: SSAValue, mask: int, basis: int = 0) -> Pointer:
-        """A pointer to who knows where."""
+        """A pointer to an unknown address."""
         base = Base("?", None, None, mask)
         return Pointer(base, Integer(self.space.zero, self.space.zero, basis=basis))
 

@@ -46,7 +46,7 @@ def backward_slice(machine: Machine, site: Site, seen: set[Place] | None = None)
 
 
 def _operands(op: Operation) -> list[SSAValue]:
-    """The operands that say where an access goes, not what it writes."""
+    """The operands that determine the address of an access, not the data it writes."""
     match op:
         case StoreOp():
             return [op.ptr] if op.mask is None else [op.ptr, op.mask]

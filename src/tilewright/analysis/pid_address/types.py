@@ -1,4 +1,4 @@
-"""What the analysis asks of types: widths, ranges, element sizes."""
+"""Properties of types: widths, ranges, element sizes."""
 
 from __future__ import annotations
 

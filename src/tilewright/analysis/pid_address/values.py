@@ -1,4 +1,4 @@
-"""Abstract values: what the analysis knows of one SSA value on one path.
+"""Abstract values: the facts about one SSA value on one path.
 
 ===============  ==================================================================
 ``Integer``      an integer or tensor of integers, a polynomial
@@ -10,11 +10,11 @@
 ===============  ==================================================================
 
 Lanes are positional: the symbol ``lane0`` in a value means the index along dimension 0 of that
-value. Range and congruence are functions of the polynomial, asked of the context where needed.
+value. Range and congruence are functions of the polynomial, queried from the context where needed.
 
 Every value carries its ``basis``: a bit set of the assumptions that make it true. Its lowest bits
 are for the axes whose program id entered by a choice: ``sel(flag, n - pid, pid)`` is a polynomial
-with a factor for ``flag``, yet nobody would call it affine in ``pid``.
+with a factor for ``flag``, but not affine in ``pid``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Integer:
     """The value with coordinates (``%pid_m``) in place of what they compute: the same object as
     `expr` where no coordinate is involved, ``None`` where the value cannot be written so."""
     is_simple: bool = True
-    """Of a scalar: free of program ids, affine in them, or a product with a factor free of them. A
+    """Of a scalar: free of program ids, affine in them, or a multiple by a factor free of them. A
     sum of such values is still looked into when coordinates are sought."""
     basis: int = 0
 
@@ -67,7 +67,7 @@ class Base:
     address: Poly | None
     """The address as an integer, ``None`` for ``?``."""
     divisibility: int | None
-    """Of the address, where it is promised."""
+    """Of the address, where a hint gives it."""
     deps: int
     """What the choice of the base depends on."""
     argument: Atom | None = None
@@ -118,7 +118,7 @@ Value: TypeAlias = Integer | Boolean | Data | Pointer | BlockPointer | Descripto
 
 
 def parts(value: Value) -> tuple[Integer, ...]:
-    """The integers that a value is made of."""
+    """The integers that a value consists of."""
     match value:
         case Integer():
             return (value,)

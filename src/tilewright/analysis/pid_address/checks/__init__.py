@@ -1,15 +1,15 @@
 """Checks of a kernel: coalescing, vector width, bounds, races, overflow, prefetching.
 
-``run_checks`` takes the report of ``analyze`` and answers each check with findings: proved, refuted
+``run_checks`` takes the report of ``analyze`` and returns findings for each check: proved, refuted
 with a witness, or unknown with the reason.
 
-    findings  settings     what is answered, what may be asked for
-    regions  questions     executions of an access, and formulas to be solved over them
+    findings  settings     results of checks, and their options
+    regions  questions     executions of an access, and queries over them
     launches               a report under examination
     intervals              P0: ranges, congruences, bounds by elimination
     mixed_radix            P1: digits with symbolic strides
     presburger             P2: integer sets, by isl
-    smt                    P3: products of unknowns, by z3 if it is installed
+    smt                    P3: non-linear terms, by z3 if it is installed
     enumeration ownership  P4: every program, iteration and lane of a given launch
     contents               loaded integers, where memory is given
     premises               verdicts that rest on integers which do not fit

@@ -1,8 +1,8 @@
 """Does an access stay inside its buffer?
 
-Claim: wherever it executes, ``0 <= offset`` and ``offset + e <= size``. Without a size the answer
-is what the buffer has to hold. A descriptor's mask is its own box, so its accesses follow the same
-rule.
+Claim: wherever it executes, ``0 <= offset`` and ``offset + e <= size``. Without a size the result
+is the size that the buffer needs. A descriptor's mask is its own box, so its accesses follow the
+same rule.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def check(launch: Launch) -> list[Finding]:
 
 
 def _guarded(launch: Launch, access: MemoryOp) -> Finding:
-    """Does an access of the tile language name elements that do not exist?
+    """Does an access of the tile language have indices out of bounds?
 
     Those read as the safe value and are not written, so nothing leaves its tensor. Where a tensor
-    is no multiple of its tiles that is meant; elsewhere an offset may be wrong.
+    is not a multiple of its tiles that is intended; elsewhere an offset may be wrong.
     """
     region = launch.region(access)
     assert access.inside is not None
@@ -54,19 +54,19 @@ def _guarded(launch: Launch, access: MemoryOp) -> Finding:
     question = Question(domain & ~access.inside, region.symbols, region.complete, (region.offset,))
     answer = ask(question, launch.effort, SYMBOLIC)
     if answer.possible is False:
-        message = f"{access.name} names elements of {access.base} only, so its guard is not needed"
+        message = f"{access.name} accesses only elements of {access.base}: its guard is redundant"
         return Finding(
             Check.GUARD, CheckResult.PROVED, (access.index,), None, answer.method, message
         )
     if answer.values is None:
-        message = f"{access.name} may name elements outside of {access.base}: {answer.reason}"
+        message = f"{access.name} may access elements outside of {access.base}: {answer.reason}"
         return Finding(
             Check.GUARD, CheckResult.UNKNOWN, (access.index,), None, answer.method, message
         )
     point = region.point(answer.values)
     effect = "reads the safe value" if access.kind is AccessKind.LOAD else "writes nothing"
     given = launch.given(question, answer.values)
-    message = f"{access.name} names an element outside of {access.base}: {point} {effect} there"
+    message = f"{access.name} accesses an element outside of {access.base}: {point} {effect} there"
     if given:
         message += f" for {', '.join(f'{name}={value}' for name, value in given.items())}"
     witness = Counterexample((point,), _address(launch, access, answer.values), args=given)
@@ -85,7 +85,7 @@ def lanes_inside(access: MemoryOp) -> Formula:
 
 def _finding(launch: Launch, access: MemoryOp) -> Finding:
     if not access.base.startswith("%"):
-        return _unknown(access, f"nothing is known about the buffer behind {access.base}")
+        return _unknown(access, f"nothing is known about the buffer of {access.base}")
     size = launch.report.facts.buffers.get(access.base.removeprefix("%"))
     return _of_any_size(launch, access) if size is None else _of_size(launch, access, size)
 
@@ -134,7 +134,7 @@ def _of_any_size(launch: Launch, access: MemoryOp) -> Finding:
 
 
 def required(launch: Launch, access: MemoryOp) -> intervals.Limit | None:
-    """A size in bytes that suffices, in arguments and grid."""
+    """A sufficient size in bytes, in arguments and grid."""
     region = launch.region(access)
     limit = intervals.upper_limit(region, region.offset)
     if limit is None:
@@ -143,7 +143,7 @@ def required(launch: Launch, access: MemoryOp) -> intervals.Limit | None:
 
 
 def _no_bound(launch: Launch, access: MemoryOp) -> str:
-    """Why there is no size that suffices."""
+    """Why there is no sufficient size."""
     region = launch.region(access)
     if is_opaque(region.space, (region.offset,)):
         return opaque_reason(region.space, (region.offset,))
@@ -155,10 +155,10 @@ def _obstacle(region: AddressRegion) -> str:
     for atom in region.space.atoms_within((region.offset,)):
         text = str(region.space.of_atom(atom))
         if atom.kind in _DIVISIONS and atom.args[1].constant is None:
-            return f"{text} divides by what is not a number"
+            return f"{text} divides by a value that is not constant"
         if not atom.is_symbol and varies(region.space.of_atom(atom)):
             return f"{text} has no bound in terms of the arguments"
-    return "it is not known how long its loops are, or which signs its strides have"
+    return "the trip counts of its loops or the signs of its strides are unknown"
 
 
 def _with_remedy(launch: Launch, access: MemoryOp, reason: str) -> str:
@@ -166,14 +166,14 @@ def _with_remedy(launch: Launch, access: MemoryOp, reason: str) -> str:
     wanted = launch.not_given(access)
     if access.base.removeprefix("%") not in launch.report.facts.buffers:
         wanted.append(f"--buffer {access.base.removeprefix('%')}=BYTES")
-    return f"{reason}; it can be told with {' '.join(wanted)}" if wanted else reason
+    return f"{reason}; pass {' '.join(wanted)}" if wanted else reason
 
 
 def _below(launch: Launch, access: MemoryOp) -> Finding | None:
-    """An execution in front of the buffer, whatever its size.
+    """An execution before the start of the buffer, whatever its size.
 
-    With arguments open only linear formulas are asked: products of unknowns can nearly always be
-    made negative by a negative stride, which is no news to anybody.
+    With arguments open only linear formulas are tried: non-linear terms can nearly always be made
+    negative by a negative stride, which is not a useful finding.
     """
     region = launch.region(access)
     low = compare("<", region.offset, 0)
@@ -201,7 +201,7 @@ def _enumerate(launch: Launch, access: MemoryOp, size: int, before: QueryResult)
     except NotEnumerable as error:
         return QueryResult(None, before.method, reason=before.reason or str(error))
     if values is None and points.step > 1:
-        reason = f"one in {points.step} of its {points.points} points was looked at"
+        reason = f"one in {points.step} of its {points.points} points was checked"
         return QueryResult(None, Method.ENUMERATION, reason=reason)
     return QueryResult(values is not None, Method.ENUMERATION, values)
 
@@ -217,7 +217,7 @@ def _outside(
     address = _address(launch, access, values)
     given = launch.given(question, values)
     message = (
-        f"{access.name} leaves {access.base}: {point} touches bytes {address} to "
+        f"{access.name} leaves {access.base}: {point} accesses bytes {address} to "
         f"{address + access.elem_bytes - 1}" + ("" if size is None else f" of {size}")
     )
     condition = presburger.condition(question, launch.effort) if given else None

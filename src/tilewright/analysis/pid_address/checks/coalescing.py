@@ -1,8 +1,8 @@
-"""Are lanes of an access neighbours in memory, and if not, what is in the way?
+"""Is an access coalesced, and if not, what prevents it?
 
-The verdict is that of the lane facts: as few 32-byte sectors as the bytes need. Beside it, two
-notes that are no defects: runs that start at badly aligned addresses, and a store that wants its
-lanes in another order than the load that feeds it, so that data has to move between threads.
+The verdict is that of the lane facts: as few 32-byte sectors as the bytes need. Two notes are not
+defects: runs that start at badly aligned addresses, and a store that needs another lane order than
+the load that feeds it, so that data has to move between threads.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def _verdict(access: MemoryOp) -> Finding:
     index = (access.index,)
     strides = ", ".join(poly_text(stride) for stride in access.lane_strides)
     if access.coalesced is True:
-        message = f"{access.name} touches no more sectors than its bytes need"
+        message = f"{access.name} is coalesced: no more sectors than its bytes need"
         return Finding(Check.COALESCE, CheckResult.PROVED, index, None, Method.LANE_FACTS, message)
     hint = _hint(access)
     if access.coalesced is None:
-        message = f"{access.name} may be scattered: lanes are {strides} bytes apart; {hint}"
+        message = f"{access.name} may be uncoalesced: lanes are {strides} bytes apart; {hint}"
         return Finding(Check.COALESCE, CheckResult.UNKNOWN, index, None, Method.LANE_FACTS, message)
-    message = f"{access.name} is scattered: lanes are {strides} bytes apart"
+    message = f"{access.name} is not coalesced: lanes are {strides} bytes apart"
     counted = sectors(access)
     if counted is not None:
-        message += f", {counted[0]} sectors of {SECTOR_BYTES} bytes where {counted[1]} would do"
+        message += f", {counted[0]} sectors of {SECTOR_BYTES} bytes instead of {counted[1]}"
     witness = Counterexample(_neighbours(access), None)
     return Finding(
         Check.COALESCE,
@@ -68,7 +68,7 @@ def _verdict(access: MemoryOp) -> Finding:
 
 
 def lane_offsets(access: MemoryOp) -> IntArray | None:
-    """Bytes from the first lane to every lane, if integers say so."""
+    """Bytes from the first lane to every lane, if they are integers."""
     if prod(access.shape) > MAX_LANES:
         return None
     total = np.zeros((1,) * len(access.shape), dtype=np.int64)
@@ -83,7 +83,7 @@ def lane_offsets(access: MemoryOp) -> IntArray | None:
 
 
 def sectors(access: MemoryOp) -> tuple[int, int] | None:
-    """(sectors touched, fewest possible), every run taken to start on a sector."""
+    """(sectors accessed, fewest possible), every run assumed to start on a sector."""
     offsets = lane_offsets(access)
     if offsets is None:
         return None
@@ -100,12 +100,12 @@ def _hint(access: MemoryOp) -> str:
     for stride in access.lane_strides:
         argument = _factor(stride, access.elem_bytes)
         if argument is not None:
-            return f"{argument} is a runtime value: if it is 1, make it a constant"
+            return f"{argument} is a run-time value: if it is 1, make it a constant"
     if access.order and access.contiguity[access.order[0]] > 1:
         runs = access.contiguity[access.order[0]] * access.elem_bytes
         return f"dimension {access.order[0]} is the fast one, with runs of {runs} bytes"
     if any(stride is None for stride in access.lane_strides):
-        return "the address of a lane depends on more than its number"
+        return "the address of a lane depends on more than its index"
     return "no dimension is contiguous"
 
 
@@ -177,8 +177,8 @@ def _orders(launch: Launch) -> Iterator[Finding]:
             if min(a.contiguity[a.order[0]] for a in (load, store)) == 1:
                 continue
             message = (
-                f"{load.name} and {store.name} want different lane orders, "
-                f"{list(load.order)} and {list(store.order)}: the data has to change its layout"
+                f"{load.name} and {store.name} need different lane orders, {list(load.order)} and "
+                f"{list(store.order)}: a layout conversion is required"
             )
             yield Finding(
                 Check.ORDER,

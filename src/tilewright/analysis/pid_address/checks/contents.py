@@ -21,7 +21,7 @@ _OPERANDS = ("pid", "it(")
 
 
 class Reads:
-    """Lookups during one evaluation, and where they met nothing."""
+    """Lookups during one evaluation, and those that found nothing."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Callable[..., IntArray]] = {}
@@ -42,7 +42,7 @@ class Contents:
         if not memory:
             return
         names = Counter(access.result for access in report.accesses)
-        # What the kernel writes is not what the caller said it holds.
+        # A buffer that the kernel writes no longer has the contents that the caller gave.
         written = {a.base for a in report.accesses if a.kind is not AccessKind.LOAD}
         for access in report.accesses:
             if access.base in written:

@@ -69,7 +69,7 @@ class Enumeration:
         takes rows at equal distances where all of them would be too many. Each visit of all points
         is charged to `effort`."""
         if not region.complete:
-            raise NotEnumerable("it is inside a loop of unknown length")
+            raise NotEnumerable("it is inside a loop of unknown trip count")
         self.region = region
         self.contents = contents
         space = region.where.space
@@ -89,7 +89,7 @@ class Enumeration:
         self.points = prod(self.extents) * prod(self.shape)
         self.step = max(1, -(-self.points // settings.budget))
         if self.step > 1 and not may_sample:
-            reason = f"{self.points} points are more than {settings.budget}"
+            reason = f"{self.points} points exceed the budget of {settings.budget}"
             raise NotEnumerable(reason, is_limit=True)
         self._plain = self._conditions_without_memory()
         self._effort = effort
@@ -116,7 +116,7 @@ class Enumeration:
             else:
                 most = root.range(trips).hi
             if most is None:
-                raise NotEnumerable(f"the length of the loop {counter.name} has no bound")
+                raise NotEnumerable(f"the trip count of the loop {counter.name} has no bound")
             yield max(most, 0)
 
     def _matters(self, counter: Atom) -> bool:
@@ -142,7 +142,7 @@ class Enumeration:
         work = rows * prod(self.shape) * self._weight
         if self._effort is not None and not self._effort.take(work):
             limit = self._effort.settings.work
-            reason = f"to compare all programs takes more than {limit} steps"
+            reason = f"comparing all programs takes more than {limit} steps"
             raise NotEnumerable(reason, is_limit=True)
 
     def _chunk(self, rows: IntArray, per_program: int) -> Chunk:
@@ -168,7 +168,7 @@ class Enumeration:
             roots = (region.where, region.value)
             raise NotEnumerable(opaque_reason(region.value.space, roots)) from error
         if reads.undefined and np.any(evaluator.truth(self._plain) & reads.anywhere()):
-            raise NotEnumerable("a masked load leaves a value undefined that it depends on")
+            raise NotEnumerable("it depends on a value that a masked load leaves undefined")
         return Chunk(rows, rows // max(per_program, 1), offset, active, evaluator)
 
     def values_at(self, chunk: Chunk, flat: int) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""What a check answers: a verdict, how it was reached, and a counterexample where there is one.
+"""The result of a check: a verdict, how it was reached, and a counterexample where there is one.
 
 A verdict is one of three. ``proved`` holds for every point of the domain, under ``condition`` if
-there is one; ``refuted`` comes with a witness that anybody can put into the formulas; ``unknown``
-says what was missing and never means safe.
+there is one; ``refuted`` comes with a witness that can be substituted into the formulas;
+``unknown`` gives the reason and never means safe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Check(StrEnum):
 
 
 class Method(StrEnum):
-    """Which procedure answered."""
+    """The procedure that decided."""
 
     INTERVALS = "intervals"
     MIXED_RADIX = "mixed_radix"
@@ -62,7 +62,7 @@ class Point:
     """One execution of one lane of one access."""
 
     access: int | None
-    """Index of the access; None for a value on the way to one."""
+    """Index of the access; None for a value that one is computed from."""
     program: tuple[int, int, int]
     counters: tuple[tuple[str, int], ...]
     """Iterations of the enclosing loops, outermost first."""
@@ -78,7 +78,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Where a claim fails: the point or the two points, the address or value met there."""
+    """Where a claim fails: the point or the two points, the address or value there."""
 
     points: tuple[Point, ...]
     address: int | None
@@ -91,13 +91,13 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Hint:
-    """Facts for a prefetch of one load in one loop."""
+    """Properties of one load in one loop that matter for prefetching."""
 
     loop: str
     bytes_per_iteration: int
     stride: str | None
     disjoint: bool | None
-    """Whether different iterations touch different memory."""
+    """Whether different iterations access different memory."""
     ahead: bool
     """Whether the address needs nothing that the loop itself computes from memory."""
     tma: bool
@@ -123,9 +123,9 @@ class Finding:
     def is_violation(self) -> bool:
         """Whether a claim that was to be checked fails in the launch that was described.
 
-        What overflows or leaves its buffer for arguments that nobody gave, such as a negative
-        offset, is a condition on them, not a violation. Programs that meet are one in any case:
-        arguments that keep them apart have to be stated.
+        An overflow or an access out of bounds for arguments that were not given, such as a negative
+        offset, is a condition on them, not a violation. A conflict between programs is one in any
+        case: arguments that prevent it have to be stated.
         """
         if self.verdict is not CheckResult.REFUTED or self.check not in VIOLATIONS:
             return False

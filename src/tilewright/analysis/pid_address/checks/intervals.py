@@ -1,6 +1,6 @@
 """P0: ranges and congruences, and bounds of polynomials found by elimination.
 
-``decide`` asks the algebra's own prover. ``upper_bound`` looks for a polynomial in arguments only
+``decide`` uses the algebra's own prover. ``upper_bound`` looks for a polynomial in arguments only
 that a value cannot exceed where a formula holds: each program id, counter and lane is eliminated
 with an inequality of the mask (``lane + 64*it < K`` removes both at once) or with its own bound.
 Such a bound is what a buffer has to hold.
@@ -146,7 +146,7 @@ def _by_domain(context: Context, region: AddressRegion, value: Poly) -> Poly | N
 
 
 def _by_range(context: Context, region: AddressRegion, value: Poly) -> Poly | None:
-    """A number, if arguments and grid are given: otherwise it would be one nobody can use."""
+    """An integer, if arguments and grid are given: otherwise it would be useless."""
     symbols = region.space.atoms_within((value, region.where))
     if any(kind_of(atom) in ("arg", "np") for atom in symbols):
         return None

@@ -40,7 +40,7 @@ class Launch:
 
     @cached_property
     def grid(self) -> tuple[int | None, ...]:
-        """The grid of the report; axes that the kernel never asks for have one program."""
+        """The grid of the report; axes that the kernel never queries have one program."""
         asked = _axes(self.report.function)
         pairs = enumerate(self.report.grid)
         return tuple(1 if count is None and axis not in asked else count for axis, count in pairs)
@@ -53,7 +53,7 @@ class Launch:
         return self.report.accesses[0].offset.space
 
     def at(self, access: MemoryOp) -> int:
-        """The place of an access in the report: its index alone may repeat on call paths."""
+        """The position of an access in the report: its index alone may repeat on call paths."""
         return next(i for i, other in enumerate(self.report.accesses) if other is access)
 
     def region(self, access: MemoryOp) -> AddressRegion:

@@ -95,7 +95,7 @@ class Digit:
 
 
 def disjoint(launch: Launch, left: MemoryOp, right: MemoryOp) -> Radix | None:
-    """Different programs never meet in two accesses with the same address formula."""
+    """Different programs never conflict in two accesses with the same address formula."""
     if left.offset != right.offset or left.elem_bytes != right.elem_bytes:
         return None
     region = launch.region(left)
@@ -262,8 +262,8 @@ def _span(context: Context, places: Sequence[_Place], counts: Iterable[Poly], si
 
 
 def _least_span(context: Context, places: Sequence[_Place], size: int) -> Poly:
-    """The same by the least of all bounds: the weakest condition. Bounds by arguments alone say
-    more to a reader than those by the number of programs."""
+    """The same by the smallest of all bounds: the weakest condition. Bounds by arguments alone are
+    more readable than those by the number of programs."""
     counts: list[Poly] = []
     for place in places:
         plain = [c for c in place.counts if not any(kind_of(a) == "np" for a in c.atoms())]
@@ -340,7 +340,7 @@ def _shared(
     equal: Sequence[Formula],
     common: Sequence[Formula],
 ) -> str | None:
-    """Two programs with equal coordinates, where the grid alone says which have them."""
+    """Two programs with equal coordinates, where the grid alone decides which have them."""
     space = launch.space()
     if None in launch.grid or any(_is_open(space, part) for part in equal):
         return None
@@ -349,7 +349,7 @@ def _shared(
     question = Question(conjunction(space, (*equal, *known)), order, True)
     answer = ask(question, launch.effort, SYMBOLIC)
     if answer.values is None:
-        return f"nothing tells whether ({names}) differ between programs: {answer.reason}"
+        return f"({names}) not shown to differ between programs: {answer.reason}"
     first, second = (
         tuple(answer.values.get(f"pid{axis}{mark}", 0) for axis in range(AXES))
         for mark in ("", PRIME)

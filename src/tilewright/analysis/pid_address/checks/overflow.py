@@ -2,9 +2,9 @@
 
 The analysis computes with unbounded integers and records, as assumptions, where that could differ
 from the machine. With arguments and grid given each assumption is decided; with some left open, the
-witness says for which values it fails and, if it can be put in words, when it does not.
+witness has values for which it fails and, if there is one, the condition under which it does not.
 
-Only assumptions behind an address, a mask or a guard are looked at. A hash or a random number
+Only assumptions of an address, a mask or a guard are checked. A hash or a random number
 generator wraps around on purpose, and where its results are mere data nothing else depends on it.
 """
 
@@ -38,7 +38,7 @@ def check(launch: Launch) -> list[Finding]:
 
 
 def found(launch: Launch, number: int) -> Finding:
-    """What there is to say about one assumption, worked out once."""
+    """The findings about one assumption, computed once."""
     if number not in launch.overflows:
         launch.overflows[number] = _finding(launch, number)
     return launch.overflows[number]
@@ -96,7 +96,7 @@ def enumerated(launch: Launch, assumption: Assumption, before: QueryResult) -> Q
     except NotEnumerable as error:
         return replace(before, reason=before.reason or str(error))
     if values is None and points.step > 1:
-        reason = f"one in {points.step} of its {points.points} points was looked at"
+        reason = f"one in {points.step} of its {points.points} points was checked"
         return QueryResult(None, Method.ENUMERATION, reason=reason)
     return QueryResult(values is not None, Method.ENUMERATION, values)
 

@@ -1,10 +1,10 @@
-"""Can two different programs touch a common byte, one of them writing?
+"""Can two different programs access a common byte, one of them writing?
 
 Claim for a pair of accesses to one buffer: no. Two loads never conflict, nor do two atomics. A
-refuted pair is a race unless the programs synchronise: where the result of an atomic decides which
-way a program goes, as in a lock or a count of those that are done, it may order the two accesses.
-That is not modelled, so such a pair has its witness but is unknown. Lanes of one program that store
-to one address are reported too, for information.
+refuted pair is a race unless the programs synchronise: where a branch depends on the result of an
+atomic, as in a lock or a count of finished programs, it may order the two accesses. That is not
+modelled, so such a pair has its witness but is unknown. Lanes of one program that store to one
+address are reported too, for information.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ class _Group:
         if launch.grid == (1,) * AXES:
             return _disjoint(left, right, Method.INTERVALS, "there is only one program")
         if not self._is_one_base(left, right):
-            return _unknown(left, right, f"{left.base} and {right.base} may overlap anyhow")
+            return _unknown(left, right, f"{left.base} and {right.base} may overlap arbitrarily")
         if not left.base.startswith("%") and not (left is right and has_one_base(left)):
             return _unknown(left, right, f"nothing is known about {left.base}")
         question = common_byte(launch, left, right)
         radix = mixed_radix.disjoint(launch, left, right)
         if radix is not None and not radix.conditions:
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason)
-        # With arguments open, a condition on them says more than values for which it fails.
+        # With arguments open, a condition on them is more useful than values for which it fails.
         fails = None if radix is None else radix.fails
         procedures = SYMBOLIC if radix is None or fails is not None else LINEAR
         answer = ask(question, launch.effort, procedures)
@@ -108,7 +108,7 @@ class _Group:
         if radix is not None:
             text = " and ".join(radix.conditions)
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)
-        # What is missing of the launch or of memory was said already; too much work was not.
+        # What is missing of the launch or of memory was reported already; the limit was not.
         reason = f"{answer.reason}, and {counted}" if counted.is_limit else answer.reason
         return _unknown(left, right, reason, answer.method)
 
@@ -183,19 +183,19 @@ class _Group:
         return self.launch.enumeration(access, every_program=True)
 
     def _point(self, access: MemoryOp, program: int, address: int) -> Point:
-        """The first execution of a program that touches a byte."""
+        """The first execution of a program that accesses a byte."""
         size = access.elem_bytes
         values = self._enumeration(access).first_where(
             lambda chunk: (chunk.offset <= address) & (address < chunk.offset + size),
             program,
             program,
         )
-        assert values is not None, "the table says that this program touches the byte"
+        assert values is not None, "by the table this program accesses the byte"
         return self.launch.region(access).point(values)
 
 
 def common_byte(launch: Launch, left: MemoryOp, right: MemoryOp) -> Question:
-    """Two different programs touch one byte."""
+    """Two different programs access one byte."""
     mine, other = launch.region(left), launch.primed(right)
     space, root = mine.space, mine.space.root
     bounds = program_bounds(space, launch.grid)
@@ -233,8 +233,8 @@ def has_one_base(access: MemoryOp) -> bool:
 
 
 def synchronising(launch: Launch, left: MemoryOp, right: MemoryOp) -> list[str]:
-    """What may order two accesses: atomics in front of one of them that decide which way a program
-    goes, barriers for all blocks of the grid."""
+    """What may order two accesses: atomics before one of them on whose results a branch depends,
+    barriers across all blocks of the grid."""
     last = max(left.index, right.index)
     found = [
         access.name
@@ -276,7 +276,7 @@ def _decides(op: Operation) -> bool:
 def _same_address(access: MemoryOp) -> Finding | None:
     """Two lanes of one store at one address, where lanes enter with integer factors."""
     if access.kind is not AccessKind.STORE or not access.shape or access.inside is not None:
-        return None  # What lies outside of a tensor is not written, however its address looks.
+        return None  # Elements outside of a tensor are not written, whatever their address.
     strides = [None if s is None else s.constant for s in access.lane_strides]
     total = np.zeros((1,) * len(access.shape), dtype=np.int64)
     for dim, (stride, extent) in enumerate(zip(strides, access.shape, strict=True)):
@@ -325,7 +325,7 @@ def _names(left: MemoryOp, right: MemoryOp) -> str:
 def _disjoint(
     left: MemoryOp, right: MemoryOp, method: Method, reason: str, condition: str | None = None
 ) -> Finding:
-    message = f"different programs do not meet in {_names(left, right)}: {reason}"
+    message = f"no conflict between programs in {_names(left, right)}: {reason}"
     if condition is not None:
         message += f", if {condition}"
     return Finding(
@@ -334,7 +334,7 @@ def _disjoint(
 
 
 def _unknown(left: MemoryOp, right: MemoryOp, reason: str, method: Method = Method.NONE) -> Finding:
-    message = f"different programs may meet in {_names(left, right)}: {reason}"
+    message = f"possible conflict between programs in {_names(left, right)}: {reason}"
     return Finding(Check.RACE, CheckResult.UNKNOWN, _indices(left, right), None, method, message)
 
 
@@ -348,7 +348,7 @@ def _race(
     locks: list[str],
 ) -> Finding:
     message = (
-        f"{_names(left, right)} of different programs meet at byte {address} of {left.base}: "
+        f"conflict between programs in {_names(left, right)} at byte {address} of {left.base}: "
         f"{points[0]} and {points[1]}"
     )
     if given:
@@ -356,7 +356,7 @@ def _race(
     reason = _UNMODELLED
     if locks:
         names = ", ".join(dict.fromkeys(locks))
-        reason = f"{names} may keep them apart, but {_UNMODELLED}"
+        reason = f"{names} may order them, but {_UNMODELLED}"
     return Finding(
         Check.RACE,
         CheckResult.UNKNOWN if locks else CheckResult.REFUTED,

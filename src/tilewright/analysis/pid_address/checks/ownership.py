@@ -1,7 +1,7 @@
-"""P4 for overlap: which programs touch which bytes, for all accesses to one buffer at once.
+"""P4 for overlap: which programs access which bytes, for all accesses to one buffer together.
 
-Memory is cut into units that no access splits. Of the programs that touch a unit only the first and
-the last matter: two accesses meet in different programs exactly if the programs of both together
+Memory is cut into units that no access splits. Of the programs that access a unit only the first
+and the last matter: two accesses conflict between programs exactly if the programs of both together
 are not a single one.
 """
 
@@ -19,12 +19,12 @@ from tilewright.analysis.pid_address.checks.enumeration import Enumeration, NotE
 MAX_UNITS = 1 << 24
 """Units of memory that a table may have."""
 MAX_SEPARATE = 1 << 22
-"""Elements whose addresses are sorted if they lie too far apart for a table."""
+"""Elements whose addresses are sorted if they are too far apart for a table."""
 
 
 @dataclass(frozen=True)
 class SharedElement:
-    """Two programs at one place."""
+    """Two programs at one address."""
 
     first: int
     second: int
@@ -81,7 +81,7 @@ class Ownership:
 
 
 class _Places:
-    """Numbers for units: by distance if they lie close together, by rank otherwise."""
+    """Indices of units: by distance if they are close together, by rank otherwise."""
 
     def __init__(self, accesses: Sequence[Enumeration], unit: int, low: int, high: int) -> None:
         self.unit = unit
@@ -94,7 +94,7 @@ class _Places:
 
     def _rank(self, accesses: Sequence[Enumeration]) -> IntArray:
         if sum(points.points for points in accesses) > MAX_SEPARATE:
-            raise NotEnumerable("its addresses lie too far apart to be listed", is_limit=True)
+            raise NotEnumerable("its addresses are too far apart to be enumerated", is_limit=True)
         parts = [
             np.unique(chunk.offset[chunk.active] + shift)
             for points in accesses
@@ -118,7 +118,7 @@ class _Places:
 
 
 def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
-    """(unit, first address, last address) over everything that is touched."""
+    """(unit, first address, last address) over everything that is accessed."""
     unit, low, high = 0, None, None
     for points in accesses:
         unit = gcd(unit, points.region.size)

@@ -40,7 +40,7 @@ def _finding(launch: Launch, access: MemoryOp) -> Finding:
     words = {
         "iterations do not overlap": hint.disjoint is True,
         "iterations overlap": hint.disjoint is False,
-        "fit for a tensor-memory copy": hint.tma,
+        "suitable for a TMA copy": hint.tma,
         "the next program reads the next block": hint.neighbours is True,
         "the address needs a value loaded in the loop": not hint.ahead,
     }
@@ -76,7 +76,7 @@ def hint_of(launch: Launch, access: MemoryOp) -> Hint:
 
 
 def _disjoint(inner: LoopStride, places: IntArray | None, size: int) -> bool | None:
-    """Whether no two iterations meet, by comparing the first one with the next that could."""
+    """Whether no two iterations overlap, by comparing the first one with the next that could."""
     step = None if inner.stride is None else inner.stride.constant
     if step is None or places is None:
         return None

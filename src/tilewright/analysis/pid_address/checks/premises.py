@@ -1,9 +1,9 @@
 """Claims that rest on integers which do not fit their types.
 
-Formulas are over unbounded integers. Where a given launch makes one of the integers behind an
-address wrap around, what was proved about that address, or refuted at such a point, was said about
-another kernel: offsets that are apart as numbers may be equal modulo 2**32. Such a verdict becomes
-unknown, and the integer that leaves its type is reported even if nobody asked for `overflow`.
+Formulas are over unbounded integers. Where a given launch makes one of the integers of an address
+wrap around, what was proved about that address, or refuted at such a point, holds for another
+kernel: offsets that differ as integers may be equal modulo 2**32. Such a verdict becomes unknown,
+and the integer that leaves its type is reported even if `overflow` was not requested.
 
 What overflows only for arguments that were left open stays an assumption of the report.
 """
@@ -38,7 +38,7 @@ def reconsidered(
             continue
         number, reason = broken
         told[number] = reason
-        message = f"{finding.message}; but that is without overflow, and {reason.message}"
+        message = f"{finding.message}; this assumes no overflow, but {reason.message}"
         yield replace(
             finding, verdict=CheckResult.UNKNOWN, message=message, condition=None, witness=None
         )

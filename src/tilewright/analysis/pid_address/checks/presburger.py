@@ -130,7 +130,7 @@ def _bounded(work: Callable[[], QueryResult], effort: Effort) -> QueryResult:
     try:
         return _limited(work, effort)
     except islpy.Error:
-        return QueryResult(None, Method.PRESBURGER, reason="isl gave up at the limit of operations")
+        return QueryResult(None, Method.PRESBURGER, reason="isl reached its limit of operations")
 
 
 def _limited(work: Callable[[], _T], effort: Effort) -> _T:

@@ -1,4 +1,4 @@
-"""The order in which procedures are asked: cheap and general first, exact for one launch last."""
+"""The order in which procedures are tried: cheap and general first, exact for one launch last."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tilewright.analysis.pid_address.checks.settings import Effort
 class Question:
     formula: Formula
     order: tuple[Atom, ...]
-    """The symbols of a witness, most significant first: the first solution is wanted."""
+    """The symbols of a witness, most significant first: the first solution is required."""
     complete: bool
     """Whether every solution is an execution."""
     values: tuple[Poly, ...] = ()
@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True)
 class QueryResult:
-    """``possible`` is None if the procedure cannot tell; then there is a reason."""
+    """``possible`` is None if the procedure cannot decide; then there is a reason."""
 
     possible: bool | None
     method: Method
@@ -56,10 +56,10 @@ class QueryResult:
 
 Procedure = Callable[[Question, Effort], QueryResult]
 
-DATA = "it depends on values that are read from memory"
-CARRIED_OVER = "it depends on a value that a loop changes in a way without closed form"
+DATA = "it depends on values loaded from memory"
+CARRIED_OVER = "it depends on a loop-carried value without a closed form"
 NOT_MODELLED = "it depends on the result of an op that is not modelled"
-LENGTH = "it is inside a loop of unknown length"
+LENGTH = "it is inside a loop of unknown trip count"
 
 
 def open_reason(question: Question) -> str:
@@ -80,14 +80,14 @@ def opaque_reason(space: Space, roots: Iterable[Poly | Formula]) -> str:
 
 
 def found(question: Question, method: Method, values: dict[str, int]) -> QueryResult:
-    """A solution, if evaluation says so too."""
+    """A solution, if evaluation confirms it."""
     if not holds(question.formula, values):
         return QueryResult(None, method, reason=f"the solution of {method} was not confirmed")
     return QueryResult(True, method, values)
 
 
 def ask(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> QueryResult:
-    """The first answer; otherwise the reason of the last procedure that gave one."""
+    """The first result; otherwise the reason of the last procedure that gave one."""
     last = QueryResult(None, Method.NONE, reason="no procedure applies")
     for procedure in procedures:
         answer = procedure(question, effort)

@@ -1,4 +1,4 @@
-"""Where an access executes, as one formula over its symbols, for one program or a second one.
+"""The executions of an access, as one formula over its symbols, for one program or a second one.
 
 The domain's bounds, the facts, the guard, the mask and "every enclosing loop gets this far" make
 ``AddressRegion.where``. ``AddressRegion.primed`` is the same access in another program: program
@@ -49,7 +49,7 @@ class Executions:
     """The counters of the loops around, with the number of iterations if it is known."""
     complete: bool
     size: int = 1
-    """Bytes touched at an address."""
+    """Bytes accessed at an address."""
 
 
 @dataclass(frozen=True)

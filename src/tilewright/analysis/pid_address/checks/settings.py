@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Settings:
     timeout: float | None = None
-    """Seconds that a solver may take for all questions about one kernel: what is answered then
+    """Seconds that a solver may take for all questions about one kernel: what is decided then
     depends on the machine. None: no limit but that of steps."""
     solver_steps: int = 300_000
     """Steps of z3, as it counts them, for all questions about one kernel."""

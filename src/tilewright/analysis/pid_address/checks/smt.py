@@ -1,6 +1,6 @@
-"""P3: z3 for formulas with products of unknowns, under a limit of work.
+"""P3: z3 for non-linear formulas, under a limit of work.
 
-z3 is optional (extra ``solver``): without it the procedure has no opinion. A model is a witness
+z3 is optional (extra ``solver``): without it the procedure decides nothing. A model is a witness
 only if nothing in the question is opaque; *unsatisfiable* is a proof in any case, because opaque
 values and predicates are left free.
 """
@@ -49,7 +49,7 @@ def decide(question: Question, effort: Effort) -> QueryResult:
     if outcome == z3.unsat:
         return QueryResult(False, Method.SMT)
     if outcome != z3.sat:
-        return QueryResult(None, Method.SMT, reason="z3 gave up at the limit of steps")
+        return QueryResult(None, Method.SMT, reason="z3 reached its limit of steps")
     if not question.closed:
         return QueryResult(None, Method.SMT, reason=open_reason(question))
     # A launch that divides by zero shows nothing; of others the formula allows for all.

@@ -1,6 +1,6 @@
 """How wide may one instruction be, and which fact is missing to make it wider?
 
-``vector_bits`` is the least of several limits. The finding names the one that binds; if it is the
+``vector_bits`` is the minimum of several limits. The finding names the one that binds; if it is the
 mask, the argument whose divisibility would lift it.
 """
 
@@ -38,7 +38,7 @@ def _made(access: MemoryOp, verdict: CheckResult, message: str) -> Finding:
 
 
 def _binding(access: MemoryOp, limits: VectorLimits, widest: int) -> tuple[CheckResult, str]:
-    """The constraint that allows least; a fact that is only missing leaves hope."""
+    """The tightest constraint; of equal ones, a fact that is only missing."""
     least = limits.elements
     if limits.contiguity <= least:
         known = all(s is not None and s.constant is not None for s in access.lane_strides)
@@ -74,7 +74,7 @@ def _lifted(access: MemoryOp, limits: VectorLimits, wanted: int) -> int:
 
 
 def _spoilers(access: MemoryOp, wanted: int) -> Iterator[str]:
-    """Arguments in bounds of the fast lane without the divisibility that is wanted."""
+    """Arguments in bounds of the fast lane without the required divisibility."""
     lane = access.lanes[access.order[0]] if access.order else None
     if access.mask is None or lane is None:
         return

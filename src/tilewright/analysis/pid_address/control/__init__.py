@@ -1,7 +1,7 @@
-"""Control flow: from the name of an op to what it does.
+"""Control flow: from the name of an op to its semantics.
 
-An op that stands in no table may do anything to its results, but not to anyone else's: its regions
-are evaluated as code that may run.
+An op without an entry may do anything to its own results, but not to other values: its regions are
+evaluated as code that may run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Straight-line code: ops in order, by the tables.
 
 Plain ops go by the tables of ``transfer``, ops with control flow by the table that the machine was
-made with. What an author promises about a scalar (``tt.divisibility`` on an op) is put to use here,
-whatever the op.
+created with. Hints about a scalar (``tt.divisibility`` on an op) are applied here, whatever the op.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ DIVISIBILITY = "tt.divisibility"
 
 @dataclass(frozen=True)
 class Exit:
-    """A place where control leaves a region, and the values it takes along."""
+    """A point where control leaves a region, and the values it forwards."""
 
     scope: Scope
     values: tuple[Value, ...]
@@ -51,7 +50,7 @@ def leave(scope: Scope, block: Block) -> Exit:
 
 
 def _promised(scope: Scope, op: Operation) -> Scope:
-    """Use what the author said divides a scalar."""
+    """Apply the divisibility hint of a scalar."""
     numbers = integers_in(op.attributes[DIVISIBILITY])
     if not op.results or not is_scalar(op.results[0]) or not numbers or numbers[0] < 2:
         return scope
@@ -62,7 +61,7 @@ def _promised(scope: Scope, op: Operation) -> Scope:
 
 
 def _divisible(scope: Scope, result: SSAValue, known: Integer, divisor: int) -> Scope:
-    """An opaque value is made anew with the divisor; of others it becomes a fact."""
+    """An opaque value is created again with the divisor; of others it becomes a fact."""
     atom, space = known.expr.atom, scope.space
     if atom is not None and atom.is_opaque and known.expr.content == 1:
         limits = scope.ctx.range(known.expr)

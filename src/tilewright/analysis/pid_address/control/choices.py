@@ -118,7 +118,7 @@ def _name_on_path(scope: Scope, op: Operation, symbol: SymbolRefAttr | None) -> 
 
 
 def unknown(scope: Scope, op: Operation) -> Scope:
-    """An op of an unknown kind. What stands in its regions may run, with any arguments."""
+    """An op of an unknown kind. Its regions may run, with any arguments."""
     effect = global_effect(scope, op)
     if effect is not None:
         scope.not_analysed(op, effect)
@@ -169,5 +169,5 @@ def _anything(scope: Scope) -> int:
 
 
 def nothing(scope: Scope, _: Operation) -> Scope:
-    """A terminator: its values are read by whoever it gives control to."""
+    """A terminator: its values are forwarded to the op or block that gets control."""
     return scope

@@ -1,8 +1,8 @@
-"""A carried value as a function of the number of turns made.
+"""A loop-carried value as a function of the number of completed iterations.
 
-The same form gives the value inside the loop, at the counter, and behind it, at the number of
-turns. It is worked out in the context of the place: inside the loop, the counter is known to be
-below the number of turns, which is not true behind it.
+The same form gives the value inside the loop, at the counter, and after it, at the trip count. It
+is computed in the context of its program point: inside the loop the counter is below the trip
+count, after it that does not hold.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Sum:
 
 @dataclass(frozen=True)
 class Delayed:
-    """Made anew in each turn from nothing that is carried."""
+    """Computed in each iteration from values that are not loop-carried."""
 
     first: Integer
     made: Poly
-    """What a turn hands on, as a function of the counter."""
+    """What an iteration yields, as a function of the counter."""
     basis: int
 
     def at(self, scope: Scope, counter: Atom, turns: Poly) -> Integer:

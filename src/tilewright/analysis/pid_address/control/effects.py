@@ -1,7 +1,7 @@
 """Which ops without a rule access global memory, by the effects they declare.
 
-An op that declares none and takes no address is taken at its word. One that may do anything, or of
-which nothing is known, can only get at memory through an address among its operands or results.
+An op that declares none and takes no address is assumed to have none. One that may do anything, or
+of which nothing is known, can only access memory through an address among its operands or results.
 """
 
 from __future__ import annotations

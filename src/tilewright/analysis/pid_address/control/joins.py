@@ -1,8 +1,8 @@
-"""Values and conditions where ways meet.
+"""Values and conditions at control-flow joins.
 
-Of several ways that reach a place exactly one was taken, so a value is a selection by the
-conditions of the ways, and nothing is lost. The condition of the place is their disjunction, in
-which ``G and c`` and ``G and not c`` become ``G`` again.
+Of several paths that reach a join exactly one was taken, so a value is a selection by the
+conditions of the paths, and no precision is lost. The condition of the join is their disjunction,
+in which ``G and c`` and ``G and not c`` become ``G`` again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops: the body once to learn what it hands on, and once more with what that means.
+"""Loops: the body is evaluated once to find what it yields, and again with the solved values.
 
 ``scf.for`` counts its iterations from 0: the induction variable is ``lower + step*it``, and there
 are ``max(0, ceil((upper - lower)/step))`` of them. ``scf.while`` counts without an end; its second
@@ -33,7 +33,7 @@ MAX_SOLVED_NESTING = 4
 WHILE = "while"
 
 Turn: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
-"""One evaluation of a body: from the carried values to those it hands on."""
+"""One evaluation of a body: from the loop-carried values to those it yields."""
 
 
 def _solved(
@@ -129,7 +129,7 @@ def enter_loop(scope: Scope, name: str, trips: Poly | None, basis: int = 0) -> t
 
 
 def _trip_count(scope: Scope, op: ForOp, lower: Poly, upper: Poly, step: Poly) -> Poly | None:
-    """How often the body runs; None if the sign of the step or of unsigned bounds is open."""
+    """The trip count; None if the sign of the step or of unsigned bounds is open."""
     ctx = scope.ctx
     if op.unsigned is not None and not (ctx.is_nonneg(lower) and ctx.is_nonneg(upper)):
         return None

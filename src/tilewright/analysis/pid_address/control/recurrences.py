@@ -1,7 +1,7 @@
-"""What a loop carries from turn to turn, in closed form where there is one.
+"""Loop-carried values, in closed form where there is one.
 
 A body is evaluated once with a placeholder for every carried integer x. From the value y that it
-hands on follows what x is in iteration ``it``, where x0 is what goes in::
+yields follows x in iteration ``it``, where x0 is the initial value::
 
     y = x                        x0
     y = x + c                    x0 + c*it                     c the same in every iteration
@@ -124,7 +124,7 @@ def placeholder_value(value: Carried) -> Value:
 
 
 def rebuilt(like: Value, base: Base | None, integers: Sequence[Integer]) -> Value:
-    """A value like another, made of other integers."""
+    """A value like another, with other integers."""
     if isinstance(like, Integer):
         return integers[0]
     assert base is not None
@@ -143,7 +143,7 @@ def rebuilt(like: Value, base: Base | None, integers: Sequence[Integer]) -> Valu
 
 
 def hand_on(value: Carried, following: Value) -> bool:
-    """Note what the body hands on; False if a pointer does not keep its base."""
+    """Record what the body yields; False if a pointer changes its base."""
     own = parts(following)
     if type(following) is type(value.first) and len(own) == len(value.cells) and own:
         for cell, part in zip(value.cells, own, strict=True):
@@ -368,7 +368,7 @@ class Solver:
     def after(
         self, outer: Scope, result: SSAValue, value: Carried, trips: Poly | None, mask: int
     ) -> Value:
-        """The value behind the loop; `mask`: what the number of turns depends on."""
+        """The value after the loop; `mask`: what the trip count depends on."""
         forms = [cell.form for cell in value.cells]
         solved = [form for form in forms if form is not None]
         if trips is None or len(solved) < len(forms):
@@ -380,7 +380,7 @@ class Solver:
         return rebuilt(value.first, self._base(value), integers)
 
     def settled(self, target: SSAValue, inside: Value, mask: int) -> Value:
-        """A value of the last turn, when it is not known which turn that is."""
+        """A value of the last iteration, when the trip count is unknown."""
         if not deps_of(inside) & self._varying:
             return inside
         mask = (deps_of(inside) | mask) & ~self._varying | self._scope.atoms.carried

@@ -13,7 +13,7 @@ from tilewright.analysis.pid_address.values import Value
 
 
 def run_region(scope: Scope, region: Region, arguments: Sequence[Value] = ()) -> list[Exit]:
-    """Evaluate a region with `arguments`; the places where control leaves it."""
+    """Evaluate a region with `arguments`; returns the points where control leaves it."""
     block = region.first_block
     if block is None:
         return []

@@ -46,7 +46,7 @@ def run_kernel(scope: Scope, op: Operation) -> Scope:
 
 
 def _threads(scope: Scope, op: KernelOp) -> Scope:
-    """The body, once for each thread where the kernel asks which one it is."""
+    """The body, once for each thread where the kernel reads the thread index."""
     asked = [one for one in walk(op) if isinstance(one, ThreadIdOp)]
     axes = sorted({"xyz".index(one.dimension.data.value) for one in asked})
     for axis in axes:
@@ -99,7 +99,7 @@ def run_pipeline(scope: Scope, op: Operation) -> Scope:
 
 
 def run_persistent(scope: Scope, op: Operation) -> Scope:
-    """Tile number ``iteration * wave + index``, taken apart into digits as the op says."""
+    """Tile index ``iteration * wave + index``, split into digits as the op defines."""
     assert isinstance(op, PersistentOp)
     ctx = scope.ctx
     domain = [mixed(scope, extent).expr for extent in op.domain]

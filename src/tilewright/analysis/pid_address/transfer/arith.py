@@ -41,7 +41,7 @@ _NO_SIGNED_WRAP = "nsw"
 
 
 def _promised(op: Operation) -> bool:
-    """Whether the op says that its signed result does not wrap around."""
+    """Whether the op has `nsw`: its signed result does not wrap around."""
     flags = op.properties.get("overflowFlags")
     return isinstance(flags, IntegerOverflowAttr) and any(
         flag.value == _NO_SIGNED_WRAP for flag in flags.data
@@ -89,7 +89,7 @@ def _num_programs(scope: Scope, op: Operation) -> None:
     scope.set(op.results[0], Integer(count, count))
 
 
-# Sums and products.
+# Addition and multiplication.
 
 
 def _add(scope: Scope, op: Operation, sign: int = 1) -> None:
@@ -200,7 +200,7 @@ def _xor(scope: Scope, left: Poly, right: Poly) -> Poly:
 
 
 def _shift_left(scope: Scope, op: Operation) -> None:
-    """By a constant, a product: looked into like one."""
+    """By a constant: handled like a multiplication."""
     value, amount = map(scope.integer, op.operands)
     by = amount.expr.constant
     if by is None or not 0 <= by < integer_width(op.results[0].type):
@@ -324,7 +324,7 @@ _INTEGER_RULES: Mapping[str, Rule] = {
     "arith.minui": _unsigned(_least),
     "arith.maxui": _unsigned(_greatest),
 }
-"""Ops that also exist on truth values, where ``BOOLEAN_RULES`` says what they mean."""
+"""Ops that also exist on truth values, where ``BOOLEAN_RULES`` defines them."""
 
 
 def _by_type(name: str) -> Rule:

@@ -93,7 +93,7 @@ def _bulk_store(scope: Scope, op: Operation) -> None:
 
 
 def _bulk(scope: Scope, op: Operation, access: AccessOp, buffer: SSAValue, size: SSAValue) -> None:
-    """`size` bytes from a pointer on; a buffer in shared memory has room for all of them."""
+    """`size` bytes from a pointer on; a buffer in shared memory has space for all of them."""
     pointer = scope.pointer(access.address)
     elem_bytes = pointee_bytes(access.address.type)
     extent = num_elements(buffer.type)

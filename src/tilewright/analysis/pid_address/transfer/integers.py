@@ -1,14 +1,14 @@
 """Making integer results: limits, overflow, and the same value over coordinates.
 
 The mathematical result of an op stands for its machine result as long as it fits the type. Where
-the ranges do not show that, the result rests on a premise (or is opaque, if asked for).
+the ranges do not show that, the result rests on a premise (or is opaque, if requested).
 
 Coordinates. A scalar that depends on a program id in an involved way (``pid_m``, a quotient of the
-program id) gets a symbol of its own in ``virtual``. Sums and products with factors free of
-program ids are looked into, other ops are not; a sum only if each of its parts is simple:
+program id) gets a symbol of its own in ``virtual``. Sums and multiples by factors free of program
+ids are looked into, other ops are not; a sum only if each of its parts is simple:
 
     first + pid % size      two quotients: a coordinate
-    z * stride + h * step   each a product: coordinates are z and h
+    z * stride + h * step   each a multiple: coordinates are z and h
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def moved(scope: Scope, offset: Integer, by: Integer) -> Integer:
 
 
 def times(scope: Scope, left: Integer, right: Integer) -> Integer:
-    """A product that has no SSA name."""
+    """A multiplication that has no SSA name."""
     expr = scope.ctx.limited(left.expr * right.expr)
     basis = left.basis | right.basis
     if left.virtual is left.expr and right.virtual is right.expr:

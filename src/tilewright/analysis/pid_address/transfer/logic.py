@@ -2,7 +2,7 @@
 
 A comparison of integers is a formula; what cannot be one is a predicate, a name with operands
 that may hold or not. Unsigned comparisons are signed ones where the sign is known: with a bound
-that is not negative, ``x <u n`` says ``0 <= x < n``.
+that is not negative, ``x <u n`` means ``0 <= x < n``.
 """
 
 from __future__ import annotations

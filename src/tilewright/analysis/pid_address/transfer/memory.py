@@ -1,6 +1,6 @@
 """Pointers and accesses.
 
-An access is recorded with its base, byte offset and mask as they are at that place. Blocks (through
+An access is recorded with its base, byte offset and mask at that point. Blocks (through
 descriptors and block pointers) are accesses like others: the offset of an element is the sum of
 ``(index + lane) * stride`` over the dimensions, and staying inside the tensor is their mask.
 
@@ -132,7 +132,7 @@ def _loaded_pointer(scope: Scope, result: SSAValue, mask: int, basis: int) -> Po
 
 @dataclass(frozen=True)
 class AccessOp:
-    """What an access op says: how it acts, through what, where."""
+    """The operands of an access op: its kind, pointer and mask."""
 
     kind: AccessKind
     address: SSAValue
@@ -188,7 +188,7 @@ def _store(scope: Scope, op: Operation) -> None:
 
 
 def _atomic(scope: Scope, op: Operation) -> None:
-    """What an atomic returns depends on who came first, in every program and lane."""
+    """The result of an atomic depends on the order of programs and lanes."""
     access = AccessOp(AccessKind.ATOMIC, op.operands[0], _atomic_mask(op))
     mask, basis = record_access(scope, op, access)
     mask |= scope.atoms.any_pid
@@ -247,7 +247,7 @@ def record_box(
     moving: Sequence[bool] | None = None,
 ) -> tuple[int, int]:
     """Record the access to a block. `moving[d]`: whether dimension d has lanes of its own, besides
-    those its index may bring. The mask of `access` holds for the whole block."""
+    those of its index. The mask of `access` holds for the whole block."""
     shape = box.block if shape is None else shape
     offset = box.offset
     positions: list[Poly] = []

@@ -302,7 +302,7 @@ def _set_mixed(scope: Scope, op: Operation, axis: int, *, keeps: bool) -> None:
         mask |= deps_of(known)
         basis |= basis_of(known)
     if keeps:
-        # An element depends on those in front of it, whatever they depend on.
+        # An element depends on those before it, whatever they depend on.
         atoms.lane(axis, shape_of(op.operands[0].type)[axis])
         mask |= atoms.lane_bit(axis)
     else:
@@ -313,7 +313,7 @@ def _set_mixed(scope: Scope, op: Operation, axis: int, *, keeps: bool) -> None:
 
 
 def _dot(scope: Scope, op: Operation) -> None:
-    """Rows of one operand meet columns of the other: every lane may matter."""
+    """Rows of one operand are combined with columns of the other: every lane may matter."""
     shape = shape_of(op.results[0].type)
     mask = scope.atoms.unsupported
     basis = 0

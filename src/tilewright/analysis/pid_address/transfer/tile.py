@@ -4,7 +4,7 @@ A tensor is a ``Descriptor``: base, shape, strides. A region of it is looked up 
 copy of it is one access whose lanes are the elements of the region, and an element that a
 ``tile.parallel`` loads or stores is one whose lanes are the iterations. The language guards both:
 an element outside of its tensor reads as the safe value and is not written, so "the element exists"
-is part of every mask (``Site.inside``). Buffers on the chip hold data of which nothing is known.
+is part of every mask (``Site.inside``). Other buffers hold unknown data.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def is_global(value: SSAValue) -> bool:
 
 
 def _box(scope: Scope, value: SSAValue) -> _Box | None:
-    """The tensor behind an operand, and which part of it; None if that is not known."""
+    """The tensor of an operand, and the region of it; None if that is not known."""
     op = value.owner
     region = op if isinstance(op, RegionOp) else None
     buffer = value if region is None else region.base
@@ -194,7 +194,7 @@ def _anything(scope: Scope) -> int:
 def _load(scope: Scope, op: Operation) -> None:
     assert isinstance(op, LoadOp)
     if not is_global(op.memref):
-        # What a buffer on the chip holds is up to the block, the iteration and the element.
+        # Contents of other buffers depend on the block, the iteration and the element.
         loaded(scope, op, _anything(scope), 0)
         return
     found = _record_element(scope, op, AccessKind.LOAD, op.memref, op.indices)
@@ -293,7 +293,7 @@ def _dim(scope: Scope, op: Operation) -> None:
 
 
 def _view(scope: Scope, op: Operation) -> None:
-    """The same bytes under another shape, if both lie in memory row by row."""
+    """The same bytes under another shape, if both are row-major."""
     assert isinstance(op, ViewOp)
     source, result = op.operands[0], op.results[0]
     known = scope.get(source)
@@ -334,7 +334,7 @@ def _sizes(op: ViewOp, result: SSAValue) -> list[Mixed]:
 
 
 def _buffer(scope: Scope, op: Operation) -> None:
-    """A buffer on the chip, a region, a pointer into one: looked through where it is used."""
+    """A shared buffer or fragment, a region, a pointer into one: resolved where it is used."""
     for result in op.results:
         if constant_value(result) is None:
             scope.set(result, Data(0))
