@@ -152,7 +152,7 @@ tt.func @shift(%from: !tt.ptr<i32>, %to: !tt.ptr<i32>, %other: !tt.ptr<i32>) {
 
 def test_a_value_the_kernel_was_not_made_for_is_noted(capsys):
     assert main.run(["analyze", VECTOR_ADD, "--arg", "n_elements=5000"]) == 0
-    assert "n_elements = 5000 is no multiple of 16" in capsys.readouterr().err
+    assert "n_elements = 5000 is not a multiple of 16" in capsys.readouterr().err
 
 
 def test_output_file(tmp_path, capsys):
@@ -180,12 +180,12 @@ def test_help(capsys):
         (["--grid", "-1"], "the grid has -1 programs along axis 0"),
         (["--grid", "1,1,1,1"], "--grid: '1,1,1,1' is no X, X,Y or X,Y,Z"),
         (["--arg", "n_elements=1", "--arg", "n_elements=2"], "contradicts '--arg n_elements=1'"),
-        (["--arg", "n_elements=16", "--assume", "n_elements > 20"], "contradicts what is known"),
-        (["--assume", "n_elements > 5", "--assume", "n_elements < 3"], "contradicts what is known"),
+        (["--arg", "n_elements=16", "--assume", "n_elements > 20"], "contradicts the other facts"),
+        (["--assume", "n_elements > 5", "--assume", "n_elements < 3"], "contradicts the other facts"),
         (["--assume", "n_elements %"], "cannot be read"),
         (["--arg", "n_elements=2147483648"], "does not fit its type i32"),
         (["--arg", "count=1"], "there is no argument 'count'; the kernel has x_ptr, y_ptr"),
-        (["--arg", "x_ptr=1"], "the argument 'x_ptr' is no integer"),
+        (["--arg", "x_ptr=1"], "the argument 'x_ptr' is not an integer"),
         (["--arg", "n_elements"], "write NAME=VALUE, for instance n=1000"),
         (["--arg", f"n_elements={'9' * 5000}"], "write NAME=VALUE"),
         (["--buffer", "n_elements=4"], "no pointer 'n_elements' to give a size"),

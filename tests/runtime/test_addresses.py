@@ -105,7 +105,7 @@ def test_ir_takes_integers_by_name():
 
 def test_what_cannot_hold():
     x, y, out = arrays()
-    with pytest.raises(AnalysisError, match="contradicts what is known"):
+    with pytest.raises(AnalysisError, match="contradicts the other facts"):
         tw.analyze(add, (x, y, out, 1000), assume=["n == 7"], BLOCK=128)
     with pytest.raises(AnalysisError, match="no check 'fast'; there are coalesce"):
         tw.analyze(add, (x, y, out, 1000), check=["fast"], BLOCK=128)
@@ -128,7 +128,7 @@ def races(x: np.ndarray, out: np.ndarray) -> list[str]:
 def test_arrays_that_lie_over_each_other_are_seen():
     x = np.zeros(2000, np.float32)
     apart = [
-        "race: proved (presburger): different programs do not meet in %3 (store): no common byte"
+        "race: proved (presburger): no conflict between programs in %3 (store): no common byte"
     ]
     assert races(x[:1000], x[1000:]) == apart
     in_place, store = races(x[:1000], x[:1000])

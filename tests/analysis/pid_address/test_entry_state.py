@@ -82,7 +82,7 @@ def test_given_arguments_are_numbers() -> None:
 
 def test_a_value_wins_over_the_divisor_the_kernel_was_made_for() -> None:
     report = report_of(ROWS, AccessProperties(args={"n": 5}))
-    assert report.notes == ("n = 5 is no multiple of 16, for which the kernel was made",)
+    assert report.notes == ("n = 5 is not a multiple of 16, which the kernel is specialised for",)
     values = {"np0": 2, "pid0": 1, "pid1": 1, "%np0": 0}
     assert evaluate(report.accesses[0].offset, values) == 60
 
@@ -114,10 +114,10 @@ def test_conditions_are_used() -> None:
             AccessProperties(args={"k": 1}),
             "there is no argument 'k'; the kernel has p, n, np0, flag, scale",
         ),
-        (AccessProperties(args={"p": 1}), "the argument 'p' is no integer: it can have no value"),
+        (AccessProperties(args={"p": 1}), "the argument 'p' is not an integer: it cannot be given a value"),
         (
             AccessProperties(args={"scale": 1}),
-            "the argument 'scale' is no integer: it can have no value",
+            "the argument 'scale' is not an integer: it cannot be given a value",
         ),
         (AccessProperties(args={"n": 2**31}), "n = 2147483648 does not fit its type i32"),
         (
@@ -136,7 +136,7 @@ def test_conditions_are_used() -> None:
             "the grid has 70000 programs along axis 1; it needs 1 to 65535",
         ),
         (AccessProperties(assumptions=("n >",)), "the condition 'n >' cannot be read"),
-        (AccessProperties(assumptions=("n + 1",)), "the condition 'n + 1' is no comparison"),
+        (AccessProperties(assumptions=("n + 1",)), "the condition 'n + 1' is not a comparison"),
         (
             AccessProperties(assumptions=("n % 0 == 0",)),
             "the condition 'n % 0 == 0' divides by zero",
@@ -151,7 +151,7 @@ def test_conditions_are_used() -> None:
         ),
         (
             AccessProperties(assumptions=("n == 1.5",)),
-            "the condition 'n == 1.5' has a part that is neither a name nor a whole number",
+            "the condition 'n == 1.5' has a part that is neither a name nor an integer",
         ),
         (
             AccessProperties(args={"n": 3}, assumptions=("n > 3",)),

@@ -303,7 +303,7 @@ def test_blocks_that_wait_for_each_other_may_be_ordered() -> None:
     report = tw.analyze(exchanged, check=["race"])
     met = [finding for finding in report.findings if finding.witness is not None]
     assert [finding.verdict for finding in met] == [CheckResult.UNKNOWN]
-    assert "tile.sync grid may keep them apart" in met[0].message
+    assert "tile.sync grid may order them" in met[0].message
 
 
 # -- interfaces ----------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_without_its_memory_a_gather_is_unknown_and_a_masked_histogram_is_not() 
     report, _, _ = launched("embedding_gather", 1)
     [finding] = [f for f in run_checks(report, ["bounds"]) if f.accesses == (1,)]
     assert finding.verdict is CheckResult.UNKNOWN
-    assert "read from memory" in finding.message
+    assert "loaded from memory" in finding.message
     report, _, _ = launched("histogram_atomic", 0)
     assert {f.verdict for f in run_checks(report, ["bounds"])} == {CheckResult.PROVED}
 
@@ -129,7 +129,7 @@ def test_an_open_grid_is_not_enumerated() -> None:
 def test_the_budget_of_points_is_kept() -> None:
     report, _, _ = launched("vector_add", 0)
     launch = Launch(report, Settings(budget=1000))
-    with pytest.raises(NotEnumerable, match="5120 points are more than 1000"):
+    with pytest.raises(NotEnumerable, match="5120 points exceed the budget of 1000"):
         launch.enumeration(report.accesses[0])
 
 
@@ -138,7 +138,7 @@ def test_beyond_the_budget_a_sample_refutes_but_does_not_prove() -> None:
     few = Settings(budget=100, memory=settings.memory)
     [found] = [f for f in run_checks(report, ["bounds"], few) if f.accesses == (1,)]
     assert found.verdict is CheckResult.UNKNOWN
-    assert "of its 12288 points was looked at" in found.message
+    assert "of its 12288 points was checked" in found.message
     facts = facts_of(expectation("embedding_gather")["instances"][0])
     small = analyze(corpus_module("embedding_gather"), replace(facts, buffers={"table_ptr": 8}))
     [found] = [f for f in run_checks(small, ["bounds"], few) if f.accesses == (1,)]

@@ -197,7 +197,7 @@ def test_a_strided_column_needs_eight_times_the_sectors() -> None:
     [load, *_] = run_checks(report_of(STRIDED), ["coalesce"])
     assert load.verdict is CheckResult.REFUTED
     assert load.is_violation, "who asks for the check wants to hear of it"
-    assert "32 sectors of 32 bytes where 4 would do" in load.message
+    assert "32 sectors of 32 bytes instead of 4" in load.message
 
 
 def test_a_store_without_program_id_is_a_race_of_any_two_programs() -> None:

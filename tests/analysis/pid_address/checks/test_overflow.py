@@ -83,7 +83,7 @@ def test_what_no_solver_can_express_is_enumerated() -> None:
 def test_a_sample_proves_nothing() -> None:
     [found] = overflows(swizzled(85), AccessProperties(grid=(5000,)), Settings(budget=2500))
     assert found.verdict is CheckResult.UNKNOWN
-    assert "one in 2 of its 5000 points was looked at" in found.message
+    assert "one in 2 of its 5000 points was checked" in found.message
 
 
 def test_what_is_assumed_about_several_arguments_counts() -> None:

@@ -145,7 +145,7 @@ def test_z3_gets_no_more_than_its_time() -> None:
     pytest.importorskip("z3")
     x = Space().symbol("x")
     answer = smt.decide(question(("=", x * x * x, 2)), Effort(Settings(timeout=0)))
-    assert answer == QueryResult(None, Method.SMT, reason="z3 gave up at the limit of steps")
+    assert answer == QueryResult(None, Method.SMT, reason="z3 reached its limit of steps")
 
 
 # P4
@@ -402,7 +402,7 @@ def test_the_term_that_spoils_alignment_and_the_stride_that_scatters_are_named()
     assert "the constant offset 4 is only known to be a multiple of 4" in alignment.message
     unknown = [f for f in findings if f.check is Check.COALESCE and f.accesses == (1,)]
     assert [f.verdict for f in unknown] == [CheckResult.UNKNOWN]
-    assert "s is a runtime value: if it is 1, make it a constant" in unknown[0].message
+    assert "s is a run-time value: if it is 1, make it a constant" in unknown[0].message
     [shifted, _] = [f for f in findings if f.check is Check.VECTOR]
     assert "the term 4 is not known to be divisible by 16" in shifted.message
 

@@ -38,7 +38,7 @@ def test_a_lock_may_keep_programs_apart() -> None:
     assert found.verdict is CheckResult.UNKNOWN
     assert not found.is_violation
     assert found.witness is not None and found.witness.address == 0
-    assert "%was (atomic) may keep them apart" in found.message
+    assert "%was (atomic) may order them" in found.message
     assert "not modelled" in found.message
 
 
@@ -65,7 +65,7 @@ def bounds(name: str, facts: AccessProperties | None = None) -> dict[str, Findin
 def test_unknown_bounds_name_the_flags_that_would_help() -> None:
     found = bounds("matmul_grouped")["%a_57 (load)"]
     assert found.verdict is CheckResult.UNKNOWN
-    assert "tdiv(pid0, 8*tdiv(N + 255, 256)) divides by what is not a number" in found.message
+    assert "tdiv(pid0, 8*tdiv(N + 255, 256)) divides by a value that is not constant" in found.message
     assert found.message.endswith(
         "it can be told with --grid ... --arg M=... --arg N=... --arg K=... --arg stride_am=... "
         "--buffer a_ptr=BYTES"
@@ -86,7 +86,7 @@ def test_what_the_flags_promise_is_kept() -> None:
 
 def test_no_flag_helps_against_memory() -> None:
     found = bounds("embedding_gather")["%vals_25 (load)"]
-    assert found.message.endswith("it depends on values that are read from memory")
+    assert found.message.endswith("it depends on values loaded from memory")
 
 
 def test_a_witness_divides_by_nothing_that_is_zero() -> None:
@@ -151,7 +151,7 @@ def test_a_refutation_has_an_address_even_if_any_would_do() -> None:
     report = report_of(LOADED, AccessProperties(grid=(4,)))
     [found] = run_checks(report, ["race"])
     assert found.verdict is CheckResult.UNKNOWN
-    assert found.message.endswith("it depends on values that are read from memory")
+    assert found.message.endswith("it depends on values loaded from memory")
     [known] = run_checks(report, ["race"], Settings(memory={"at": [5]}))
     assert known.verdict is CheckResult.REFUTED
     assert known.witness is not None and known.witness.address == 20
