@@ -67,7 +67,7 @@ def test_unknown_bounds_name_the_flags_that_would_help() -> None:
     assert found.verdict is CheckResult.UNKNOWN
     assert "tdiv(pid0, 8*tdiv(N + 255, 256)) divides by a value that is not constant" in found.message
     assert found.message.endswith(
-        "it can be told with --grid ... --arg M=... --arg N=... --arg K=... --arg stride_am=... "
+        "pass --grid ... --arg M=... --arg N=... --arg K=... --arg stride_am=... "
         "--buffer a_ptr=BYTES"
     )
     given = AccessProperties(args={"M": 384, "K": 128, "N": 768})
