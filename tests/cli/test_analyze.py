@@ -181,7 +181,10 @@ def test_help(capsys):
         (["--grid", "1,1,1,1"], "--grid: '1,1,1,1' is no X, X,Y or X,Y,Z"),
         (["--arg", "n_elements=1", "--arg", "n_elements=2"], "contradicts '--arg n_elements=1'"),
         (["--arg", "n_elements=16", "--assume", "n_elements > 20"], "contradicts the other facts"),
-        (["--assume", "n_elements > 5", "--assume", "n_elements < 3"], "contradicts the other facts"),
+        (
+            ["--assume", "n_elements > 5", "--assume", "n_elements < 3"],
+            "contradicts the other facts",
+        ),
         (["--assume", "n_elements %"], "cannot be read"),
         (["--arg", "n_elements=2147483648"], "does not fit its type i32"),
         (["--arg", "count=1"], "there is no argument 'count'; the kernel has x_ptr, y_ptr"),

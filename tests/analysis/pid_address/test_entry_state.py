@@ -114,7 +114,10 @@ def test_conditions_are_used() -> None:
             AccessProperties(args={"k": 1}),
             "there is no argument 'k'; the kernel has p, n, np0, flag, scale",
         ),
-        (AccessProperties(args={"p": 1}), "the argument 'p' is not an integer: it cannot be given a value"),
+        (
+            AccessProperties(args={"p": 1}),
+            "the argument 'p' is not an integer: it cannot be given a value",
+        ),
         (
             AccessProperties(args={"scale": 1}),
             "the argument 'scale' is not an integer: it cannot be given a value",

@@ -65,7 +65,9 @@ def bounds(name: str, facts: AccessProperties | None = None) -> dict[str, Findin
 def test_unknown_bounds_name_the_flags_that_would_help() -> None:
     found = bounds("matmul_grouped")["%a_57 (load)"]
     assert found.verdict is CheckResult.UNKNOWN
-    assert "tdiv(pid0, 8*tdiv(N + 255, 256)) divides by a value that is not constant" in found.message
+    assert (
+        "tdiv(pid0, 8*tdiv(N + 255, 256)) divides by a value that is not constant" in found.message
+    )
     assert found.message.endswith(
         "pass --grid ... --arg M=... --arg N=... --arg K=... --arg stride_am=... "
         "--buffer a_ptr=BYTES"
