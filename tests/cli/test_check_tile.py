@@ -52,8 +52,8 @@ def check(tmp_path, monkeypatch, capsys):
 def test_elements_of_an_empty_array_that_nothing_writes_are_reported_at_the_end(check, made: str):
     code, err = check(f"{PART}y = {made}\npart(x, y)\n")
     assert code == 1
-    assert "script.py:7:1: error[TW6129]: no block writes Y[96], and the script has left it" in err
-    assert "4 of 100 elements of Y hold nothing after the launch" in err
+    assert "script.py:7:1: error[TW6129]: no block writes Y[96], and the caller left" in err
+    assert "4 of 100 elements of Y are uninitialised after the launch" in err
     assert err.endswith("1 launch of 1 kernel, 3 programs: 1 report\n")
     assert check(f"{PART}y = {made}\npart(x, y)\n", "run") == (0, "")
 

@@ -84,7 +84,7 @@ def test_mistakes(options, message) -> None:
 
 def test_the_processor_says_that_it_cannot() -> None:
     a = np.zeros((128, 64), np.float16)
-    with pytest.raises(CompileError, match="copies to other blocks of a cluster"):
+    with pytest.raises(CompileError, match="multicast copies are not supported"):
         shared_b(a, np.zeros((64, 64), np.float16))
 
 
@@ -158,5 +158,5 @@ def test_blocks_begin_together() -> None:
     with pytest.raises(CompileError, match=r"full\[0\] is used, but nobody has set it up"):
         product_on_threads(alone)
     unchecked = [each for each in alone if not isinstance(each, CheckThreadSync)]
-    with pytest.raises(SimtFault, match="full of block 1 has not been set up"):
+    with pytest.raises(SimtFault, match="full of CTA 1 has not been initialised"):
         product_on_threads(unchecked)

@@ -184,7 +184,7 @@ ENTRIES = (
             "An operation that a whole warp, a warp group or exactly one thread must execute is "
             "reached by other threads."
         ),
-        example="wgmma needs the four warps of a warp group",
+        example="wgmma needs all four warps of a warp group",
         fix="Move the operation to code that all its threads reach; elect one thread for TMA.",
     ),
 )

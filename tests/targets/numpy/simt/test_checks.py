@@ -75,7 +75,7 @@ def test_a_write_after_reads_of_others_is_a_race() -> None:
 
 def test_different_values_at_one_place() -> None:
     body = f"%x = memref.load %In[%tid] : {OUT}\n memref.store %x, %Out[%c0] : {OUT}"
-    assert "several threads write different values to Out[0]" in str(fault(body))
+    assert "data race on Out[0]: several threads write different values" in str(fault(body))
 
 
 def test_the_same_value_at_one_place_is_fine() -> None:
@@ -119,12 +119,15 @@ def test_but_not_without_a_barrier(syncs: list[str], says: str) -> None:
 def test_memory_nobody_wrote() -> None:
     body = f"%s = {SHARED}\n %x = memref.load %s[%tid] : {CELL}"
     found = fault(body)
-    assert (found.kind, "reads s[0], which nobody wrote" in str(found)) == ("uninitialised", True)
+    assert (found.kind, "uninitialised read: s[0] has not been written" in str(found)) == (
+        "uninitialised",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
     ("index", "says"),
-    [("%c4096", "thread 0 touches Out[4096], but 'Out' has 1024 elements"), ("%below", "Out[-1]")],
+    [("%c4096", "thread 0 accesses Out[4096], but 'Out' has 1024 elements"), ("%below", "Out[-1]")],
 )
 def test_out_of_bounds(index: str, says: str) -> None:
     body = f"""
@@ -155,7 +158,9 @@ def test_misaligned_moves() -> None:
     nv.move %In[%tid] -> %r[%c0] lanes(4) : {OUT}, memref<4xf32, #local>"""
     found = fault(body)
     assert found.kind == "misaligned"
-    assert "thread 1 moves 16 bytes at In[1], whose address is no multiple of 16" in str(found)
+    assert "thread 1 accesses 16 bytes at In[1], whose address is not a multiple of 16" in str(
+        found
+    )
 
 
 def test_lanes_that_are_missing() -> None:
@@ -168,7 +173,7 @@ def test_lanes_that_are_missing() -> None:
     }}"""
     found = fault(body)
     assert found.kind == "divergent"
-    assert "only some of warp 0 are here" in str(found)
+    assert "only some lanes of warp 0 reach it" in str(found)
 
 
 def test_a_barrier_that_not_all_reach_is_a_deadlock() -> None:

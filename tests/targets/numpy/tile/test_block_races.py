@@ -202,4 +202,4 @@ def test_a_view_of_other_elements_is_said_to_be_not_analysed():
     kernel(np.zeros(64, np.int32))
     assert kernel.report is not None
     (text,) = kernel.report.not_analysed
-    assert text.startswith("blocks that access the same element of X")
+    assert text.startswith("races between blocks on X")

@@ -50,6 +50,6 @@ def test_ops_of_other_levels_are_refused() -> None:
 """,
     )
     with pytest.raises(
-        Unsupported, match=r"'tt\.get_program_id' has no meaning in the NumPy target"
+        Unsupported, match=r"'tt\.get_program_id' is not supported by the NumPy target"
     ):
         compiled(text)

@@ -268,12 +268,12 @@ def test_region_that_leaves_shared_memory() -> None:
     assert caught.value.kind == "out of bounds"
     shown = str(caught.value)
     assert "region out of bounds: s[4:10], but axis 0 of s has 8 elements" in shown
-    assert "let the region end at 8, or make s larger (10 needed)" in shown
+    assert "end the region at 8, or make s larger (10 needed)" in shown
     assert "s is float32 with shape (8,) in shared memory" in shown
 
 
 def test_read_only_array() -> None:
     a = np.zeros((8, 16), np.float32)
     a.flags.writeable = False
-    with pytest.raises(TileFault, match="write to B, which is read-only"):
+    with pytest.raises(TileFault, match="write to read-only buffer B"):
         run(_copies("f32", "f32"), np.ones((8, 16), np.float32), a)

@@ -397,12 +397,12 @@ def test_two_iterations_write_one_element() -> None:
       memref.store %a, %B[%i] : memref<8xf32, #global>
     }""")
     assert (
-        "kernel.mlir:20:7: error[TW6108]: race in T.Parallel: iteration (0, 0) writes B[0], "
+        "kernel.mlir:20:7: error[TW6108]: data race in T.Parallel: iteration (0, 0) writes B[0], "
         "which iteration (0, 7) writes too: 0.0 and 7.0"
     ) in shown
     assert "memref.store %a, %B[%i]" in shown
     assert "block (0, 0, 0)" in shown
-    assert "let each write an element of its own, use T.atomic_add or T.reduce_*" in shown
+    assert "let each iteration write its own element, use T.atomic_add or T.reduce_*" in shown
 
 
 def test_one_iteration_reads_what_another_writes() -> None:
@@ -539,5 +539,5 @@ def test_uninitialised_element() -> None:
     shown = str(caught.value)
     assert "error[TW6107]: read of uninitialised acc[5, 0]" in shown
     assert "iteration (5, 0) of T.Parallel(8, 4)" in shown
-    assert "12 of 32 elements read hold nothing" in shown
+    assert "12 of 32 elements read are uninitialised" in shown
     assert "acc is float32 with shape (8, 4) in a fragment" in shown

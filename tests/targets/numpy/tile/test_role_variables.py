@@ -88,7 +88,7 @@ def test_reading_what_groups_have_different_values_of_is_reported():
         for i in T.Parallel(4):
             Y[i] = v
 
-    with pytest.raises(NumpyFault, match=r"read of v by threads that have different values of it"):
+    with pytest.raises(NumpyFault, match=r"divergent value of v"):
         run(differs)
 
 

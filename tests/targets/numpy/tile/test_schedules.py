@@ -178,9 +178,9 @@ def test_missing_arrival_is_a_deadlock() -> None:
     shown = str(fault)
     assert fault.kind == "deadlock"
     assert fault.seed == 0
-    assert "deadlock: producer waits for the phase of parity 0 of empty[0] to end" in shown
+    assert "deadlock: producer waits for the phase of parity 0 of empty[0] to complete" in shown
     assert "(in phase 0: 0 of 128 arrivals came)" in shown
-    assert "consumer waits for the phase of parity 1 of full[0] to end" in shown
+    assert "consumer waits for the phase of parity 1 of full[0] to complete" in shown
     assert "nv.mbarrier.wait %empty[%s], %q" in shown
     assert "block (0, 0, 0), schedule with seed 0" in shown
 
@@ -228,7 +228,7 @@ def test_barrier_that_is_not_there() -> None:
         WARP_SPECIALISED, "%s = arith.remui %k, %c2 : index", "%s = arith.remui %k, %c4 : index"
     )
     assert fault.kind == "out of bounds"
-    assert "barrier out of bounds: empty[2], but there are 2" in str(fault)
+    assert "barrier index out of bounds: empty[2], but empty has 2 barriers" in str(fault)
 
 
 def test_group_that_is_not_waited_for() -> None:
@@ -237,7 +237,7 @@ def test_group_that_is_not_waited_for() -> None:
     assert fault.kind == "not arrived"
     assert "read of As while an asynchronous operation still writes it" in shown
     assert "the copy A[0:32, 0:16] -> As[0:1, 0:32, 0:16] was issued here" in shown
-    assert "512 elements of the access are concerned" in shown
+    assert "512 elements of the access are affected" in shown
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -277,7 +277,7 @@ def test_result_that_depends_on_the_schedule() -> None:
     assert caught.value.kind == "schedule"
     assert "the result depends on the schedule: C[" in str(caught.value)
     assert "under seed 0 and " in str(caught.value)
-    assert "written again before it was read" in str(caught.value)
+    assert "overwritten before it is read" in str(caught.value)
 
 
 def test_inputs_are_the_same_for_every_schedule() -> None:
@@ -327,7 +327,7 @@ def test_named_barriers_between_roles() -> None:
     assert "reader waits for 256 threads at barrier 1 (128 of 256 threads came)" in str(
         caught.value
     )
-    assert "writer: already at the end" in str(caught.value)
+    assert "already terminated: writer" in str(caught.value)
     wrong = block(
         "%A: memref<8xf32, #global>", body.replace("WRITER", "nv.bar sync 1, 128"), threads=256
     )

@@ -81,7 +81,7 @@ def test_local_memory_that_some_threads_did_not_write() -> None:
 """,
         threads=32,
     )
-    with pytest.raises(TileFault, match="23 of 32 elements read hold nothing"):
+    with pytest.raises(TileFault, match="23 of 32 elements read are uninitialised"):
         run(text, np.zeros(32, np.int32))
 
 
@@ -278,7 +278,7 @@ def test_copies_of_single_threads() -> None:
     with pytest.raises(TileFault) as caught:
         run(text.replace("nv.cp_async.wait 0", ""), a, b)
     assert "read of s while an asynchronous operation still writes it" in str(caught.value)
-    assert "256 elements of the access are concerned" in str(caught.value)
+    assert "256 elements of the access are affected" in str(caught.value)
     with pytest.raises(TileFault, match="copy out of bounds: element 288 of A, which has 256"):
         run(text.replace("%A[%row", "%A[%tx"), a, b)
 

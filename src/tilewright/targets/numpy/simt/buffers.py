@@ -48,7 +48,7 @@ def checked(frame: Frame, name: str, size: int, index: Any, lanes: int) -> None:
     where = np.flatnonzero((frame.wide(index) == (low if low < 0 else high)) & frame.active)
     raise frame.problem(
         "out of bounds",
-        f"thread {int(frame.tids[where[0]])} touches {name}[{wrong}], "
+        f"access out of bounds: thread {int(frame.tids[where[0]])} accesses {name}[{wrong}], "
         f"but '{name}' has {size} elements",
     )
 
@@ -64,8 +64,8 @@ def aligned(frame: Frame, name: str, index: Any, lanes: int, base: int, size: in
         where = int(np.argmax(off))
         raise frame.problem(
             "misaligned",
-            f"thread {int(frame.active_tids[where])} moves {wide} bytes at {name}[{mine[where]}], "
-            f"whose address is no multiple of {wide}",
+            f"misaligned access: thread {int(frame.active_tids[where])} accesses {wide} bytes at "
+            f"{name}[{mine[where]}], whose address is not a multiple of {wide}",
         )
 
 
@@ -163,8 +163,8 @@ class Registers(Memory):
             if writes and self.taken[rows, columns].any():
                 raise frame.problem(
                     "in flight",
-                    f"writes '{self.name}' while a product that is under way reads it; "
-                    "nv.wgmma.wait has to come first",
+                    f"write to '{self.name}' while an in-flight wgmma reads it; "
+                    "nv.wgmma.wait is missing before the write",
                 )
         if writes:
             self.changed[rows, columns] = frame.tick()
@@ -174,10 +174,11 @@ class Registers(Memory):
         wrong = flying > 0 if flying.any() else self.unsettled[rows, columns]
         element = f"{self.name}[{int(columns[wrong][0])}]"
         if flying.any():
-            text = f"touches {element} while a product that is under way writes it"
-            raise frame.problem("in flight", f"{text}; nv.wgmma.wait has to come first")
+            text = f"access to {element} while an in-flight wgmma writes it"
+            raise frame.problem("in flight", f"{text}; nv.wgmma.wait is missing before the access")
         raise frame.problem(
-            "in flight", f"touches {element} after a wait, but before nv.wgmma.fence_operand"
+            "in flight",
+            f"access to {element} after nv.wgmma.wait, but before nv.wgmma.fence_operand",
         )
 
     # -- whole fragments -----------------------------------------------------------------------
@@ -321,7 +322,8 @@ def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None
     if differ.any():
         place = int(places[differ][0])
         raise frame.problem(
-            "race", f"several threads write different values to {name}[{place}] at once"
+            "race",
+            f"data race on {name}[{place}]: several threads write different values concurrently",
         )
 
 

@@ -204,7 +204,9 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
 
     def act(frame: Frame) -> None:
         for _ in process(frame):
-            raise frame.problem("deadlock", "waits where nothing can")
+            raise frame.problem(
+                "deadlock", "the condition of a while loop waits, but nothing can wait there"
+            )
 
     return Blocking(process) if test.may_wait or body.may_wait else act
 

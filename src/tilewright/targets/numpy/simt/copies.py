@@ -64,13 +64,14 @@ def _check_map(frame: Frame, map: TensorMap) -> None:
     inner = map.box[-1] * map.itemsize
     if inner % _STRIDE_BYTES:
         raise frame.problem(
-            "misaligned", f"a tile of '{map.name}' has rows of {inner} bytes, no multiple of 16"
+            "misaligned",
+            f"a TMA box of '{map.name}' has rows of {inner} bytes, which is not a multiple of 16",
         )
     if map.swizzle and inner > map.swizzle:
         raise frame.problem(
             "shape",
-            f"a tile of '{map.name}' has rows of {inner} bytes, wider than its swizzle of "
-            f"{map.swizzle}",
+            f"a TMA box of '{map.name}' has rows of {inner} bytes, wider than its swizzle of "
+            f"{map.swizzle} bytes",
         )
     if not map.tensor.size:
         return  # the runtime hands a map of a zero in; NumPy has no strides to look at
@@ -78,8 +79,8 @@ def _check_map(frame: Frame, map: TensorMap) -> None:
     if last != map.itemsize or any(stride % _STRIDE_BYTES for stride in outer):
         raise frame.problem(
             "misaligned",
-            f"strides of '{map.name}' are {map.tensor.strides} bytes: all but the last have to be "
-            "multiples of 16, and the last one element",
+            f"strides of '{map.name}' are {map.tensor.strides} bytes: TMA requires multiples of 16 "
+            f"bytes, and {map.itemsize} bytes for the last",
         )
 
 
@@ -94,15 +95,15 @@ class _Tile:
         if start % _ALIGN_BYTES:
             raise frame.problem(
                 "misaligned",
-                f"a tile begins at {buffer.name}[{index}], byte {start} of shared memory, "
-                f"no multiple of {_ALIGN_BYTES}",
+                f"a TMA box starts at {buffer.name}[{index}], byte {start} of shared memory, "
+                f"which is not a multiple of {_ALIGN_BYTES}",
             )
         count = int(np.prod(map.box))
         if index < 0 or start + map.bytes > buffer.base + buffer.size * buffer.dtype.itemsize:
             raise frame.problem(
                 "out of bounds",
-                f"a tile of {count} elements at {buffer.name}[{index}] does not fit: "
-                f"'{buffer.name}' has {buffer.size}",
+                f"a TMA box of {count} elements at {buffer.name}[{index}] does not fit: "
+                f"'{buffer.name}' has {buffer.size} elements",
             )
         plain = start + np.arange(count) * map.itemsize
         self.places = swizzle_address(plain, map.swizzle)
@@ -120,7 +121,8 @@ class _Tile:
         if offset % _STRIDE_BYTES:
             raise frame.problem(
                 "misaligned",
-                f"a tile of '{self.map.name}' starts at column {self.at[-1]}, byte {offset} of its "
+                f"a TMA box of '{self.map.name}' starts at column {self.at[-1]}, byte "
+                f"{offset} of its "
                 f"row, which is not a multiple of {_STRIDE_BYTES}",
             )
 
@@ -132,7 +134,7 @@ class _Tile:
             raise frame.problem(
                 "out of bounds",
                 f"a TMA store to '{self.map.name}' passes the end of rows of "
-                f"{extent * self.map.itemsize} bytes: it writes up to the next multiple of 16",
+                f"{extent * self.map.itemsize} bytes: TMA writes up to the next multiple of 16",
             )
 
     def into(self, arena: Any) -> _Tile:
@@ -197,7 +199,8 @@ def _target_barrier(frame: Frame, where: int, at: int, leader: int) -> PhaseBarr
     if not barrier.is_fenced and frame.block.options.checked:
         raise frame.problem(
             "fence",
-            f"{barrier.name} was set up without a fence after it: the copy engine may not see it",
+            f"{barrier.name} was initialised without a fence after it: "
+            "the initialisation may not be visible to TMA (async proxy)",
         )
     return barrier
 
@@ -320,8 +323,9 @@ def _tma_store(compiler: Compiler, op: Operation) -> Act:
             # Loads may start before a tensor; a store or reduction is an illegal instruction then.
             raise frame.problem(
                 "out of bounds",
-                f"a TMA store to '{tile.map.name}' starts at {corner}: negative coordinates are "
-                "for loads only",
+                f"a TMA store to '{tile.map.name}' starts at {corner}: only loads may have "
+                "negative "
+                "coordinates",
             )
         tile.check_end(frame)
         granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
@@ -366,14 +370,14 @@ def _check_run(frame: Frame, held: Any, first: int, count: int) -> None:
     if first < 0 or first + count > held.size:
         raise frame.problem(
             "out of bounds",
-            f"copies {held.name}[{first}] to [{first + count - 1}], "
+            f"bulk copy out of bounds: {held.name}[{first}] to [{first + count - 1}], "
             f"but '{held.name}' has {held.size} elements",
         )
     base = 0 if isinstance(held, GlobalBuffer) else held.base
     size = held.data.dtype.itemsize
     if (base + first * size) % _STRIDE_BYTES or count * size % _STRIDE_BYTES:
         raise frame.problem(
-            "misaligned", f"a bulk copy at {held.name}[{first}] is not made of 16 byte units"
+            "misaligned", f"the bulk copy at {held.name}[{first}] is not a multiple of 16 bytes"
         )
 
 

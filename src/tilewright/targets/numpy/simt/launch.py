@@ -56,7 +56,7 @@ class SimtProgram:
         }
         hosts = [op for op in functions if nv_names.KERNEL not in op.attributes]
         if len(hosts) != 1:
-            raise ValueError(f"a module has one host function, this one has {len(hosts)}")
+            raise ValueError(f"expected one host function in the module, found {len(hosts)}")
         self.host = hosts[0]
 
     def launch(self, arguments: Sequence[Any], options: SimtOptions | None = None) -> SimtReport:
@@ -227,8 +227,8 @@ class _Run:
                 place = left[0].place
                 raise SimtRuntimeFault(
                     "in flight",
-                    "the block ends while a bulk store may still read its shared memory; "
-                    "nv.tma_store.wait has to come first",
+                    "the block exits while a bulk store may still read its shared memory; "
+                    "nv.tma_store.wait is missing before the end of the kernel",
                     place if isinstance(place, Operation) else None,
                 )
 

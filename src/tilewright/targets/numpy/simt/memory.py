@@ -103,7 +103,8 @@ def index_of(
                 wrong = int(mine.min() if mine.min() < 0 else mine.max())
                 raise frame.problem(
                     "out of bounds",
-                    f"index {wrong} of '{held.name}' is not in its extent of {extent}",
+                    f"index out of bounds: {wrong}, but this axis of '{held.name}' has "
+                    f"extent {extent}",
                 )
             place = place + index * np.int64(stride)
         return place
@@ -260,12 +261,14 @@ def _start_copy(
         if low < 0 or high > src.size:
             raise frame.problem(
                 "out of bounds",
-                f"copies {src.name}[{low if low < 0 else high - 1}], "
+                f"cp.async out of bounds: {src.name}[{low if low < 0 else high - 1}], "
                 f"but '{src.name}' has {src.size} elements",
             )
         if ((start[some] * size) % (lanes * size) != 0).any():
             raise frame.problem(
-                "misaligned", f"copies {lanes * size} bytes that '{src.name}' does not align"
+                "misaligned",
+                f"misaligned cp.async: an address in '{src.name}' is not a multiple of "
+                f"{lanes * size} bytes",
             )
     places = frame.wide(to)[mask]
     columns = np.arange(lanes)
@@ -318,7 +321,11 @@ _UPDATES: Mapping[str, Any] = {
 def _atomic(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, AtomicOp)
     if not op.is_element:
-        raise unsupported(op, "an atomic update of a whole region has not been lowered")
+        raise unsupported(
+            op,
+            "an atomic update of a whole region is not supported at the thread level: "
+            "lower it first",
+        )
     where, place = compiler.slot(op.dst), index_of(compiler, op.dst, op.indices)
     value = None if op.value is None else compiler.slot(op.value)
     result = None if op.previous is None else compiler.slot(op.previous)
@@ -386,7 +393,7 @@ def _view(compiler: Compiler, op: Operation) -> Act:
         elif isinstance(held, Registers) and held.data.dtype == dtype:
             made = held
         else:
-            raise frame.problem("shape", "registers cannot be seen as another type")
+            raise frame.problem("shape", "a view of registers cannot change the element type")
         frame.env[target] = made
 
     return act

@@ -76,7 +76,7 @@ def multiply(a: Any, b: Any, c: Any) -> Any:
 
 def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes: bool) -> Any:
     """Elements of the rows that lanes name: [warps, matrices, row, elements of 16 bytes]."""
-    warps = frame.whole_warps("a move of matrices")
+    warps = frame.whole_warps("ldmatrix or stmatrix")
     width = _ROW_BYTES // buffer.dtype.itemsize
     lanes = frame.wide(index)[frame.active].reshape(len(warps), WARP)
     start = lanes[:, : count * _SIDE].reshape(len(warps), count, _SIDE)
@@ -84,7 +84,8 @@ def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes:
     if low < 0 or high > buffer.size:
         raise frame.problem(
             "out of bounds",
-            f"moves a row that reaches {buffer.name}[{low if low < 0 else high - 1}], "
+            "matrix row out of bounds: the row reaches "
+            f"{buffer.name}[{low if low < 0 else high - 1}], "
             f"but '{buffer.name}' has {buffer.size} elements",
         )
     address = buffer.address(start)
@@ -92,7 +93,7 @@ def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes:
         wrong = int(start[address % _ROW_BYTES != 0][0])
         raise frame.problem(
             "misaligned",
-            f"a row of a matrix begins at {buffer.name}[{wrong}], no multiple of 16 bytes",
+            f"misaligned matrix row: {buffer.name}[{wrong}] is not at a multiple of 16 bytes",
         )
     if frame.block.options.checked and frame.op is not None:
         shadow = frame.block.shadow
@@ -189,7 +190,9 @@ def _matrix(compiler: Compiler, op: Operation) -> Act:
             if start % _ROW_BYTES or start < 0:
                 raise frame.problem(
                     "misaligned",
-                    f"an operand begins at {buffer.name}[{int(each)}], no multiple of 16 bytes",
+                    f"misaligned wgmma operand: {buffer.name}[{int(each)}] is not at a "
+                    "multiple of 16 "
+                    "bytes",
                 )
             code = MatrixDescriptor(start, leading, stride, swizzle).encode()
             known[int(each)] = code - (1 << 64) if code >> 63 else code
@@ -233,19 +236,21 @@ class _Wgmma:
             return int(value)
         mine = value[(frame.tids >= first * WARP) & (frame.tids < first * WARP + GROUP)]
         if (mine != mine[0]).any():
-            raise frame.problem("divergent", f"threads of a warp group disagree on {what}")
+            raise frame.problem(
+                "divergent", f"threads of a warp group have different values of {what}"
+            )
         return int(mine[0])
 
     def _issue(self, frame: Frame, first: int) -> None:
         block, op = frame.block, self.op
         acc = frame.env[self.acc]
-        base = self._group_value(frame, self.acc_index, first, "the sums")
+        base = self._group_value(frame, self.acc_index, first, "the accumulator index")
         rows = slice(first * WARP, first * WARP + GROUP)
         columns = slice(base, base + self.sums)
         if not 0 <= base <= acc.size - self.sums:
             raise frame.problem(
                 "out of bounds",
-                f"a product needs {acc.name}[{base}] to [{base + self.sums - 1}], "
+                f"wgmma accumulator out of bounds: {acc.name}[{base}] to [{base + self.sums - 1}], "
                 f"but '{acc.name}' has {acc.size} registers",
             )
         self._check_registers(frame, acc, rows, columns)
@@ -255,18 +260,18 @@ class _Wgmma:
             taken = None
         else:
             a_places = None
-            start = self._group_value(frame, self.a_index, first, "the operand")
+            start = self._group_value(frame, self.a_index, first, "the operand index")
             count = 64 * self.k // GROUP
             taken = frame.env[self.a], slice(start, start + count)
             if not 0 <= start <= taken[0].size - count:
                 raise frame.problem(
-                    "out of bounds", f"an operand of the product is not in '{taken[0].name}'"
+                    "out of bounds",
+                    f"wgmma operand out of bounds: {taken[0].name}[{start}] to "
+                    f"[{start + count - 1}], but '{taken[0].name}' has {taken[0].size} registers",
                 )
             self._check_registers(frame, taken[0], rows, taken[1])
             taken[0].taken[rows, taken[1]] += 1
-        adds = self.scale is None or bool(
-            self._group_value(frame, self.scale, first, "whether to add")
-        )
+        adds = self.scale is None or bool(self._group_value(frame, self.scale, first, "scale-d"))
         agent = block.clocks.product_agent(first)
         time = int(block.clocks.tick(agent))
         if block.options.checked:
@@ -303,14 +308,14 @@ class _Wgmma:
             raise frame.problem(
                 "fence",
                 f"'{held.name}' was written after the last nv.wgmma.fence: "
-                "the product may not see it",
+                "the write may not be visible to wgmma",
             )
 
     def _operand(
         self, frame: Frame, slot: int, first: int, side: int, dtype: Any, k_major: bool
     ) -> Any:
         """Byte addresses of an operand, [rows along M or N, depth]."""
-        value = self._group_value(frame, slot, first, "a descriptor")
+        value = self._group_value(frame, slot, first, "the matrix descriptor")
         descriptor = MatrixDescriptor.decode(value & ((1 << 64) - 1))
         bits = 8 * dtype.itemsize
         along, depth = np.indices((side, self.k))
@@ -318,8 +323,8 @@ class _Wgmma:
         if int(places.max()) + dtype.itemsize > len(frame.block.arena):
             raise frame.problem(
                 "out of bounds",
-                f"an operand reaches byte {int(places.max())} of shared memory, "
-                f"but the block has {len(frame.block.arena)}",
+                f"wgmma operand out of bounds: byte {int(places.max())} of shared memory, "
+                f"but the block has {len(frame.block.arena)} bytes",
             )
         return places
 

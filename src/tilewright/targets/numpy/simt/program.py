@@ -104,7 +104,9 @@ class Compiler:
     def rule(self, op: Operation) -> Act | Blocking | None:
         found = self.rules.get(op.name)
         if found is None:
-            raise unsupported(op, f"'{op.name}' has no meaning at the thread level on NumPy")
+            raise unsupported(
+                op, f"'{op.name}' is not supported at the thread level of the NumPy target"
+            )
         return found(self, op)
 
 

@@ -90,7 +90,7 @@ def constant_of(op: ConstantOp) -> Any:
     """The number that a constant is."""
     type, value = type_of(op.result), op.value
     if not isinstance(value, IntegerAttr | FloatAttr):
-        raise TypeError(f"'{value.name}' is no number")
+        raise TypeError(f"expected an integer or float constant, got '{value.name}'")
     number = value.value.data
     if type.kind == "b":
         return np.bool_(bool(number))
@@ -104,7 +104,7 @@ def type_of(value: SSAValue) -> ScalarType:
     """The NumPy side of a value's type, or of the type of its elements."""
     found = scalar_type(value.type)
     if found is None:
-        raise TypeError(f"NumPy has no type like '{value.type}'")
+        raise TypeError(f"type '{value.type}' has no NumPy equivalent")
     return found
 
 

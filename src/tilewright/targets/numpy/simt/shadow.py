@@ -265,7 +265,7 @@ class Shadow:
             where = int(granules[int(np.argmax(missing))])
             raise SimtRuntimeFault(
                 "uninitialised",
-                f"reads {self.describe(where * self.granule)}, which nobody wrote",
+                f"uninitialised read: {self.describe(where * self.granule)} has not been written",
                 op,
             )
 
@@ -283,14 +283,16 @@ class Shadow:
             did = "written"
         else:
             agent, other, did = reader, self.ops[int(self.read_op[granule, reader])], "read"
-        who = "an engine" if thread is None else f"thread {thread}"
+        who = "an asynchronous unit" if thread is None else f"thread {thread}"
         raise SimtRuntimeFault(
             "race",
-            f"{who} {verb} {place}, and nothing orders it after {self._agent(agent)}",
+            f"data race: {who} {verb} {place}, and nothing orders it after {self._agent(agent)}",
             op,
             [
                 Note(f"{did} here by {self._agent(agent)}", other),
-                Note("a barrier, or a wait for the copy or product, is missing between the two"),
+                Note(
+                    "a barrier, or a wait for the copy or MMA, is missing between the two accesses"
+                ),
             ],
         )
 
@@ -300,14 +302,17 @@ class Shadow:
         place = self.describe(granule * self.granule)
         raise SimtRuntimeFault(
             "fence",
-            f"an asynchronous unit {verb} {place}, {did} by threads without a proxy fence after it",
+            f"missing async proxy fence: an asynchronous unit {verb} {place}, {did} by threads",
             op,
-            [Note(f"{did} here", other), Note("nv.fence_proxy_async is missing between the two")],
+            [
+                Note(f"{did} here", other),
+                Note("nv.fence_proxy_async is missing between the two accesses"),
+            ],
         )
 
     def _agent(self, agent: int) -> str:
         kind, warp = divmod(agent, self.clocks.warps)
         if agent >= self.clocks.first_load:
-            return "a copy that is under way"
+            return "an in-flight copy"
         names = ("warp {}", "the tensor core of warp {}", "a bulk store of warp {}")
         return (*names, "cp.async of warp {}")[kind].format(warp)

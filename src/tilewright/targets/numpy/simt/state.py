@@ -73,7 +73,7 @@ class BlockRun:
         self.steps += 1
         if self.steps > self.options.max_steps:
             raise SimtRuntimeFault(
-                "endless", f"the block did not end in {self.options.max_steps} ops"
+                "endless", f"the block did not terminate within {self.options.max_steps} ops"
             )
 
 
@@ -134,7 +134,7 @@ class Frame:
             warp = int(warps[np.argmax(counts != full)])
             raise self.problem(
                 "divergent",
-                f"{what} needs all lanes of a warp, but only some of warp {warp} are here",
+                f"{what} needs all lanes of a warp, but only some lanes of warp {warp} reach it",
             )
         return warps
 
@@ -143,7 +143,7 @@ class Frame:
         warps = self.whole_warps(what)
         groups, counts = np.unique(warps // 4, return_counts=True)
         if (counts != 4).any():
-            raise self.problem("divergent", f"{what} needs the four warps of a warp group")
+            raise self.problem("divergent", f"{what} needs all four warps of a warp group")
         return [int(each) * 4 for each in groups]
 
     def leader(self, what: str) -> int:
@@ -151,7 +151,8 @@ class Frame:
         found = np.flatnonzero(self.active)
         if len(found) != 1:
             raise self.problem(
-                "divergent", f"{what} is issued by one thread, but {len(found)} are here"
+                "divergent",
+                f"{what} must be issued by one thread, but {len(found)} threads reach it",
             )
         return int(found[0])
 
@@ -172,7 +173,7 @@ class Frame:
             return int(value)
         chosen = value[self.active]
         if (chosen != chosen[0]).any():
-            raise self.problem("divergent", f"threads disagree on {what}")
+            raise self.problem("divergent", f"threads have different values of {what}")
         return int(chosen[0])
 
     def tick(self) -> int:

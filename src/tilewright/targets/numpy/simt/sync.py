@@ -77,11 +77,13 @@ def barrier_at(frame: Frame, buffer: BarrierBuffer, index: int) -> PhaseBarrier:
     """A barrier that has been set up."""
     if not 0 <= index < buffer.size:
         raise frame.problem(
-            "out of bounds", f"there is no {buffer.name}[{index}]: the buffer has {buffer.size}"
+            "out of bounds",
+            f"barrier index out of bounds: {buffer.name}[{index}], "
+            f"but '{buffer.name}' has {buffer.size} barriers",
         )
     found = buffer.barriers[index]
     if found is None:
-        raise frame.problem("barrier", f"{buffer.name}[{index}] has not been set up")
+        raise frame.problem("barrier", f"barrier {buffer.name}[{index}] has not been initialised")
     return found
 
 
@@ -161,10 +163,13 @@ def _arrive_there(frame: Frame, buffer: BarrierBuffer, index: int, blocks: Any) 
 def barrier_of_block(frame: Frame, buffer: BarrierBuffer, index: int, rank: int) -> PhaseBarrier:
     """The same barrier of another block of the cluster."""
     if not 0 <= rank < len(frame.block.cluster):
-        raise frame.problem("barrier", f"there is no block {rank} in the cluster")
+        raise frame.problem(
+            "barrier",
+            f"CTA rank {rank} is out of range: the cluster has {len(frame.block.cluster)} CTAs",
+        )
     there = frame.block.cluster[rank].barriers.get(buffer.key)
     if there is None:
-        raise frame.problem("barrier", f"{buffer.name} of block {rank} has not been set up")
+        raise frame.problem("barrier", f"{buffer.name} of CTA {rank} has not been initialised")
     return barrier_at(frame, there, index)
 
 
@@ -212,7 +217,7 @@ def _wait(compiler: Compiler, op: Operation) -> Blocking:
         _touch(frame, buffer, index)
         parity = frame.uniform(frame.env[which], "the parity") & 1
         yield Wait(
-            f"{barrier.name} to end a phase of parity {parity}",
+            f"{barrier.name} to complete a phase of parity {parity}",
             lambda: barrier.has_passed(parity),
             barrier.missing,
             barrier,
@@ -357,7 +362,9 @@ def _sync(compiler: Compiler, op: Operation) -> Blocking:
     if scope == "warp":
         return Blocking(_sync_warps)
     if scope == "grid":
-        raise unsupported(op, "blocks run one after another on NumPy: a grid cannot meet")
+        raise unsupported(
+            op, "grid barriers are not supported: the NumPy target runs blocks sequentially"
+        )
     if op.barrier_id is not None and op.arrive_count is not None:
         number, threads = op.barrier_id.value.data, op.arrive_count.value.data
         return Blocking(lambda frame: meet(frame, number, threads, waits=True))

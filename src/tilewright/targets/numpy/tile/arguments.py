@@ -95,13 +95,13 @@ def _overlap(
     notes: list[tuple[str, Attribute | None]] = [
         (f"this line writes {written.name}; {other.name} is {also}", None),
         (
-            f"the common bytes begin at byte {start_of} of {written.name} and at byte "
+            f"the shared bytes start at byte {start_of} of {written.name} and at byte "
             f"{max(low, start) - start} of {other.name}",
             None,
         ),
         (
-            f"tensors of a kernel are taken to be distinct: pass a copy of {other.name}, or give "
-            "the kernel one parameter that it reads and writes",
+            f"tensor arguments must not alias: pass a copy of {other.name}, or use one parameter "
+            "that the kernel reads and writes",
             None,
         ),
     ]
@@ -147,7 +147,7 @@ def left_over(
         if isinstance(value, TileBuffer) and value.shadow is not None:
             missing = ~_defined(value, value.shadow)
             if missing.any() and not missing.all():
-                why = "and the script has left it as np.empty made it"
+                why = "and the caller left the array uninitialised (np.empty)"
                 found[number] = missing, _unwritten(parameter, value, missing, why)
     return found
 
@@ -164,8 +164,8 @@ def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str)
     box = ", ".join(f"{int(found.min())}:{int(found.max()) + 1}" for found in np.nonzero(missing))
     notes: list[tuple[str, Attribute | None]] = [
         (
-            f"{count} of {count_text(total, 'element')} of {buffer.name} hold nothing after the "
-            f"launch; all of them lie in {buffer.name}[{box}]",
+            f"{count} of {count_text(total, 'element')} of {buffer.name} are uninitialised after "
+            f"the launch, all within {buffer.name}[{box}]",
             None,
         ),
     ]
@@ -175,8 +175,7 @@ def _unwritten(parameter: Parameter, buffer: TileBuffer, missing: Any, why: str)
         notes.append((f"no statement of the kernel writes {buffer.name}", None))
     notes.append(
         (
-            "let the grid and the tiles cover the tensor, or pass it as an argument that the "
-            "caller has filled",
+            "make the grid and the tiles cover the tensor, or pass an initialised array",
             None,
         )
     )

@@ -79,7 +79,9 @@ class TileEmitter(Emitter):
         """A buffer, a region or a row of barriers."""
         found = self.memory.get(value)
         if found is None:
-            raise self.unsupported(f"a value of type '{value.type}' is not memory the target knows")
+            raise self.unsupported(
+                f"type '{value.type}' is not memory that the NumPy target supports"
+            )
         return found
 
     @override
@@ -111,7 +113,7 @@ class TileEmitter(Emitter):
         """The scalar type of a buffer's elements."""
         found = scalar_type(type)
         if found is None:
-            raise self.unsupported(f"NumPy has no type like the elements of '{type}'")
+            raise self.unsupported(f"the element type of '{type}' has no NumPy equivalent")
         return found
 
     def listed(self, exprs: Sequence[Expr]) -> str:
@@ -167,8 +169,8 @@ class TileEmitter(Emitter):
         if op.name not in self.unit.rules:
             self.location = op.location
             raise self.unsupported(
-                f"'{op.name}' has no meaning in the NumPy target",
-                "it runs tile-level IR: tile, nv, memref, scf, arith, math",
+                f"'{op.name}' is not supported by the NumPy target",
+                "use tile-level IR: tile, nv, memref, scf, arith, math",
             )
         super().op(op)
 

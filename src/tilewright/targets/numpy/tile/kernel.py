@@ -177,8 +177,8 @@ class TileKernel:
         diagnostic.notes.append(
             Diagnostic(
                 Severity.NOTE,
-                "a wait or an arrival is missing: something is read before it is written, or "
-                "written again before it was read",
+                "a wait or an arrival is missing: a buffer is read before it is written, or "
+                "overwritten before it is read",
             )
         )
         raise TileFault("schedule", diagnostic, None, options.sources or self.sources, seed)
@@ -222,7 +222,7 @@ class TileKernel:
         if parameter.is_buffer:
             return _buffer(parameter, argument, tracks)
         if isinstance(argument, Buffer) or argument is None:
-            raise TypeError(f"{self.name}: {parameter.name} is a number")
+            raise TypeError(f"{self.name}: {parameter.name} must be a scalar")
         return _scalar(cast("Any", argument), parameter)
 
 
@@ -238,7 +238,7 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         empty = np.zeros([0 for _ in shape], dtype)
         return TileBuffer(parameter.name, empty, "global")
     if not isinstance(argument, Buffer):
-        raise TypeError(f"{parameter.name} is a buffer, got {argument.__class__.__name__}")
+        raise TypeError(f"{parameter.name} must be a buffer, got {argument.__class__.__name__}")
     array = argument.array
     if array.ndim != len(type.get_shape()):
         raise TypeError(
@@ -246,7 +246,7 @@ def _buffer(parameter: TileParameter, argument: Argument, tracks: bool) -> TileB
         )
     if array.dtype != dtype:
         if array.dtype.itemsize != dtype.itemsize:
-            raise TypeError(f"{parameter.name} holds {dtype}, got {array.dtype}")
+            raise TypeError(f"{parameter.name} has element type {dtype}, got {array.dtype}")
         array = array.view(dtype)
     shadow = None
     if tracks and not argument.initialised:
@@ -335,8 +335,8 @@ def _entry(module: ModuleOp, name: str | None, sources: SourceManager | None) ->
     found = marked or functions
     if len(found) == 1:
         return found[0]
-    wanted = "a function marked tile.entry" if name is None else f"a function called '{name}'"
-    message = f"the module must hold {wanted} to run, found {len(found)}"
+    wanted = "one function marked tile.entry" if name is None else f"one function named '{name}'"
+    message = f"expected {wanted} in the module, found {len(found)}"
     raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 

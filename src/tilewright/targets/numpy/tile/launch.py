@@ -76,10 +76,8 @@ class Launch:
         extents = tuple(int(extent) for extent in grid)
         if min(extents, default=0) < 0:
             shown = ", ".join(map(str, extents))
-            fix = "check the sizes it is computed from, or use T.max(..., 0)"
-            raise RuntimeFault(
-                "shape", f"the extent of a grid cannot be negative, got ({shown})", [fix]
-            )
+            fix = "check the sizes that the extent is computed from, or use T.max(..., 0)"
+            raise RuntimeFault("shape", f"negative grid extent: ({shown})", [fix])
         runtime.grid = (*extents, 1, 1)[:3]
         runtime.cluster = (*cluster, 1, 1, 1)[:3]
         runtime.threads = threads
@@ -224,7 +222,7 @@ def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
         )
     if error.over:
         ended = ", ".join(error.over)
-        diagnostic.notes.append(Diagnostic(Severity.NOTE, f"{ended}: already at the end"))
+        diagnostic.notes.append(Diagnostic(Severity.NOTE, f"already terminated: {ended}"))
     diagnostic.notes.append(
         Diagnostic(
             Severity.NOTE,
@@ -236,9 +234,9 @@ def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
 
 def _remedy(missing: Sequence[str]) -> str:
     """What to look at, from what the barriers lack."""
-    if any("announced bytes" in each for each in missing):
-        return "announce as many bytes as the copies to the barrier deliver"
-    return "an arrival is missing, an arrive count is too high, or a parity is the wrong one"
+    if any("bytes were not" in each for each in missing):
+        return "make the expect-tx byte count equal to the bytes that the copies complete"
+    return "an arrival is missing, an arrive count is too high, or a parity is wrong"
 
 
 def _place(place: object, kernel: Compiled) -> Attribute | None:

@@ -101,7 +101,7 @@ def _each(emitter: TileEmitter, op: AtomicOp) -> None:
     sizes = [extent for extent in extents if isinstance(extent, int)]
     if len(sizes) < len(extents):
         raise emitter.unsupported(
-            "how much is updated at once is known only to the run", "a fixed number of elements"
+            "the extent of an atomic update is a run-time value", "use a constant extent"
         )
     order = op.memory_order.data if op.memory_order is not None else None
     made = _Made(emitter, op)

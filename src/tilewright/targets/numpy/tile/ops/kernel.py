@@ -98,7 +98,9 @@ def _ws(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, WsOp)
     if emitter.lanes is not None or emitter.divergence:
-        raise emitter.unsupported("roles inside a parallel loop or a divergent branch are not run")
+        raise emitter.unsupported(
+            "T.ws is not supported inside a parallel loop or a divergent branch"
+        )
     texts: list[str] = []
     whole: list[tuple[Role, SSAValue]] = []
     kernel = kernel_of(op)
@@ -184,7 +186,7 @@ def _thread_id(base: Emitter, op: Operation) -> None:
     lanes = emitter.threads
     if lanes is None or emitter.lanes is not None:
         raise emitter.unsupported(
-            "a thread has no number inside T.Parallel", "take the loop's own index"
+            "the thread index is not available inside T.Parallel", "use the loop index"
         )
     axis = _axis(op)
     text = f"thread_index({{0}}, {axis}, {emitter.first_thread})"

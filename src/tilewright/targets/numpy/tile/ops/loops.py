@@ -65,7 +65,7 @@ def _privatised(emitter: TileEmitter, value: SSAValue, lanes: Expr) -> tuple[Exp
     before = emitter.buffer(value)
     if value in emitter.private:
         raise emitter.unsupported(
-            "a loop over threads writes memory of the thread around it",
+            "a thread-bound loop writes a buffer that is private to the enclosing thread",
             "allocate the buffer inside the loop",
         )
     mine = emitter.statement("private({0}, {1})", lanes, before, hint="mine")
@@ -141,7 +141,7 @@ def _diverging(name: str, condition: Callable[[Operation], list[SSAValue]]) -> R
         exprs = [emitter.tensor(value).expr for value in condition(op)]
         differ = any(expr.axes for expr in exprs)
         if differ and (emitter.lanes or emitter.threads) is None:
-            raise emitter.unsupported("control flow differs between iterations of no loop")
+            raise emitter.unsupported("divergent control flow outside a parallel loop")
         emitter.divergence += differ
         SCF_RULES[name](emitter, op)
         emitter.divergence -= differ
@@ -196,7 +196,7 @@ def _for(base: Emitter, op: Operation) -> None:
     assert isinstance(op, ForOp)
     threads = emitter.threads
     if threads is None or op.results:
-        raise emitter.unsupported("a loop over threads is not run here", "use T.Parallel")
+        raise emitter.unsupported("a thread-bound loop is not supported here", "use T.Parallel")
     word = op.attributes["tile.thread_binding"]
     axis = "xyz".index(word.data[-1]) if isinstance(word, StringAttr) else 0
     index = emitter.pure(f"thread_index({{0}}, {axis})", threads, axes=LANE, rank=0)

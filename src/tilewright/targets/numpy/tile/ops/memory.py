@@ -120,11 +120,11 @@ def _region(base: Emitter, op: Operation) -> None:
         return
     if op.base in emitter.private:
         raise emitter.unsupported(
-            "a part of a buffer that each iteration has for itself is not run on a CPU",
+            "a region of an iteration-private buffer is not supported by the NumPy target",
             "access it element by element",
         )
     shape = cast("BufferType", op.base.type).get_shape()
-    offsets = [emitter.uniform(offset, "where a region begins") for offset in op.offsets]
+    offsets = [emitter.uniform(offset, "the offset of a region") for offset in op.offsets]
     extents = [emitter.uniform(extent, "the extent of a region") for extent in op.extents]
     assert len(shape) == len(offsets)
     text = f"part({{0}}, {emitter.listed(offsets)}, {emitter.listed(extents)})"
@@ -154,11 +154,12 @@ def _view(base: Emitter, op: Operation) -> None:
     assert isinstance(op, ViewOp)
     if not isinstance(op.source.type, MemRefType):
         raise emitter.unsupported(
-            "a tensor at a raw address is not run on a CPU", "pass the tensor itself"
+            "a tensor at a raw address is not supported by the NumPy target",
+            "pass the tensor itself",
         )
     if op.source in emitter.private:
         raise emitter.unsupported(
-            "a view of a buffer that each iteration has for itself is not run on a CPU"
+            "a view of an iteration-private buffer is not supported by the NumPy target"
         )
     type = cast("BufferType", op.result.type)
     extents = _extents(emitter, type, op.sizes)
@@ -294,8 +295,8 @@ def _accumulate(emitter: TileEmitter, op: Operation, index: Sequence[Expr]) -> N
     if found is None:
         name = _name(op.operands[1])
         raise emitter.unsupported(
-            f"{name} is a reducer: every thread has a part of the result",
-            f"{name}[i] += x, or {name}[i] = T.max({name}[i], x) and the like",
+            f"{name} is a reducer and can only be updated: each thread holds a partial result",
+            f"use {name}[i] += x, or {name}[i] = T.max({name}[i], x) and the like",
         )
     kind, new = found
     listed = "".join(f", {expr.text}" for expr in index)

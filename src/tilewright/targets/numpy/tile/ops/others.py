@@ -122,8 +122,8 @@ def _extern(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, ExternOp)
     raise emitter.unsupported(
-        f"'{op.callee.data}' is source for a GPU and cannot be run on a CPU",
-        "write it with the language's own operations to run it here",
+        f"'{op.callee.data}' is CUDA source, which the NumPy target cannot run",
+        "express it with T operations",
     )
 
 
@@ -131,7 +131,9 @@ def _pointer(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, PtrOfOp)
     if op.base in emitter.private:
-        raise emitter.unsupported("memory of a thread has no address here")
+        raise emitter.unsupported(
+            "the address of thread-private memory is not supported by the NumPy target"
+        )
     index = [emitter.expr(each) for each in op.indices]
     listed = "".join(f", {expr.text}" for expr in index)
     text = f"pointer({{0}}{listed})"

@@ -31,7 +31,9 @@ def _arrive(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, MBarrierArriveOp)
     if op.cta is not None:
-        raise emitter.unsupported("barriers of other blocks of a cluster are not run on a CPU yet")
+        raise emitter.unsupported(
+            "barriers of other CTAs of a cluster are not supported by the NumPy target"
+        )
     # A branch on the thread leaves only some of them to arrive.
     count = ""
     operands = list(_barrier(emitter, op))
@@ -45,7 +47,7 @@ def _bytes(name: str) -> Rule:
     def rule(base: Emitter, op: Operation) -> None:
         emitter = tile(base)
         assert isinstance(op, BytesOp)
-        size = emitter.uniform(op.bytes, "a number of bytes")
+        size = emitter.uniform(op.bytes, "the byte count")
         emitter.call(f"rt.{name}({{0}}, {{1}}, {{2}})", *_barrier(emitter, op), size)
 
     return rule
@@ -127,7 +129,7 @@ def _sync(base: Emitter, op: Operation) -> None:
 
 def _warp(emitter: TileEmitter, op: Operation, text: str, *operands: Expr) -> None:
     if emitter.threads is None or emitter.lanes is not None:
-        raise emitter.unsupported("threads of a warp cannot talk inside T.Parallel")
+        raise emitter.unsupported("warp-level operations are not supported inside T.Parallel")
     expr = emitter.here(text, emitter.threads, *operands, axes=LANE, rank=0)
     emitter.define(op.results[0], Tensor(expr))
 

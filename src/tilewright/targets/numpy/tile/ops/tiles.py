@@ -16,7 +16,7 @@ def whole(emitter: TileEmitter, value: SSAValue) -> Expr:
     """The memory of a tile op, which belongs to the block and not to one iteration."""
     if value in emitter.private:
         raise emitter.unsupported(
-            "a tile op on a buffer that each iteration has for itself is not run on a CPU",
+            "a tile op on an iteration-private buffer is not supported by the NumPy target",
             "access it element by element",
         )
     if emitter.lanes is not None:
@@ -37,7 +37,7 @@ def _async_copy(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, AsyncCopyOp)
     if op.cluster_mask is not None:
-        raise emitter.unsupported("copies to other blocks of a cluster are not run on a CPU yet")
+        raise emitter.unsupported("multicast copies are not supported by the NumPy target")
     source, target = whole(emitter, op.src), whole(emitter, op.dst)
     text = f"rt.async_copy({{0}}, {{1}}, {emitter.place()}"
     if op.barrier is None or op.barrier_index is None:
@@ -87,7 +87,7 @@ def _gemm(base: Emitter, op: Operation) -> None:
         if mark is not None
     )
     if op.clear_if is not None and op.clear is None:
-        condition = emitter.uniform(op.clear_if, "whether a product is cleared")
+        condition = emitter.uniform(op.clear_if, "the clear condition of a GEMM")
         options += ", clear={3}"
         operands.append(condition)
     if op.asynchronous is not None:

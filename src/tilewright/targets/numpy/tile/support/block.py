@@ -169,8 +169,8 @@ class Runtime(Control):
         if count > MAX_TRIP_COUNT:
             raise RuntimeFault(
                 "endless",
-                f"a while loop turned {MAX_TRIP_COUNT} times in one block and did not end",
-                ["blocks run one after another: a block cannot wait for one that comes later"],
+                f"a while loop did not terminate within {MAX_TRIP_COUNT} iterations in one block",
+                ["blocks run sequentially: a block cannot wait for a later block"],
                 place=place,
             )
 
@@ -219,7 +219,7 @@ class Runtime(Control):
             notes.append(", ".join(shown))
         if lanes is not None and lane is not None:
             notes.append(f"in {lanes.text(lane)} of T.Parallel")
-        notes.append("a GPU relies on it: it may leave out a guard, or use TMA")
+        notes.append("the compiler relies on T.assume: it may omit a guard, or use TMA")
         text = "T.assume does not hold"
         raise RuntimeFault("assertion", f"{text}: {message}" if message else text, notes)
 

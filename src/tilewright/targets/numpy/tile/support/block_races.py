@@ -325,8 +325,7 @@ class BlockLog:
         """Say that a tensor is not followed any more."""
         trace.log = None
         self.not_analysed.append(
-            f"blocks that access the same element of {trace.name}: it has views with elements of "
-            "another size"
+            f"races between blocks on {trace.name}: it has views with another element size"
         )
 
     # -- words -------------------------------------------------------------------------------
@@ -355,30 +354,31 @@ def _problem(
     me = log.events().block
     is_same = verb == other_verb
     message = (
-        f"race between blocks: block {me} {verb} {element}, which block {block} "
+        f"data race between blocks: block {me} {verb} {element}, which block {block} "
         f"{other_verb}{' too' if is_same else ''}"
     )
     notes: list[Note | str] = [_where(f"block {block} {other_verb} it here", where)]
     count = int(bad.sum())
     if count > 1:
-        notes.append(f"{count_text(count, 'element')} of this access are concerned")
+        notes.append(f"{count_text(count, 'element')} of this access are affected")
     if "updates" in (verb, other_verb):
         fix = (
-            "blocks run in any order, and at the same time: an atomic update does not order a "
-            f"plain access of the same element. Make every access of {name} atomic, or put them "
-            "into two kernels, one behind the other"
+            "blocks run concurrently and in any order: an atomic update does not order a plain "
+            f"access to the same element; make every access to {name} atomic, or split them into "
+            "two kernels"
         )
     elif is_same:
         fix = (
-            "blocks run in any order, and at the same time, also where their values agree: let "
-            f"each write elements of {name} of its own, or combine them with T.atomic_add and the "
-            "like"
+            "blocks run concurrently and in any order, and equal values do not remove the "
+            "race: let "
+            f"each block write disjoint elements of {name}, or combine them with T.atomic_add and "
+            "the like"
         )
     else:
         fix = (
-            "blocks run in any order, and at the same time: write to another tensor, put a second "
-            "T.Kernel behind the first, or order the blocks: with T.sync_grid(), or with atomics "
-            "that release and acquire"
+            "blocks run concurrently and in any order: write to another tensor, use a second "
+            "T.Kernel after the first, or order the blocks with T.sync_grid() or with release and "
+            "acquire atomics"
         )
     return RuntimeFault("race", message, [*notes, fix])
 

@@ -215,7 +215,7 @@ class TileBuffer:
         except ValueError:
             raise RuntimeFault(
                 "shape",
-                f"a view of {self.name}, whose elements do not lie one after another",
+                f"view of {self.name}, whose elements are not contiguous",
                 [self.describe(), f"pass a contiguous array for {self.name}"],
             ) from None
         dtype = np.dtype(scalar)

@@ -12,7 +12,8 @@ def check_tma_start(part: TileSlice, *, is_store: bool) -> None:
     if is_store and min(part.offsets) < 0:
         raise RuntimeFault(
             "out of bounds",
-            f"TMA store to {part.text()} starts before the tensor: only loads may",
+            f"TMA store to {part.text()} starts before the tensor: only loads may have "
+            "negative offsets",
             ["a GPU ends the kernel with 'an illegal instruction was encountered'"],
         )
     size = part.buffer.data.dtype.itemsize
@@ -22,9 +23,9 @@ def check_tma_start(part: TileSlice, *, is_store: bool) -> None:
     if is_store and is_cut and extent * size % GRANULE_BYTES:
         raise RuntimeFault(
             "out of bounds",
-            f"TMA store to {part.text()} passes the end of rows of {extent * size} bytes: it "
+            f"TMA store to {part.text()} passes the end of rows of {extent * size} bytes: TMA "
             f"writes up to the next multiple of {GRANULE_BYTES}",
-            ["pad the rows, or use T.copy, which takes TMA only where it can"],
+            ["pad the rows, or use T.copy, which uses TMA only where possible"],
         )
     if column * size % GRANULE_BYTES == 0:
         return
@@ -35,7 +36,7 @@ def check_tma_start(part: TileSlice, *, is_store: bool) -> None:
         f"not a multiple of {GRANULE_BYTES}",
         [
             "a GPU ends the kernel with 'an illegal instruction was encountered'",
-            f"start at a multiple of {unit} elements, or use T.copy, which takes TMA only where "
-            "it can",
+            f"start at a multiple of {unit} elements, or use T.copy, which uses TMA only where "
+            "possible",
         ],
     )

@@ -74,7 +74,10 @@ def accumulator(c: TileSlice, engine: str) -> Any:
             problem.notes[-1:] = RuntimeFault(
                 problem.kind,
                 "",
-                [f"a product is added to {name}: T.clear({name}) first, or pass clear_accum=True"],
+                [
+                    f"a GEMM accumulates into {name}: T.clear({name}) first, or pass "
+                    "clear_accum=True"
+                ],
             ).notes
         raise
 
@@ -91,8 +94,8 @@ def operand(region: TileSlice, is_transposed: bool, engine: str) -> Any:
 
 def _mismatch(a: TileSlice, b: TileSlice, c: TileSlice, left: Any, right: Any) -> RuntimeFault:
     message = (
-        f"product of {a.text()} and {b.text()}: {left.shape} times {right.shape} "
-        f"does not go into {c.text()} with {c.extents}"
+        f"GEMM shape mismatch: {a.text()} with shape {left.shape} times {b.text()} with shape "
+        f"{right.shape} does not fit {c.text()} with shape {c.extents}"
     )
     return RuntimeFault(
         "shape", message, ["check transpose_A and transpose_B, and the tile extents"]
@@ -149,8 +152,9 @@ def reduce(
     rest = tuple(extent for i, extent in enumerate(values.shape) if i != axis)
     if squeezed(rest) != squeezed(other.extents):
         message = (
-            f"reducing axis {axis} of {one.text()} with shape {values.shape} gives {rest}, but "
-            f"{other.text()} has {other.extents}"
+            f"reducing axis {axis} of {one.text()} with shape {values.shape} yields shape "
+            f"{rest}, but "
+            f"{other.text()} has shape {other.extents}"
         )
         raise RuntimeFault("shape", message, [f"give {other.buffer.name} the shape {rest}"])
     result = np.asarray(result).reshape(other.extents)

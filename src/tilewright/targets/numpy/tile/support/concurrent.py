@@ -60,8 +60,9 @@ class Barriers:
             return self.items[position]
         raise RuntimeFault(
             "out of bounds",
-            f"barrier out of bounds: {self.name}[{position}], but there are {len(self.items)}",
-            [Note(f"{self.name} is made here", self.place)],
+            f"barrier index out of bounds: {self.name}[{position}], but {self.name} has "
+            f"{count_text(len(self.items), 'barrier')}",
+            [Note(f"{self.name} is allocated here", self.place)],
         )
 
 
@@ -168,7 +169,7 @@ class ConcurrentRuntime(Runtime):
         barrier = barriers.at(index)
         wanted = int(parity) & 1
         return Wait(
-            f"the phase of parity {wanted} of {barrier.name} to end",
+            f"the phase of parity {wanted} of {barrier.name} to complete",
             lambda: barrier.has_passed(wanted),
             barrier.missing,
             barrier,
@@ -296,7 +297,7 @@ class ConcurrentRuntime(Runtime):
             with issue:
                 multiply(left, right, result, transpose_a, transpose_b, clears, PRODUCTS)
 
-        what = f"the product {left.text()} @ {right.text()} -> {result.text()}"
+        what = f"the GEMM {left.text()} @ {right.text()} -> {result.text()}"
         operation = Operation(what, finish, place)
         parts = [(left, False), (right, False), (result, True)]
         self._hold(operation, parts, place, PRODUCTS)
@@ -306,7 +307,7 @@ class ConcurrentRuntime(Runtime):
 
     def wait_products(self, leave: Any, place: int) -> Generator[Wait, None, None]:
         """Until at most `leave` products are under way."""
-        yield from self._wait(self._mine.products, int(leave), "products", place)
+        yield from self._wait(self._mine.products, int(leave), "GEMMs", place)
 
     def _wait(
         self, groups: Groups, leave: int, what: str, place: int
@@ -426,7 +427,7 @@ def _opened(barrier: NamedBarrier, generation: int, what: str, place: int) -> Wa
     return Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, place)
 
 
-_COUNT_NOTE = "everyone who uses a barrier must give the number of threads that come to it"
+_COUNT_NOTE = "all uses of a named barrier must pass the same thread count"
 
 
 def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
@@ -470,8 +471,8 @@ class _Misuse:
         if not isinstance(error, BarrierMisuse):
             return
         notes = [
-            Note(f"{self._barriers.name} is made here", self._barriers.place),
-            f"{count_text(self._threads, 'thread')} of this role arrive together: give the barrier "
-            "the arrive count of all who arrive in one phase, and wait for a phase before the next",
+            Note(f"{self._barriers.name} is allocated here", self._barriers.place),
+            f"{count_text(self._threads, 'thread')} of this role arrive together: set the arrive "
+            "count to all arrivals of one phase, and wait for each phase before the next",
         ]
         raise RuntimeFault("barrier", str(error), notes) from None

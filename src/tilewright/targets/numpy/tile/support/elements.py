@@ -124,7 +124,7 @@ def outside(
     if lanes is not None:
         notes.append(f"{lanes.text(lane)} of T.Parallel{_extents(lanes)}")
     fix = (
-        f"only global memory is guarded by the compiler: keep index {axis} in 0 … {extent - 1}, "
+        f"the compiler guards only global memory: keep index {axis} in 0 … {extent - 1}, "
         f"for example with `if`, or make {buffer.name} larger"
     )
     return RuntimeFault("out of bounds", message, [*notes, buffer.describe(), fix])
@@ -226,7 +226,7 @@ def _require_inside(
     problem = outside(buffer, place, verb, lanes, lane)
     count = int(bad.sum())
     if count > 1:
-        problem.notes[0] = Note(f"{problem.notes[0].text}; {count} iterations are concerned")
+        problem.notes[0] = Note(f"{problem.notes[0].text}; {count} iterations are affected")
     raise problem
 
 
@@ -588,9 +588,9 @@ def _check_carried(lanes: Lanes, buffer: TileBuffer, flat: Any, kept: Any) -> No
     writers[reader] = False
     one, other = lanes.text(int(np.argmax(writers))), lanes.text(reader)
     what = index_text(buffer.name, index)
-    message = f"race in T.Parallel: {one} writes {what}, which {other} reads"
+    message = f"data race in T.Parallel: {one} writes {what}, which {other} reads"
     fix = (
-        f"threads run several iterations, in no order, with one {buffer.name} each: set it before "
-        "it is read in the same iteration, or use T.reduce_* or T.atomic_add to add up"
+        f"a thread runs several iterations in any order and has one {buffer.name}: write it before "
+        "the read in the same iteration, or use T.reduce_* or T.atomic_add to accumulate"
     )
     raise RuntimeFault("race", message, [buffer.describe(), fix])

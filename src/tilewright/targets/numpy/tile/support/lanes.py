@@ -159,5 +159,7 @@ class _Turns(Turns):
     def over(self, cond: Any) -> bool:
         self._turns += 1
         if self._turns > _MAX_TURNS:
-            raise RuntimeFault("endless", f"a while loop turned {_MAX_TURNS} times and did not end")
+            raise RuntimeFault(
+                "endless", f"a while loop did not terminate within {_MAX_TURNS} iterations"
+            )
         return super().over(self._lanes.spread(cond))

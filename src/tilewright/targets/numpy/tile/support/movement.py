@@ -82,10 +82,11 @@ def transpose(source: Place, target: Place) -> None:
     flipped = _flipped(values)
     if squeezed(flipped.shape) != squeezed(other.extents):
         message = (
-            f"the transpose of {one.text()} has shape {flipped.shape}, {other.text()} has "
+            f"the transpose of {one.text()} has shape {flipped.shape}, but {other.text()} "
+            "has shape "
             f"{other.extents}"
         )
-        raise RuntimeFault("shape", message, ["exchange the extents of one of the two"])
+        raise RuntimeFault("shape", message, ["swap the extents of one of them"])
     kept = None if defined is None else _flipped(defined).reshape(other.extents)
     other.write(flipped.reshape(other.extents), kept)
 

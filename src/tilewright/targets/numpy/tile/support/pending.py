@@ -130,15 +130,15 @@ def _problem(part: PendingWrite, name: str, shared: int, writes: bool) -> Runtim
     if part.writes:
         message = f"{verb} {name} while an asynchronous operation still writes it"
         fix = (
-            "wait for it first: T.ptx_wait_group / T.wait_wgmma for groups, "
+            "wait for the operation first: T.ptx_wait_group / T.wait_wgmma for groups, "
             "T.mbarrier_wait_parity for a barrier"
         )
     else:
         message = f"{verb} {name} while an asynchronous operation still reads it"
-        fix = "wait until it is done before its source is written again"
+        fix = "wait for the operation before its source is overwritten"
     notes = [
-        Note(f"{part.what} was issued here and is not known to be done", part.place),
-        f"{count_text(shared, 'element')} of the access {'are' if shared > 1 else 'is'} concerned",
+        Note(f"{part.what} was issued here and may still be in flight", part.place),
+        f"{count_text(shared, 'element')} of the access {'are' if shared > 1 else 'is'} affected",
         fix,
     ]
     return RuntimeFault("not arrived", message, notes)

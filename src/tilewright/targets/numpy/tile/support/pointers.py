@@ -37,7 +37,7 @@ class Pointer:
                 f"copy out of bounds: element {place} of {self.buffer.name}, which has "
                 f"{count_text(size, 'element')}"
             )
-            note = "a copy by single threads is not guarded: test the index, or pass a predicate"
+            note = "per-thread copies are not guarded: check the index, or pass a predicate"
             raise RuntimeFault("out of bounds", message, [self.buffer.describe(), note])
         return np.unravel_index(flat, self.buffer.data.shape)
 

@@ -43,12 +43,12 @@ def by_zero(origin: int, what: str, place: int | None = None, who: str = "") -> 
     """The report on a division by zero whose result is used, at the division."""
     notes = [Note(f"{who} of T.Parallel")] if who else []
     if place is not None:
-        notes.append(Note(f"its result is used here: {what}", place))
+        notes.append(Note(f"the result is used here: {what}", place))
     else:
-        notes.append(Note(f"its result is used: {what}"))
+        notes.append(Note(f"the result is used: {what}"))
     fix = (
-        "an integer has no quotient and no remainder by zero, and a GPU gives any number: test the "
-        "divisor with `if` or T.if_then_else, or keep it from being zero with T.max(divisor, 1)"
+        "integer division and remainder by zero are undefined on a GPU: guard the divisor with "
+        "`if` or T.if_then_else, or use T.max(divisor, 1)"
     )
     return RuntimeFault("division", "integer division by zero", [*notes, Note(fix)], place=origin)
 

@@ -162,7 +162,7 @@ class Races:
         index = [int(i) for i in np.unravel_index(element, buffer.data.shape)]
         first, second = self._describe(me.lane), self._describe(other.lane)
         what = index_text(buffer.name, index)
-        message = f"race in T.Parallel: {first} {me.verb} {what}, which {second} {other.verb}"
+        message = f"data race in T.Parallel: {first} {me.verb} {what}, which {second} {other.verb}"
         if values:
             message += f" too{values}"
         notes: list[Note | str] = []
@@ -171,13 +171,14 @@ class Races:
         notes.append(buffer.describe())
         if me.verb == other.verb:
             fix = (
-                "iterations have no order: let each write an element of its own, use T.atomic_add "
+                "iterations are unordered: let each iteration write its own element, use "
+                "T.atomic_add "
                 "or T.reduce_*, or run that axis with T.serial"
             )
         else:
             fix = (
-                "iterations have no order: split the loop in two, or write to another buffer and "
-                "copy it back; to add up over iterations use T.reduce_* or T.atomic_add"
+                "iterations are unordered: split the loop in two, or write to another buffer and "
+                "copy it back; to accumulate over iterations use T.reduce_* or T.atomic_add"
             )
         return RuntimeFault("race", message, [*notes, fix], place=me.place)
 

@@ -88,12 +88,8 @@ class TileSlice:
             f"region out of bounds: {self.text()}, but axis {axis} of {buffer.name} has "
             f"{count_text(limit, 'element')}"
         )
-        fix = (
-            f"let the region end at {limit}"
-            if low >= 0
-            else f"let the region begin at 0, not at {low}"
-        )
-        note = f"only global memory is guarded by the compiler; {fix}, or make {buffer.name} larger"
+        fix = f"end the region at {limit}" if low >= 0 else f"start the region at 0, not at {low}"
+        note = f"the compiler guards only global memory: {fix}, or make {buffer.name} larger"
         if low >= 0:
             note += f" ({high} needed)"
         return RuntimeFault("out of bounds", message, [buffer.describe(), note])
@@ -179,7 +175,7 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
         if flags[tuple(index)]:
             return by_zero(origin, f"read from {index_text(buffer.name, index)}")
     message = f"read of uninitialised {index_text(buffer.name, index)}"
-    notes = [f"{bad} of {count_text(total, 'element')} read hold nothing", buffer.describe()]
+    notes = [f"{bad} of {count_text(total, 'element')} read are uninitialised", buffer.describe()]
     name = buffer.name
     if buffer.home is not None and buffer.home.owners is not None:
         owner = _owner(buffer, index)
@@ -193,13 +189,17 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
             return RuntimeFault("uninitialised", message, [*notes, fix])
     if buffer.space == "var":
         fix = (
-            f"set it first: T.alloc_var(dtype, init=...) or {name} = ...; what iterations of a "
-            "T.Parallel leave in it is lost after the loop if they differ"
+            f"initialise {name} with T.alloc_var(dtype, init=...) or {name} = ...; a value "
+            "that differs "
+            "between iterations of T.Parallel is undefined after the loop"
         )
     elif buffer.is_global:
-        fix = f"nobody has written {name} yet: fill it before the launch, or store to it first"
+        fix = f"initialise {name} before the launch, or write it in the kernel before the read"
     else:
-        fix = f"write it first: T.clear({name}), T.fill({name}, value) or T.copy(source, {name})"
+        fix = (
+            f"initialise {name} first: T.clear({name}), T.fill({name}, value) or "
+            f"T.copy(source, {name})"
+        )
     return RuntimeFault("uninitialised", message, [*notes, fix])
 
 
@@ -218,8 +218,8 @@ def read_only(buffer: TileBuffer) -> RuntimeFault:
     """The report on a write to an array that must not change."""
     return RuntimeFault(
         "read-only",
-        f"write to {buffer.name}, which is read-only",
-        [buffer.describe(), f"pass an array that can be written for {buffer.name}"],
+        f"write to read-only buffer {buffer.name}",
+        [buffer.describe(), f"pass a writable array for {buffer.name}"],
     )
 
 
@@ -245,9 +245,12 @@ def fitted(values: Any, source: TileSlice, target: TileSlice) -> Any:
     if values.shape == target.extents:
         return values
     if squeezed(values.shape) != squeezed(target.extents):
-        message = f"{source.text()} has shape {values.shape}, {target.text()} has {target.extents}"
+        message = (
+            f"shape mismatch: {source.text()} has shape {values.shape}, "
+            f"{target.text()} has shape {target.extents}"
+        )
         raise RuntimeFault(
-            "shape", message, ["extents must agree, apart from those of 1; slice one of the two"]
+            "shape", message, ["extents must agree, apart from those of 1: slice one of the two"]
         )
     return values.reshape(target.extents)
 

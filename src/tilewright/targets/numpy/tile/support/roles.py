@@ -60,11 +60,12 @@ def disagreement(buffer: TileBuffer, ranges: Ranges) -> RuntimeFault:
     name = buffer.name
     return RuntimeFault(
         "uninitialised",
-        f"read of {name} by threads that have different values of it",
+        f"divergent value of {name}: the threads that read it have different values",
         [
-            f"threads {spelled} have changed theirs in a T.ws, the others have not",
+            f"threads {spelled} wrote {name} in a T.ws, the other threads did not",
             buffer.describe(),
-            f"use {name} inside the T.ws of the threads that set it, or keep it in shared memory",
+            f"use {name} inside the T.ws of the threads that write it, or store it in "
+            "shared memory",
         ],
     )
 

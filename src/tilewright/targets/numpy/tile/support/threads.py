@@ -43,7 +43,7 @@ def _warps(threads: Lanes, x: Any) -> Any:
     if flat.size % _WARP:
         raise RuntimeFault(
             "shape",
-            f"{flat.size} threads do not make whole warps of {_WARP}",
+            f"{flat.size} threads are not a multiple of the warp size {_WARP}",
             ["launch a multiple of 32 threads"],
         )
     return flat.reshape(-1, _WARP)
