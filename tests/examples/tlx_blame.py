@@ -40,7 +40,7 @@ from tilewright.ir.diagnostics.position import Location
 from tilewright.targets.numpy.machine import NamedBarrier, Task
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ops.views import name_of
-from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
@@ -117,37 +117,42 @@ class Facts(Recorder):
         self.gates: dict[tuple[Where, str], set[str]] = {}
         """By the line and the task, named barriers."""
 
-    def _at(self, place: Any) -> Where:
-        return where(self._places[place].location)
+    def _at(self, source_id: Any) -> Where:
+        return where(self._places[source_id].location)
 
     @override
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
-        self._places = ctas[0].places
+        self._places = ctas[0].source_sites
         self._stored = {}
 
     @override
     def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
-        key = (self._at(place), _short(task.name))
+        key = (self._at(source_id), _short(task.name))
         found = {self._at(each.place) for each in operations}
         self.covered.setdefault(key, set()).update(found)
 
     @override
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        self.gates.setdefault((self._at(place), _short(task.name)), set()).add(barrier.name)
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
+        self.gates.setdefault((self._at(source_id), _short(task.name)), set()).add(barrier.name)
 
     @override
     def access(
-        self, actor: Task | AsyncOperation, deed: Deed, view: View, proxy: Proxy, place: int
+        self,
+        actor: Task | AsyncOperation,
+        kind: AccessKind,
+        view: View,
+        proxy: Proxy,
+        source_id: int,
     ) -> None:
-        if isinstance(actor, Task) and deed == "write" and proxy == "generic":
-            self._stored.setdefault(actor, set()).add(self._at(place))
+        if isinstance(actor, Task) and kind == "write" and proxy == "generic":
+            self._stored.setdefault(actor, set()).add(self._at(source_id))
 
     @override
-    def fence(self, task: Task, kind: str, place: int) -> None:
+    def fence(self, task: Task, kind: str, source_id: int) -> None:
         if kind == "async_shared":
-            key = (self._at(place), _short(task.name))
+            key = (self._at(source_id), _short(task.name))
             self.covered.setdefault(key, set()).update(self._stored.pop(task, set()))
 
 
@@ -242,11 +247,11 @@ class Report:
 
     text: str
     finding: Finding | None = None
-    places: Sequence[SourceSite] = ()
+    source_sites: Sequence[SourceSite] = ()
     diagnostic: Diagnostic | None = None
 
     def line_of(self, access: Access) -> Where:
-        return where(self.places[access.place].location)
+        return where(self.source_sites[access.place].location)
 
     @property
     def accesses(self) -> list[Access]:

@@ -270,7 +270,7 @@ def run(mutant: Mutant, example: Example, **options: Any) -> Verdict:
     except OrderingFault as fault:
         report = said(fault.diagnostic)
         if fault.findings:
-            report = Report(str(fault), fault.findings[0], fault.places)
+            report = Report(str(fault), fault.findings[0], fault.source_sites)
         return Verdict("reported", str(fault), is_right(report, truths[-1]), truths[-1])
     except NumpyFault as fault:
         right = is_right(said(fault.diagnostic), truths[-1])

@@ -18,7 +18,7 @@ from typing import NoReturn, Protocol, TypeAlias
 from tilewright.targets.numpy.api import Array, Site
 from tilewright.targets.numpy.selections import Selection
 
-Numbers: TypeAlias = Array | int
+ProgramIds: TypeAlias = Array | int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class CellAccess:
     selection: Selection
     """In the tables of the block. Axis 0 counts programs, or lanes if it is the only one; a last
     axis of granules follows where a lane has several."""
-    first: Numbers
+    first: ProgramIds
     """The first program that a lane stands for: its linear id plus one, along axis 0."""
-    last: Numbers
+    last: ProgramIds
     """The last program that a lane stands for."""
 
-    def along(self, programs: Numbers) -> Numbers:
+    def along(self, programs: ProgramIds) -> ProgramIds:
         """`first` or `last` in a shape that broadcasts to the selection's."""
         if isinstance(programs, int):
             return programs
@@ -53,11 +53,11 @@ class Watcher(Protocol):
         """A batch of these linear ids, in ascending order, starts."""
         ...
 
-    def read(self, touch: CellAccess) -> None: ...
+    def read(self, access: CellAccess) -> None: ...
 
-    def write(self, touch: CellAccess) -> None: ...
+    def write(self, access: CellAccess) -> None: ...
 
-    def update(self, touch: CellAccess) -> None:
+    def update(self, access: CellAccess) -> None:
         """An atomic read-modify-write."""
         ...
 

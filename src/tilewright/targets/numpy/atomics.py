@@ -48,7 +48,7 @@ class Typed:
     bits: Array
     dtype: np.dtype[Any]
 
-    def numbers(self, kind: str, bits: Array) -> Array:
+    def values(self, kind: str, bits: Array) -> Array:
         """`bits` as what `kind` computes with."""
         return bits if kind in _BITWISE else bits.view(self.dtype)
 
@@ -85,9 +85,9 @@ class _Sharing:
         """The most lanes that share one element."""
         return int(self.counts.max(initial=0))
 
-    def round(self, number: int) -> Array:
-        """The lanes that are the `number`-th of their element."""
-        return self.order[self.begins[self.counts > number] + number]
+    def round(self, index: int) -> Array:
+        """The lanes that are the `index`-th of their element."""
+        return self.order[self.begins[self.counts > index] + index]
 
 
 def update(kind: str, elements: Typed, index: Array, bits: Array) -> None:
@@ -95,7 +95,7 @@ def update(kind: str, elements: Typed, index: Array, bits: Array) -> None:
     if kind == "exch":
         elements.bits[index] = bits
         return
-    table, values = elements.numbers(kind, elements.bits), elements.numbers(kind, bits)
+    table, values = elements.values(kind, elements.bits), elements.values(kind, bits)
     with np.errstate(all="ignore"):
         elements.ufunc(kind).at(table, index, values)
 
@@ -106,9 +106,9 @@ def fetch_update(kind: str, elements: Typed, index: Array, bits: Array) -> Array
     if kind != "exch" and len(sharing.begins) < sharing.rounds:
         return _accumulate(kind, elements, index, bits, sharing)
     old = np.empty_like(bits)
-    table, values = elements.numbers(kind, elements.bits), elements.numbers(kind, bits)
-    for number in range(sharing.rounds):
-        lanes = sharing.round(number)
+    table, values = elements.values(kind, elements.bits), elements.values(kind, bits)
+    for step in range(sharing.rounds):
+        lanes = sharing.round(step)
         found = table[index[lanes]]
         old[lanes] = found.view(old.dtype)
         with np.errstate(all="ignore"):
@@ -120,16 +120,16 @@ def fetch_update(kind: str, elements: Typed, index: Array, bits: Array) -> Array
 
 def _accumulate(kind: str, elements: Typed, index: Array, bits: Array, sharing: _Sharing) -> Array:
     old = np.empty_like(bits)
-    table, values = elements.numbers(kind, elements.bits), elements.numbers(kind, bits)
+    table, values = elements.values(kind, elements.bits), elements.values(kind, bits)
     ufunc = elements.ufunc(kind)
     for begin, count in zip(sharing.begins.tolist(), sharing.counts.tolist(), strict=True):
         lanes = sharing.order[begin : begin + count]
-        place = index[lanes[0]]
-        sequence = np.concatenate((table[place : place + 1], values[lanes]))
+        slot = index[lanes[0]]
+        sequence = np.concatenate((table[slot : slot + 1], values[lanes]))
         with np.errstate(all="ignore"):
             partial = ufunc.accumulate(sequence, dtype=sequence.dtype)
         old[lanes] = partial[:-1].view(old.dtype)
-        table[place] = partial[-1]
+        table[slot] = partial[-1]
     return old
 
 
@@ -137,8 +137,8 @@ def compare_and_swap(table: Array, index: Array, compare: Array, bits: Array) ->
     """Write each lane's bits where the element equals `compare`; the bits it found."""
     sharing = _Sharing.of(index)
     old = np.empty_like(bits)
-    for number in range(sharing.rounds):
-        lanes = sharing.round(number)
+    for step in range(sharing.rounds):
+        lanes = sharing.round(step)
         found = table[index[lanes]]
         old[lanes] = found
         table[index[lanes]] = np.where(found == compare[lanes], bits[lanes], found)

@@ -24,12 +24,12 @@ def batch_size(grid: Grid, largest_bytes: int, forced: int | None) -> int:
     programs = grid[0] * grid[1] * grid[2]
     if forced is not None:
         return max(1, min(forced, programs))
-    wanted = max(1, min(TARGET_BYTES // largest_bytes, MAX_BATCH, programs))
+    needed = max(1, min(TARGET_BYTES // largest_bytes, MAX_BATCH, programs))
     row = max(1, grid[0])
-    if wanted <= row:
+    if needed <= row:
         # Equal parts of a row: seven programs in a row of eight would leave one alone.
-        return -(-row // -(-row // wanted))
-    return wanted - wanted % row
+        return -(-row // -(-row // needed))
+    return needed - needed % row
 
 
 def batches(grid: Grid, size: int, forced: int | None) -> Iterator[Array]:

@@ -263,26 +263,29 @@ class AddressSpace:
 
     def at(self, address: int) -> MemoryRegion | None:
         """The memory that contains `address`."""
-        place = bisect_right(self._lows, address) - 1
-        if place < 0 or address not in self.blocks[place].whole:
+        position = bisect_right(self._lows, address) - 1
+        if position < 0 or address not in self.blocks[position].whole:
             return None
-        return self.blocks[place].whole
+        return self.blocks[position].whole
 
     def before(self, address: int) -> MemoryRegion | None:
         """The memory that begins at or before `address`, whether it reaches it or not."""
-        place = bisect_right(self._lows, address) - 1
-        return None if place < 0 else self.blocks[place].whole
+        position = bisect_right(self._lows, address) - 1
+        return None if position < 0 else self.blocks[position].whole
 
     def split(self, addresses: Array) -> list[tuple[MemoryRegion | None, Array]]:
         """Which of `addresses` belong to which memory, as positions; None for unmapped ones."""
-        places = np.searchsorted(np.array(self._lows, np.int64), addresses, side="right") - 1
+        positions = np.searchsorted(np.array(self._lows, np.int64), addresses, side="right") - 1
         ends = np.array([block.low + block.size for block in self.blocks], np.int64)
         if len(ends):
-            places[addresses >= ends[places]] = -1
-        distinct: list[int] = np.unique(places).tolist()
+            positions[addresses >= ends[positions]] = -1
+        distinct: list[int] = np.unique(positions).tolist()
         return [
-            (self.blocks[place].whole if place >= 0 else None, np.flatnonzero(places == place))
-            for place in distinct
+            (
+                self.blocks[position].whole if position >= 0 else None,
+                np.flatnonzero(positions == position),
+            )
+            for position in distinct
         ]
 
 

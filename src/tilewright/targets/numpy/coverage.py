@@ -42,8 +42,8 @@ def check_coverage(
     message = f"{len(missing)} of {size} {were.format(name)} never written, {rest}"
     location = sites[0].location if len(sites) == 1 else None
     warning = Diagnostic(Severity.WARNING, message, location, CODE)
-    advice = _advice(region, sites, grid) if is_tail else None
-    for text in (describe(region), advice or _GENERAL):
+    hint = _grid_hint(region, sites, grid) if is_tail else None
+    for text in (describe(region), hint or _GENERAL):
         warning.notes.append(Diagnostic(Severity.NOTE, text))
     return warning
 
@@ -51,14 +51,14 @@ def check_coverage(
 _GENERAL = "check the grid, the mask of the store and the strides passed"
 
 
-def _advice(region: MemoryRegion, sites: Sequence[Site], grid: Grid) -> str | None:
+def _grid_hint(region: MemoryRegion, sites: Sequence[Site], grid: Grid) -> str | None:
     """The grid that would do, if one store gives each program a block of its own."""
     if len(sites) != 1 or sites[0].in_loop or grid[1:] != (1, 1):
         return None
     lanes, size = prod(sites[0].shape), region.array.size
-    wanted = -(-size // lanes)
-    if wanted <= grid[0]:
+    needed = -(-size // lanes)
+    if needed <= grid[0]:
         return None
     programs = f"{grid[0]} program" + ("s" if grid[0] > 1 else "")
     each = f"{lanes} lanes each" if lanes > 1 else "one lane each"
-    return f"the grid has {programs} of {each}: launch {wanted}, cdiv({size}, {lanes})"
+    return f"the grid has {programs} of {each}: launch {needed}, cdiv({size}, {lanes})"

@@ -26,10 +26,10 @@ def check_descriptor(
     problem = _problem(descriptor, region)
     if problem is None:
         return
-    message, advice = problem
+    message, fix = problem
     what = f"shape {descriptor.shape} and strides {descriptor.strides}"
     diagnostic = Diagnostic(Severity.ERROR, f"descriptor of {region.name}: {message}", None, CODE)
-    for text in (f"it has {what}", describe(region), advice):
+    for text in (f"it has {what}", describe(region), fix):
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
     raise NumpyFault(diagnostic, None, sources)
 

@@ -32,7 +32,7 @@ class ElementAddress:
         return f"{self.beyond} byte{'s' if self.beyond > 1 else ''} after {text}"
 
 
-def place_of(address: int, region: MemoryRegion) -> ElementAddress:
+def element_at(address: int, region: MemoryRegion) -> ElementAddress:
     """`address` as an index into the region's array.
 
     Strides are divided out from the greatest on, so what is too far counts along that axis, as in

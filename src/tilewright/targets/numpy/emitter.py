@@ -60,13 +60,13 @@ class Unit:
     sources: SourceManager | None = None
     keeps_terms: bool = True
     """Whether integer sums also retain their terms, for addresses."""
-    has_sums: bool = False
+    has_terms: bool = False
     """Whether it was done for one that would wrap around."""
     constants: Scope = field(default_factory=Scope)
     hints: dict[int, str] = field(default_factory=dict[int, str])
     """The name each symbol would like to have."""
     sites: list[Site] = field(default_factory=list[Site])
-    places: list[SourceSite] = field(default_factory=list[SourceSite])
+    source_sites: list[SourceSite] = field(default_factory=list[SourceSite])
     """What statements refer to by number when something is wrong."""
     bodies: list[tuple[int, str, Scope]] = field(default_factory=list[tuple[int, str, Scope]])
     """Name, parameters and statements of the Python functions, callees first."""
@@ -81,17 +81,17 @@ class Unit:
 
     def symbol(self, hint: str) -> int:
         """A new symbol."""
-        number = len(self.hints)
-        self.hints[number] = hint
-        return number
+        symbol = len(self.hints)
+        self.hints[symbol] = hint
+        return symbol
 
-    def place(self, location: Attribute | None, why: str = "") -> int:
+    def source_id(self, location: Attribute | None, why: str = "") -> int:
         """The id of a location and its remark."""
-        self.places.append(SourceSite(location, why))
-        return len(self.places) - 1
+        self.source_sites.append(SourceSite(location, why))
+        return len(self.source_sites) - 1
 
 
-def spell(symbol: int) -> str:
+def symbol_text(symbol: int) -> str:
     """A symbol in text; a name replaces it at the end."""
     return f"\0{symbol}\0"
 
@@ -230,7 +230,7 @@ class Emitter:
         line = Line(text, symbols, _lines(operands), self.location)
         self.scopes[depth].lines.append(line)
         return [
-            Expr(spell(symbol), axes, rank, depth, line)
+            Expr(symbol_text(symbol), axes, rank, depth, line)
             for symbol, (axes, rank) in zip(symbols, results, strict=True)
         ]
 
@@ -261,11 +261,11 @@ class Emitter:
         text = template.format(*[operand.text for operand in operands])
         symbol = self.unit.symbol(hint)
         line = Line(text, (symbol,), _lines(operands), self.location)
-        return Expr(spell(symbol), 0, 0, self.depth, line)
+        return Expr(symbol_text(symbol), 0, 0, self.depth, line)
 
     def variable(self, symbol: int, axes: int) -> Expr:
         """A variable that a header binds in the current scope: of a loop, or a parameter."""
-        return Expr(spell(symbol), axes, 0, self.depth)
+        return Expr(symbol_text(symbol), axes, 0, self.depth)
 
     def local(self, name: str, text: str) -> Expr:
         """A name for something of the run-time support, bound at the start of the function."""
@@ -274,7 +274,7 @@ class Emitter:
             return known
         symbol = self.unit.symbol(name)
         line = Line(text, (symbol,))
-        expr = Expr(spell(symbol), 0, 0, 1, line)
+        expr = Expr(symbol_text(symbol), 0, 0, 1, line)
         self.scopes[1].lines.insert(0, line)
         self.scopes[1].known[text] = expr
         return expr
@@ -289,7 +289,7 @@ class Emitter:
         """A variable that is assigned in several places."""
         symbol = self.unit.symbol(hint)
         line = Phi("", (symbol,), (), self.location)
-        return line, Expr(spell(symbol), axes, rank, depth, line)
+        return line, Expr(symbol_text(symbol), axes, rank, depth, line)
 
     def _depth_for(self, operands: Iterable[Expr]) -> int:
         depth = max((operand.depth for operand in operands), default=0)
@@ -320,18 +320,18 @@ class Emitter:
         symbol = self.unit.symbol(hint or self.hint)
         line = Line(text, (symbol,), _lines(operands), self.location)
         self.scopes[depth].lines.append(line)
-        return Expr(spell(symbol), axes, rank, depth, line)
+        return Expr(symbol_text(symbol), axes, rank, depth, line)
 
     # -- shapes ------------------------------------------------------------------------------
 
     def grown(self, expr: Expr, shape: Sequence[int], axes: int) -> Expr:
         """`expr` with at least the live axes `axes` of a tensor of `shape`."""
-        wanted = expr.axes | axes
-        if wanted == expr.axes or (expr.axes and wanted == expr.axes | 1):
-            return expr if wanted == expr.axes else _with_axes(expr, wanted)
-        extents = [extent if wanted & axis_bit(axis) else 1 for axis, extent in enumerate(shape)]
+        live = expr.axes | axes
+        if live == expr.axes or (expr.axes and live == expr.axes | 1):
+            return expr if live == expr.axes else _with_axes(expr, live)
+        extents = [extent if live & axis_bit(axis) else 1 for axis, extent in enumerate(shape)]
         template = f"grow({{0}}, {tuple(extents)})"
-        return self.pure(template, expr, axes=wanted, rank=len(shape))
+        return self.pure(template, expr, axes=live, rank=len(shape))
 
     def total(self, terms: Sequence[Expr]) -> Expr:
         """The sum of `terms`."""

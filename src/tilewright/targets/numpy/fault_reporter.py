@@ -43,16 +43,16 @@ class FaultReporter:
             region = access.slots.region
             bad = ~access.slots.holds(lanes.addresses - access.slots.start)
         else:
-            bad = self._nobodys(lanes, access.itemsize)
+            bad = self._unmapped(lanes, access.itemsize)
             region = self._space.at(int(lanes.addresses[bad.argmax()]))
         raise bad_address(self._scene(request, region, lanes, bad), self._sources)
 
-    def _nobodys(self, lanes: Lanes, itemsize: int) -> Array:
+    def _unmapped(self, lanes: Lanes, itemsize: int) -> Array:
         bad = np.ones(len(lanes), np.bool_)
-        for region, places in self._space.split(lanes.addresses):
+        for region, positions in self._space.split(lanes.addresses):
             if region is not None:
                 slots = region.slots(itemsize)
-                bad[places] = ~slots.holds(lanes.addresses[places] - slots.start)
+                bad[positions] = ~slots.holds(lanes.addresses[positions] - slots.start)
         return bad
 
     def read_only(self, request: Request, slots: Slots) -> NoReturn:
@@ -72,14 +72,14 @@ class FaultReporter:
         request, slots = self._request, self._slots
         assert request is not None and slots is not None
         lanes = _named(request)
-        mine = lanes.only(slots.holds(lanes.addresses - slots.start))
-        index = (mine.addresses - slots.start) >> (slots.itemsize.bit_length() - 1)
-        numbers = mine.programs + 1
+        own = lanes.only(slots.holds(lanes.addresses - slots.start))
+        index = (own.addresses - slots.start) >> (slots.itemsize.bit_length() - 1)
+        ids = own.programs + 1
         selection = slots.tabled(Elements(index))
-        bad = verdict(CellAccess(request.access.site, selection, numbers, numbers))
+        bad = verdict(CellAccess(request.access.site, selection, ids, ids))
         if bad.ndim > 1:
             bad = np.logical_or.reduce(bad, axis=-1)
-        return self._scene(request, slots.region, mine, bad)
+        return self._scene(request, slots.region, own, bad)
 
     def _scene(
         self, request: Request, region: MemoryRegion | None, lanes: Lanes, bad: Array

@@ -21,7 +21,7 @@ import numpy as np
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
-from tilewright.targets.numpy.element_addresses import describe, place_of
+from tilewright.targets.numpy.element_addresses import describe, element_at
 from tilewright.targets.numpy.fault_codes import DATA_RACE, OUT_OF_BOUNDS, READ_ONLY, UNINITIALISED
 from tilewright.targets.numpy.fix_hints import (
     advise_bounds,
@@ -110,23 +110,23 @@ class MemoryFault(NumpyFault):
         self.site = scene.site
         self.argument = None if scene.region is None else scene.region.name
         self.address = scene.address
-        self.lane = int(scene.bad.places[0])
+        self.lane = int(scene.bad.indices[0])
         """Number of the lane in the block, row by row."""
         self.lanes = len(scene.bad)
         self.programs = len(np.unique(scene.bad.programs))
-        place = None if scene.region is None else place_of(scene.address, scene.region)
-        self.index: tuple[int, ...] | None = None if place is None else place.index
+        element = None if scene.region is None else element_at(scene.address, scene.region)
+        self.index: tuple[int, ...] | None = None if element is None else element.index
         """Into the array; out of range where the address is."""
         diagnostic = Diagnostic(Severity.ERROR, message, scene.site.location, CODES[kind])
-        for text in (_who(scene), *notes):
+        for text in (_program_note(scene), *notes):
             note = text if isinstance(text, Diagnostic) else Diagnostic(Severity.NOTE, text)
             diagnostic.notes.append(note)
         super().__init__(diagnostic, scene.program, sources)
 
 
-def _who(scene: Scene) -> str:
+def _program_note(scene: Scene) -> str:
     """Which program and lane, and how many more."""
-    lane = lane_text(int(scene.bad.places[0]), scene.site.shape)
+    lane = lane_text(int(scene.bad.indices[0]), scene.site.shape)
     lanes, programs = len(scene.bad), len(np.unique(scene.bad.programs))
     first = f"program {scene.program}" + (f", {lane}" if lane else "")
     if lanes == 1:
@@ -140,12 +140,12 @@ def _who(scene: Scene) -> str:
 def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     """The fault of an address that is no element; the first bad lane decides which."""
     if scene.region is None:
-        return _nobodys(scene, sources)
+        return _unmapped(scene, sources)
     site, region = scene.site, scene.region
-    place = place_of(scene.address, region)
+    element = element_at(scene.address, region)
     if scene.address % site.dtype.itemsize:
         message = (
-            f"misaligned {scene.noun} of {site.dtype}: {place}; "
+            f"misaligned {scene.noun} of {site.dtype}: {element}; "
             f"the address must be a multiple of {site.dtype.itemsize} bytes"
         )
         note = (
@@ -154,7 +154,7 @@ def bad_address(scene: Scene, sources: SourceManager | None) -> MemoryFault:
         return MemoryFault("misaligned", scene, message, (describe(region), note), sources)
     end = region.low + region.size
     if region.low <= scene.address and scene.address + site.dtype.itemsize <= end:
-        message = f"{scene.noun} between the elements of {region.name}: {place}"
+        message = f"{scene.noun} between the elements of {region.name}: {element}"
         notes = (describe(region), advise_gap(region.name, site.kind))
         return MemoryFault("between elements", scene, message, notes, sources)
     return _out_of_bounds(scene, region, sources)
@@ -164,15 +164,15 @@ def _out_of_bounds(
     scene: Scene, region: MemoryRegion, sources: SourceManager | None
 ) -> MemoryFault:
     array = region.array
-    place = place_of(scene.address, region)
+    element = element_at(scene.address, region)
     count = f"{array.size} element" + ("" if array.size == 1 else "s")
     if scene.address < region.low:
         before = (region.low - scene.address) // array.itemsize
         where = f"{before} element{'s' if before > 1 else ''} before the first of {region.name}"
     elif array.ndim > 1:
-        where = f"{place}, but {region.name} has shape {tuple(map(int, array.shape))}"
+        where = f"{element}, but {region.name} has shape {tuple(map(int, array.shape))}"
     else:
-        where = f"{place}, but {region.name} has {count}"
+        where = f"{element}, but {region.name} has {count}"
     notes = [describe(region)]
     other = scene.space.at(scene.address)
     if other is not None and other is not region:
@@ -184,7 +184,7 @@ def _out_of_bounds(
     return MemoryFault("out of bounds", scene, message, tuple(notes), sources)
 
 
-def _nobodys(scene: Scene, sources: SourceManager | None) -> MemoryFault:
+def _unmapped(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     if 0 <= scene.address < _NULL_PAGE:
         message = f"{scene.noun} through a null pointer"
         note = (
@@ -200,39 +200,39 @@ def _nobodys(scene: Scene, sources: SourceManager | None) -> MemoryFault:
 
 def read_only(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     assert scene.region is not None
-    place = place_of(scene.address, scene.region)
-    message = f"{scene.noun} to {place}, but {scene.region.name} is read-only"
+    element = element_at(scene.address, scene.region)
+    message = f"{scene.noun} to {element}, but {scene.region.name} is read-only"
     note = advise_read_only(scene.region.name)
     return MemoryFault("read-only", scene, message, (describe(scene.region), note), sources)
 
 
 def uninitialised(scene: Scene, sources: SourceManager | None) -> MemoryFault:
     assert scene.region is not None
-    place = place_of(scene.address, scene.region)
-    message = f"uninitialised {scene.noun}: {place} has not been written"
+    element = element_at(scene.address, scene.region)
+    message = f"uninitialised {scene.noun}: {element} has not been written"
     note = advise_uninitialised(scene.region.name)
     return MemoryFault("uninitialised", scene, message, (describe(scene.region), note), sources)
 
 
 def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFault:
     assert scene.region is not None
-    place = place_of(scene.address, scene.region)
-    mine, theirs = _DEEDS[scene.site.kind], other.deed
+    element = element_at(scene.address, scene.region)
+    own, other_verb = _VERBS[scene.site.kind], other.verb
     first, second = scene.program, program_id(other.program, scene.grid)
-    if mine == theirs:
-        what = f"programs {first} and {second} both {mine.removesuffix('s')} it"
+    if own == other_verb:
+        what = f"programs {first} and {second} both {own.removesuffix('s')} it"
     else:
-        what = f"program {first} {mine} it and program {second} {theirs} it"
-    note = Diagnostic(Severity.NOTE, f"program {second} {theirs} it here", other.site.location)
+        what = f"program {first} {own} it and program {second} {other_verb} it"
+    note = Diagnostic(Severity.NOTE, f"program {second} {other_verb} it here", other.site.location)
     here = () if other.site.index == scene.site.index else (note,)
-    advice = advise_race(scene.region.name)
+    hint = advise_race(scene.region.name)
     return MemoryFault(
         "race",
         scene,
-        f"data race on {place}: {what}",
-        (*here, describe(scene.region), advice),
+        f"data race on {element}: {what}",
+        (*here, describe(scene.region), hint),
         sources,
     )
 
 
-_DEEDS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}
+_VERBS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}

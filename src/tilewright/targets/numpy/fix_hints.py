@@ -13,10 +13,10 @@ import numpy as np
 
 from tilewright.targets.numpy.api import Grid, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
-from tilewright.targets.numpy.element_addresses import place_of
+from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
 
-_WORDS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
+_VERBS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
 
 
 def advise_bounds(
@@ -24,7 +24,7 @@ def advise_bounds(
 ) -> str:
     """What to change for an access out of bounds."""
     name, size = region.name, region.array.size
-    word = _WORDS[site.kind]
+    verb = _VERBS[site.kind]
     if int(bad.addresses[0]) < region.low:
         return f"offsets are negative: mask these lanes, or check what is subtracted from {name}"
     if masked and not site.masked:
@@ -35,22 +35,22 @@ def advise_bounds(
     if masked:
         return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
     program = bad.programs[0]
-    mine = lanes.only(lanes.programs == program)
-    begin, end = int(mine.addresses.min()), int(mine.addresses.max())
+    own = lanes.only(lanes.programs == program)
+    begin, end = int(own.addresses.min()), int(own.addresses.max())
     if begin < region.low + region.size:
-        return _overshoot(region, end, word)
-    wanted = _programs_needed(site, region, mine, grid)
-    if wanted is not None:
+        return _overshoot(region, end, verb)
+    needed = _programs_needed(site, region, own, grid)
+    if needed is not None:
         return (
-            f"program {int(program)} starts past the end: {wanted} of the {prod(grid)} programs "
-            f"of the grid cover {name}; launch {wanted}, or mask with `offsets < {size}`"
+            f"program {int(program)} starts past the end: {needed} of the {prod(grid)} programs "
+            f"of the grid cover {name}; launch {needed}, or mask with `offsets < {size}`"
         )
     return f"check the strides and offsets: they must stay below {size} elements"
 
 
 def _too_far(region: MemoryRegion, address: int) -> str:
     """Which index a mask should have compared with which extent."""
-    index, shape = place_of(address, region).index, region.array.shape
+    index, shape = element_at(address, region).index, region.array.shape
     beyond = [axis for axis in range(len(shape)) if index[axis] >= shape[axis]]
     if len(shape) > 1 and len(beyond) == 1:
         axis = beyond[0]
@@ -64,30 +64,30 @@ def _too_far(region: MemoryRegion, address: int) -> str:
     )
 
 
-def _overshoot(region: MemoryRegion, end: int, word: str) -> str:
+def _overshoot(region: MemoryRegion, end: int, verb: str) -> str:
     name, size = region.name, region.array.size
-    excess = place_of(end, region).element - (size - 1)
+    excess = element_at(end, region).element - (size - 1)
     beyond = f"the block extends {excess} element{'s' if excess > 1 else ''} past the end of {name}"
     if region.array.ndim == 1:
         return (
-            f"{beyond}: {word} with `mask=offsets < {size}`, where offsets are the offsets added "
+            f"{beyond}: {verb} with `mask=offsets < {size}`, where offsets are the offsets added "
             f"to {name}"
         )
     checks = " & ".join(f"(index_{axis} < {extent})" for axis, extent in _extents(region))
-    return f"{beyond}: {word} with a mask of the indices along each axis, `{checks}`"
+    return f"{beyond}: {verb} with a mask of the indices along each axis, `{checks}`"
 
 
 def _extents(region: MemoryRegion) -> list[tuple[int, int]]:
     return [(axis, int(extent)) for axis, extent in enumerate(region.array.shape)]
 
 
-def _programs_needed(site: Site, region: MemoryRegion, mine: Lanes, grid: Grid) -> int | None:
+def _programs_needed(site: Site, region: MemoryRegion, own: Lanes, grid: Grid) -> int | None:
     """How many programs cover the array, if program p has the elements from p * lanes on."""
     if grid[1:] != (1, 1):
         return None
     lanes = prod(site.shape)
-    first = place_of(int(mine.addresses.min()), region).element
-    if first != int(mine.programs[0]) * lanes or len(np.unique(mine.addresses)) != lanes:
+    first = element_at(int(own.addresses.min()), region).element
+    if first != int(own.programs[0]) * lanes or len(np.unique(own.addresses)) != lanes:
         return None
     return -(-region.array.size // lanes)
 

@@ -30,12 +30,12 @@ class Initialised:
                 self._clear(region)
 
     def _clear(self, region: MemoryRegion) -> None:
-        mine = self.of(region)
+        own = self.of(region)
         if region.is_dense:
-            mine[...] = False
+            own[...] = False
         else:
             owned = region.owned_bytes().reshape(-1, self._block.granule)
-            mine &= ~np.logical_and.reduce(owned, axis=1)
+            own &= ~np.logical_and.reduce(owned, axis=1)
 
     def of(self, region: MemoryRegion) -> Array:
         """The part of the table that belongs to a region of the block."""
@@ -56,17 +56,17 @@ class Initialised:
     def begin(self, programs: Array) -> None:
         """Batches make no difference here."""
 
-    def read(self, touch: CellAccess) -> None:
-        if bool(self._unset(touch).any()):
+    def read(self, access: CellAccess) -> None:
+        if bool(self._unset(access).any()):
             self._report(self._unset)
 
-    def _unset(self, touch: CellAccess) -> Array:
-        return ~touch.selection.take(self.written)
+    def _unset(self, access: CellAccess) -> Array:
+        return ~access.selection.take(self.written)
 
-    def write(self, touch: CellAccess) -> None:
-        self._record(self.written, touch.selection)
-        touch.selection.put(self.written, _TRUE)
+    def write(self, access: CellAccess) -> None:
+        self._record(self.written, access.selection)
+        access.selection.put(self.written, _TRUE)
 
-    def update(self, touch: CellAccess) -> None:
-        self.read(touch)
-        self.write(touch)
+    def update(self, access: CellAccess) -> None:
+        self.read(access)
+        self.write(access)

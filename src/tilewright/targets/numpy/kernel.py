@@ -50,7 +50,7 @@ from tilewright.targets.numpy.api import (
 )
 from tilewright.targets.numpy.batching import batch_size, batches
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
-from tilewright.targets.numpy.emitter import Emitter, Unit, spell
+from tilewright.targets.numpy.emitter import Emitter, Unit, symbol_text
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.faults import CODES
 from tilewright.targets.numpy.memory import open_memory
@@ -69,7 +69,7 @@ _MAX_OFFSET = (1 << 31) - 1
 _ADDRESS_FAULTS = frozenset(
     (CODES["out of bounds"], CODES["misaligned"], CODES["unknown address"], CODES["null pointer"])
 )
-_numbers = iter(range(1 << 62))
+_ids = iter(range(1 << 62))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class NumpyKernel:
     name: str
     parameters: Sequence[Parameter]
     sites: Sequence[Site]
-    places: Sequence[SourceSite]
+    source_sites: Sequence[SourceSite]
     largest_bytes: int
     generated: GeneratedSource
     function: Callable[..., None]
@@ -99,7 +99,7 @@ class NumpyKernel:
     """Makes the same kernel with every sum of 32 bits wrapped around, where this keeps terms."""
 
     @cached_property
-    def has_products(self) -> bool:
+    def uses_dot(self) -> bool:
         """Whether it multiplies matrices."""
         return "support.dot import" in self.generated.text
 
@@ -147,7 +147,7 @@ class NumpyKernel:
             elif isinstance(argument, Descriptor):
                 values += _descriptor_values(memory.address_of(index), argument, parameter.scalar)
             else:
-                values.append(_number(argument, parameter))
+                values.append(_scalar(argument, parameter))
         return values
 
 
@@ -172,7 +172,7 @@ def _descriptor_values(address: np.int64, descriptor: Descriptor, scalar: Scalar
     return [address, *shape, *[np.int64(stride) for stride in descriptor.strides], fill]
 
 
-def _number(argument: Any, parameter: Parameter) -> Any:
+def _scalar(argument: Any, parameter: Parameter) -> Any:
     """A number in the parameter's type; integers wrap around."""
     if argument is None:
         return np.int64(0)
@@ -213,7 +213,7 @@ class _Launch:
         report.batch_size = size
         done = 0
         quiet = np.errstate(all="ignore")
-        with quiet, one_thread() if self._kernel.has_products else nullcontext():
+        with quiet, one_thread() if self._kernel.uses_dot else nullcontext():
             for programs in batches(self._grid, size, options.batch):
                 self._batch(programs)
                 done += len(programs)
@@ -242,7 +242,7 @@ class _Launch:
         memory = self._memory
         memory.begin(programs)
         kernel = self._kernel
-        batch = Batch(memory, self._grid, programs, kernel.places, self._options)
+        batch = Batch(memory, self._grid, programs, kernel.source_sites, self._options)
         self._report.batches += 1
         is_alone = len(programs) == 1
         try:
@@ -350,13 +350,13 @@ def compile_module(
     parameters = write_kernel(Emitter(unit), kernel)
     docstring = f"NumPy code of the kernel `{kernel.sym_name.data}`."
     generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
-    filename = f"<tilewright kernel {kernel.sym_name.data} #{next(_numbers)}>"
+    filename = f"<tilewright kernel {kernel.sym_name.data} #{next(_ids)}>"
     function = load_source(generated, filename)
     return NumpyKernel(
         kernel.sym_name.data,
         parameters,
         tuple(unit.sites),
-        tuple(unit.places),
+        tuple(unit.source_sites),
         unit.largest,
         generated,
         function,
@@ -365,7 +365,7 @@ def compile_module(
         recompile=partial(
             compile_module, module, name=name, sources=sources, is_clean=True, keeps_terms=False
         )
-        if unit.has_sums
+        if unit.has_terms
         else None,
     )
 
@@ -381,8 +381,8 @@ def kernel_of(
     ]
     if len(found) == 1:
         return found[0]
-    wanted = "public function" if name is None else f"function named '{name}'"
-    message = f"expected exactly one {wanted} in the module, found {len(found)}"
+    expected = "public function" if name is None else f"function named '{name}'"
+    message = f"expected exactly one {expected} in the module, found {len(found)}"
     raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 
@@ -390,7 +390,7 @@ def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
     """Write a kernel as the last function of its unit; returns what arguments it takes."""
     unit = emitter.unit
     parameters: list[Parameter] = []
-    spelled: list[str] = ["rt"]
+    parameter_names: list[str] = ["rt"]
     for index, argument in enumerate(kernel.args):
         hint = hint_of_value(argument, f"arg{index}")
         emitter.location = getattr(argument, "location", None)
@@ -402,8 +402,8 @@ def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
 
         def parameter(suffix: str = "", hint: str = hint) -> Expr:
             symbol = unit.symbol(f"{hint}{suffix}")
-            spelled.append(spell(symbol))
-            return Expr(spell(symbol), 0, 0, 1)
+            parameter_names.append(symbol_text(symbol))
+            return Expr(symbol_text(symbol), 0, 0, 1)
 
         if isinstance(type, TensorDescType):
             rank = range(len(type.shape))
@@ -418,7 +418,9 @@ def write_kernel(emitter: Emitter, kernel: FuncOp) -> list[Parameter]:
         else:
             emitter.define(argument, Tensor(parameter()))
     write_body(emitter, kernel.body)
-    unit.bodies.append((unit.symbol(kernel.sym_name.data), ", ".join(spelled), emitter.scopes[1]))
+    unit.bodies.append(
+        (unit.symbol(kernel.sym_name.data), ", ".join(parameter_names), emitter.scopes[1])
+    )
     return parameters
 
 

@@ -24,14 +24,14 @@ class Lanes:
     addresses: Array
     programs: Array
     """Linear ids."""
-    places: Array
+    indices: Array
     """Number of the lane in its program's block, row by row."""
 
     def __len__(self) -> int:
         return len(self.addresses)
 
     def only(self, chosen: Array) -> Lanes:
-        return Lanes(self.addresses[chosen], self.programs[chosen], self.places[chosen])
+        return Lanes(self.addresses[chosen], self.programs[chosen], self.indices[chosen])
 
 
 def name_lanes(
@@ -41,8 +41,8 @@ def name_lanes(
 
     Only the lanes in `window` of each program's block are given.
     """
-    places = np.arange(prod(site.shape)).reshape(site.shape)[window]
-    shape = (len(programs), *places.shape)
+    indices = np.arange(prod(site.shape)).reshape(site.shape)[window]
+    shape = (len(programs), *indices.shape)
     rank = len(shape)
     addresses = np.broadcast_to(np.asarray(byte_offsets(address, 0)), shape).reshape(-1)
     taking_part: Array = np.ones(shape, np.bool_)
@@ -53,7 +53,7 @@ def name_lanes(
     return Lanes(
         addresses[chosen],
         np.broadcast_to(column, shape).reshape(-1)[chosen],
-        np.broadcast_to(places, shape).reshape(-1)[chosen],
+        np.broadcast_to(indices, shape).reshape(-1)[chosen],
     )
 
 
@@ -63,11 +63,11 @@ def program_id(program: int, grid: Grid) -> Grid:
     return x, rest % grid[1], rest // grid[1]
 
 
-def lane_text(place: int, shape: tuple[int, ...]) -> str:
+def lane_text(lane: int, shape: tuple[int, ...]) -> str:
     """How a report calls a lane: its index in the block."""
     if not shape:
         return ""
     if len(shape) == 1:
-        return f"lane {place} of {shape[0]}"
-    index: Any = np.unravel_index(place, shape)
+        return f"lane {lane} of {shape[0]}"
+    index: Any = np.unravel_index(lane, shape)
     return f"lane [{', '.join(map(str, map(int, index)))}] of {'x'.join(map(str, shape))}"

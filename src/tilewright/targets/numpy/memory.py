@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from tilewright.targets.numpy.access_hooks import CellAccess, Numbers, Watcher
+from tilewright.targets.numpy.access_hooks import CellAccess, ProgramIds, Watcher
 from tilewright.targets.numpy.access_requests import Picked, Request, SiteInfo
 from tilewright.targets.numpy.api import (
     Argument,
@@ -60,7 +60,7 @@ from tilewright.targets.numpy.terms import FEW_LANES, Parts, shape_of
 Value: TypeAlias = Array | np.generic
 Part: TypeAlias = tuple[Slots, Array | slice, Elements]
 """Some lanes of an access, all in one array: which lanes, and which elements."""
-Deed: TypeAlias = Literal["read", "write", "update"]
+AccessKind: TypeAlias = Literal["read", "write", "update"]
 
 _MAX_CONFLICTS = 3
 """Batches rolled back in a row before a launch continues sequentially."""
@@ -96,7 +96,7 @@ class LaunchMemory:
         self._regions = [_argument_region(argument, options) for argument in arguments]
         reachable = [region_of(buffer) for buffer in options.reachable]
         self._space = AddressSpace([*filter(None, self._regions), *reachable])
-        self._witness = FaultReporter(self._space, grid, options.sources)
+        self._reporter = FaultReporter(self._space, grid, options.sources)
         self._accesses = [self._access(site) for site in sites]
         self._programs = np.zeros(1, np.int64)
         self._undo: list[tuple[Array, Selection, Array]] | None = None
@@ -119,24 +119,24 @@ class LaunchMemory:
         watched: list[_Watched] = []
         ordering = Ordering()
         for block in self._space.blocks:
-            mine = [site for site in sites if self._may_touch(site, block.regions)]
-            if not mine:
+            own_sites = [site for site in sites if self._may_access(site, block.regions)]
+            if not own_sites:
                 continue
-            is_free = is_ordered(mine)
+            is_free = is_ordered(own_sites)
             if is_free and not self._options.check_races and block.is_initialised:
                 continue
-            block.fit({site.dtype.itemsize for site in mine})
+            block.fit({site.dtype.itemsize for site in own_sites})
             always: list[Watcher] = []
             if self._options.check_uninitialised and not block.is_initialised:
-                always.append(Initialised(block, self._record, self._witness.uninitialised))
+                always.append(Initialised(block, self._record, self._reporter.uninitialised))
             if self._options.check_races:
-                always.append(Races(block, sites, ordering, self._witness.race))
+                always.append(Races(block, sites, ordering, self._reporter.race))
             owners = () if is_free else (Owners(block),)
             if always or owners:
-                watched.append(_Watched(block, mine, tuple(always), owners))
+                watched.append(_Watched(block, own_sites, tuple(always), owners))
         return watched
 
-    def _may_touch(self, site: Site, regions: Sequence[MemoryRegion]) -> bool:
+    def _may_access(self, site: Site, regions: Sequence[MemoryRegion]) -> bool:
         region = None if site.root is None else self._regions[site.root]
         return region is None or region in regions
 
@@ -217,7 +217,7 @@ class LaunchMemory:
             selection = request.access.recent.find(slots, request.address)
             if selection is not None:
                 if is_watched:
-                    self._tell("read", request, slots, selection)
+                    self._notify("read", request, slots, selection)
                 return _filled(selection.take(slots.bits), request, other)
         if not request.live:
             return self._load_lanes(request, other)
@@ -250,7 +250,7 @@ class LaunchMemory:
         values = np.zeros(len(picked.addresses), request.access.bits)
         for slots, lanes, selection in self._parts(picked):
             if slots.region.block.watchers:
-                self._tell_lanes("read", picked, slots, lanes, selection)
+                self._notify_lanes("read", picked, slots, lanes, selection)
             values[lanes] = selection.take(slots.bits)
         return picked.spread(values, _background(picked.shape, other))
 
@@ -278,7 +278,7 @@ class LaunchMemory:
                 self._store_lanes(request, bits)
                 return
             if slots.region.block.watchers:
-                self._tell("write", request, slots, selection)
+                self._notify("write", request, slots, selection)
             self._record(slots.bits, selection)
             selection.put(slots.bits, _last(bits, selection.shape))
 
@@ -318,7 +318,7 @@ class LaunchMemory:
         values = picked.of(bits)
         for slots, lanes, selection in self._writable_parts(picked):
             if slots.region.block.watchers:
-                self._tell_lanes("write", picked, slots, lanes, selection)
+                self._notify_lanes("write", picked, slots, lanes, selection)
             self._record(slots.bits, selection)
             selection.put(slots.bits, values[lanes])
 
@@ -342,10 +342,12 @@ class LaunchMemory:
     def atomic_cas(self, site: int, address: Terms, compare: Value, value: Value) -> Any:
         access = self._accesses[site]
         picked = self._pick_all(access, address, ())
-        wanted, values = picked.of(_bits(compare, access)), picked.of(_bits(value, access))
+        expected, values = picked.of(_bits(compare, access)), picked.of(_bits(value, access))
         old = np.zeros(len(values), access.bits)
         for slots, lanes, selection in self._updatable_parts(picked):
-            old[lanes] = compare_and_swap(slots.bits, selection.index, wanted[lanes], values[lanes])
+            old[lanes] = compare_and_swap(
+                slots.bits, selection.index, expected[lanes], values[lanes]
+            )
         return self._old_values(picked, old)
 
     def _pick_all(self, access: SiteInfo, address: Terms, mask: Terms) -> Picked:
@@ -357,7 +359,7 @@ class LaunchMemory:
         self._has_updated = True
         for slots, lanes, selection in self._writable_parts(picked):
             if slots.region.block.watchers:
-                self._tell_lanes("update", picked, slots, lanes, selection)
+                self._notify_lanes("update", picked, slots, lanes, selection)
             self._record(slots.bits, selection)
             yield slots, lanes, selection
 
@@ -393,7 +395,7 @@ class LaunchMemory:
             if region is not None:
                 parts.append(self._part(picked, region.slots(access.itemsize), lanes))
             elif self._options.check_bounds:
-                self._witness.bad_address(picked.request)
+                self._reporter.bad_address(picked.request)
         return parts
 
     def _part(self, picked: Picked, slots: Slots, lanes: Array | slice) -> Part:
@@ -401,7 +403,7 @@ class LaunchMemory:
         if selection is not None:
             return slots, lanes, selection
         if self._options.check_bounds:
-            self._witness.bad_address(picked.request)
+            self._reporter.bad_address(picked.request)
         # Without the check, such lanes are left out.
         offsets = picked.addresses[lanes] - slots.start
         inside = slots.holds(offsets)
@@ -412,12 +414,14 @@ class LaunchMemory:
         parts = self._parts(picked)
         for slots, lanes, _ in parts:
             if not slots.region.writeable and len(picked.addresses[lanes]):
-                self._witness.read_only(picked.request, slots)
+                self._reporter.read_only(picked.request, slots)
         return parts
 
     # Watchers.
 
-    def _tell(self, how: Deed, request: Request, slots: Slots, selection: Selection) -> None:
+    def _notify(
+        self, how: AccessKind, request: Request, slots: Slots, selection: Selection
+    ) -> None:
         """Notify the watchers of an access without masked-off lanes."""
         if not selection.shape:
             index = np.asarray(selection.elements()).reshape((1,) * request.access.rank)
@@ -430,20 +434,25 @@ class LaunchMemory:
             slots,
         )
 
-    def _tell_lanes(
-        self, how: Deed, picked: Picked, slots: Slots, lanes: Array | slice, selection: Elements
+    def _notify_lanes(
+        self,
+        how: AccessKind,
+        picked: Picked,
+        slots: Slots,
+        lanes: Array | slice,
+        selection: Elements,
     ) -> None:
         first, last = _programs_of(picked.request.programs, picked.shape)
         if not isinstance(first, int):
             column = first.reshape((-1,) + (1,) * (len(picked.shape) - 1))
             first = last = picked.of(column)[lanes]
-        touch = CellAccess(picked.request.access.site, slots.tabled(selection), first, last)
-        self._pass_on(how, touch, picked.request, slots)
+        access = CellAccess(picked.request.access.site, slots.tabled(selection), first, last)
+        self._pass_on(how, access, picked.request, slots)
 
-    def _pass_on(self, how: Deed, touch: CellAccess, request: Request, slots: Slots) -> None:
-        self._witness.attend(request, slots)
+    def _pass_on(self, how: AccessKind, access: CellAccess, request: Request, slots: Slots) -> None:
+        self._reporter.attend(request, slots)
         for watcher in slots.region.block.watchers:
-            getattr(watcher, how)(touch)
+            getattr(watcher, how)(access)
 
 
 def _argument_region(argument: Argument, options: RunOptions) -> MemoryRegion | None:
@@ -459,12 +468,12 @@ def _bits(value: Value, access: SiteInfo) -> Array:
     return cast("Array", value).view(access.bits)
 
 
-def _programs_of(programs: Array, shape: tuple[int, ...]) -> tuple[Numbers, Numbers]:
+def _programs_of(programs: Array, shape: tuple[int, ...]) -> tuple[ProgramIds, ProgramIds]:
     """The first and last program that lanes of an access with this shape stand for."""
     if not shape or shape[0] == 1:
         return int(programs[0]) + 1, int(programs[-1]) + 1
-    numbers = programs + 1
-    return numbers, numbers
+    ids = programs + 1
+    return ids, ids
 
 
 def _background(shape: tuple[int, ...], other: Array) -> Array:
@@ -529,7 +538,7 @@ def _spread(values: Array, address: Parts, mask: Parts, other: Value | None) -> 
     the load was written for lanes along its axes.
     """
     filling = () if other is None else (np.asarray(other),)
-    wanted = shape_of((*address, *mask, *filling))
-    if len(values.shape) > len(wanted) or values.shape == wanted:
+    expected = shape_of((*address, *mask, *filling))
+    if len(values.shape) > len(expected) or values.shape == expected:
         return values
-    return np.broadcast_to(values, np.broadcast_shapes(values.shape, wanted))
+    return np.broadcast_to(values, np.broadcast_shapes(values.shape, expected))

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation, SSAValue
 
-_NOT_WORD = re.compile(r"\W+")
+_NOT_NAME = re.compile(r"\W+")
 _SUFFIX = re.compile(r"(_\d+)+$")
 _MAX_LENGTH = 40
 
@@ -73,7 +73,7 @@ def _location_name(location: Attribute | None) -> str | None:
 
 def as_identifier(hint: str) -> str:
     """`hint` as a Python name."""
-    name = _NOT_WORD.sub("_", hint)[:_MAX_LENGTH].strip("_") or _UNNAMED
+    name = _NOT_NAME.sub("_", hint)[:_MAX_LENGTH].strip("_") or _UNNAMED
     return f"_{name}" if name[0].isdigit() else name
 
 
@@ -87,11 +87,11 @@ class Names:
     def fresh(self, hint: str) -> str:
         """A name like `hint` that was not given out before."""
         base = as_identifier(hint)
-        name, number = base, self._next.get(base, 1)
+        name, suffix = base, self._next.get(base, 1)
         while name in self._taken:
-            name = f"{base}_{number}"
-            number += 1
-        self._next[base] = number
+            name = f"{base}_{suffix}"
+            suffix += 1
+        self._next[base] = suffix
         self._taken.add(name)
         return name
 

@@ -91,37 +91,37 @@ class Owners:
         # Programs that interleave their elements in one batch will do so in the next.
         self._spans = None if self._is_interleaved else Spans(programs)
 
-    def read(self, touch: CellAccess) -> None:
-        self._enter(self._tables.read, touch, writes=False)
+    def read(self, access: CellAccess) -> None:
+        self._enter(self._tables.read, access, writes=False)
 
-    def write(self, touch: CellAccess) -> None:
-        self._enter(self._tables.write, touch, writes=True)
+    def write(self, access: CellAccess) -> None:
+        self._enter(self._tables.write, access, writes=True)
 
-    def update(self, touch: CellAccess) -> None:
-        self._enter(self._tables.update, touch, writes=True)
+    def update(self, access: CellAccess) -> None:
+        self._enter(self._tables.update, access, writes=True)
 
-    def _enter(self, entry: _Entry, touch: CellAccess, *, writes: bool) -> None:
+    def _enter(self, entry: _Entry, access: CellAccess, *, writes: bool) -> None:
         if self._spans is None:
-            entry(touch)
-        elif self._spans.admit(touch, writes=writes):
-            self._remember(entry, touch)
+            entry(access)
+        elif self._spans.admit(access, writes=writes):
+            self._remember(entry, access)
         else:
             self._spans = None
             self._is_interleaved = True
-            self._enter_past(touch)
-            entry(touch)
+            self._enter_past(access)
+            entry(access)
 
-    def _remember(self, entry: _Entry, touch: CellAccess) -> None:
+    def _remember(self, entry: _Entry, access: CellAccess) -> None:
         # A loop must not keep all of its accesses: the spans alone then have to do.
         if self._past is not None and len(self._past) < _MAX_PAST:
-            self._past.append((entry, touch))
+            self._past.append((entry, access))
         else:
             self._past = None
 
-    def _enter_past(self, touch: CellAccess) -> None:
+    def _enter_past(self, access: CellAccess) -> None:
         if self._past is None:
             raise OrderConflict(
-                f"programs may share elements of {self._name}: {touch.site.text} accesses memory "
+                f"programs may share elements of {self._name}: {access.site.text} accesses memory "
                 "between the elements of another program"
             )
         for entry, past in self._past:
@@ -154,51 +154,51 @@ class _Tables:
         # Which tables have entries of this batch: the others need no comparison.
         self._was_read = self._was_written = self._was_updated = False
 
-    def read(self, touch: CellAccess) -> None:
-        self._require(touch, readers=False)
-        _raise_entries(self._readers, touch)
+    def read(self, access: CellAccess) -> None:
+        self._require(access, readers=False)
+        _raise_entries(self._readers, access)
         self._was_read = True
 
-    def write(self, touch: CellAccess) -> None:
-        self._require(touch)
-        _raise_entries(self._writers, touch)
+    def write(self, access: CellAccess) -> None:
+        self._require(access)
+        _raise_entries(self._writers, access)
         self._was_written = True
 
-    def update(self, touch: CellAccess) -> None:
-        kind = (touch.site.rmw, touch.site.dtype)
-        if not commutes(touch.site) or self._update not in (None, kind):
-            self.write(touch)
+    def update(self, access: CellAccess) -> None:
+        kind = (access.site.rmw, access.site.dtype)
+        if not commutes(access.site) or self._update not in (None, kind):
+            self.write(access)
             return
         self._update = kind
-        self._require(touch, updaters=False)
-        _raise_entries(self._updaters, touch)
+        self._require(access, updaters=False)
+        _raise_entries(self._updaters, access)
         self._was_updated = True
 
-    def _require(self, touch: CellAccess, *, readers: bool = True, updaters: bool = True) -> None:
-        if self._was_written and _is_after(self._writers, touch):
-            self._fail(touch, "written")
-        if readers and self._was_read and _is_after(self._readers, touch):
-            self._fail(touch, "read")
-        if updaters and self._was_updated and _is_after(self._updaters, touch):
-            self._fail(touch, "updated")
+    def _require(self, access: CellAccess, *, readers: bool = True, updaters: bool = True) -> None:
+        if self._was_written and _is_after(self._writers, access):
+            self._fail(access, "written")
+        if readers and self._was_read and _is_after(self._readers, access):
+            self._fail(access, "read")
+        if updaters and self._was_updated and _is_after(self._updaters, access):
+            self._fail(access, "updated")
 
-    def _fail(self, touch: CellAccess, how: str) -> NoReturn:
+    def _fail(self, access: CellAccess, how: str) -> NoReturn:
         raise OrderConflict(
-            f"programs share elements of {self._name}: {touch.site.text} accesses an element that "
+            f"programs share elements of {self._name}: {access.site.text} accesses an element that "
             f"a later program has already {how}"
         )
 
 
-def _is_after(table: Array, touch: CellAccess) -> bool:
+def _is_after(table: Array, access: CellAccess) -> bool:
     """Whether an element has an entry greater than a program that accesses it now."""
-    return bool((touch.selection.take(table) > touch.along(touch.first)).any())
+    return bool((access.selection.take(table) > access.along(access.first)).any())
 
 
-def _raise_entries(table: Array, touch: CellAccess) -> None:
+def _raise_entries(table: Array, access: CellAccess) -> None:
     """Make each entry at least the last program that accesses it.
 
     Where lanes share an element, all of them read the same old entry and the lane written last is
     that of the greatest program.
     """
-    selection = touch.selection
-    selection.put(table, np.maximum(selection.take(table), touch.along(touch.last)))
+    selection = access.selection
+    selection.put(table, np.maximum(selection.take(table), access.along(access.last)))

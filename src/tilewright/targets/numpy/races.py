@@ -53,14 +53,14 @@ class Ordering:
 
     def synchronise(self, block: MemoryBlock, granule: int, program: int, semantic: str) -> None:
         """`program` carries out an atomic access with this memory semantic."""
-        place = id(block), granule
-        if semantic in _ACQUIRES and place in self._released:
-            _learn(self._known.setdefault(program, {}), self._released[place])
+        key = id(block), granule
+        if semantic in _ACQUIRES and key in self._released:
+            _learn(self._known.setdefault(program, {}), self._released[key])
         if semantic in _RELEASES:
             self.times[program] += 1
             known = self._known.setdefault(program, {})
             known[program] = self.times[program]
-            _learn(self._released.setdefault(place, {}), known)
+            _learn(self._released.setdefault(key, {}), known)
 
     def is_before(self, other: int, time: int, program: int) -> bool:
         """Whether what `other` did at `time` comes before what `program` does now."""
@@ -85,7 +85,7 @@ class Other:
     program: int
     """Linear id."""
     site: Site
-    deed: str
+    verb: str
 
 
 RaceReport: TypeAlias = Callable[[Verdict, Other], NoReturn]
@@ -95,8 +95,8 @@ RaceReport: TypeAlias = Callable[[Verdict, Other], NoReturn]
 class _Column:
     """For each granule the last program that did one kind of thing, when, and by which op."""
 
-    def __init__(self, block: MemoryBlock, deed: str) -> None:
-        self.deed = deed
+    def __init__(self, block: MemoryBlock, verb: str) -> None:
+        self.verb = verb
         self._block = block
         self.is_empty = True
 
@@ -113,18 +113,18 @@ class _Column:
     def sites(self) -> Array:
         return self._block.table(np.dtype(np.int32))
 
-    def enter(self, touch: CellAccess, times: Array, where: Array | None = None) -> None:
+    def enter(self, access: CellAccess, times: Array, where: Array | None = None) -> None:
         """Record the access, for all its lanes or some of them."""
         self.is_empty = False
         for table, values in (
-            (self.programs, touch.along(touch.last)),
+            (self.programs, access.along(access.last)),
             (self.times, times),
-            (self.sites, np.int32(touch.site.index)),
+            (self.sites, np.int32(access.site.index)),
         ):
-            new = np.broadcast_to(np.asarray(values, np.int32), touch.selection.shape)
+            new = np.broadcast_to(np.asarray(values, np.int32), access.selection.shape)
             if where is not None:
-                new = np.where(where, new, touch.selection.take(table))
-            touch.selection.put(table, new)
+                new = np.where(where, new, access.selection.take(table))
+            access.selection.put(table, new)
 
 
 class Races:
@@ -144,48 +144,48 @@ class Races:
     def begin(self, programs: Array) -> None:
         """Programs race across batches as within them."""
 
-    def read(self, touch: CellAccess) -> None:
-        if _is_atomic(touch.site):
-            self._require(touch, (self._writers,))
-            self._synchronise(touch)
+    def read(self, access: CellAccess) -> None:
+        if _is_atomic(access.site):
+            self._require(access, (self._writers,))
+            self._synchronise(access)
             return
-        self._require(touch, (self._writers, *self._updaters))
-        self._enter(self._readers, touch)
+        self._require(access, (self._writers, *self._updaters))
+        self._enter(self._readers, access)
 
-    def write(self, touch: CellAccess) -> None:
-        if _is_atomic(touch.site):
-            self.update(touch)
+    def write(self, access: CellAccess) -> None:
+        if _is_atomic(access.site):
+            self.update(access)
             return
-        self._require(touch, (self._writers, *self._updaters, *self._readers))
-        self._writers.enter(touch, self._times(touch))
-        self._require_alone(touch)
+        self._require(access, (self._writers, *self._updaters, *self._readers))
+        self._writers.enter(access, self._times(access))
+        self._require_alone(access)
 
-    def update(self, touch: CellAccess) -> None:
-        self._require(touch, (self._writers, *self._readers))
-        self._enter(self._updaters, touch)
-        self._synchronise(touch)
+    def update(self, access: CellAccess) -> None:
+        self._require(access, (self._writers, *self._readers))
+        self._enter(self._updaters, access)
+        self._synchronise(access)
 
-    def _synchronise(self, touch: CellAccess) -> None:
-        if touch.site.shape:
+    def _synchronise(self, access: CellAccess) -> None:
+        if access.site.shape:
             return
-        granules = np.asarray(touch.selection.elements()).reshape(-1)
-        programs = np.broadcast_to(np.asarray(touch.last), (len(granules),))
+        granules = np.asarray(access.selection.elements()).reshape(-1)
+        programs = np.broadcast_to(np.asarray(access.last), (len(granules),))
         for granule, program in zip(granules.tolist(), programs.tolist(), strict=True):
-            self._order.synchronise(self._block, granule, program, touch.site.semantic)
+            self._order.synchronise(self._block, granule, program, access.site.semantic)
 
-    def _enter(self, columns: tuple[_Column, _Column], touch: CellAccess) -> None:
+    def _enter(self, columns: tuple[_Column, _Column], access: CellAccess) -> None:
         """Keep two different programs: the first, and the last other one."""
         first, other = columns
-        holder = touch.selection.take(first.programs)
-        mine = (holder == 0) | (holder == touch.along(touch.last))
-        times = self._times(touch)
-        first.enter(touch, times, mine)
+        owner = access.selection.take(first.programs)
+        own = (owner == 0) | (owner == access.along(access.last))
+        times = self._times(access)
+        first.enter(access, times, own)
         # Lanes that represent several programs have both.
-        other.enter(touch, times, np.ones_like(mine) if touch.is_shared else ~mine)
+        other.enter(access, times, np.ones_like(own) if access.is_shared else ~own)
 
-    def _times(self, touch: CellAccess) -> Array:
+    def _times(self, access: CellAccess) -> Array:
         """The time of the access in each program's own clock."""
-        last = touch.along(touch.last)
+        last = access.along(access.last)
         times = self._order.times
         if not times:
             return np.zeros((), np.int32)
@@ -195,47 +195,47 @@ class Races:
             last.shape
         )
 
-    def _require(self, touch: CellAccess, columns: tuple[_Column, ...]) -> None:
+    def _require(self, access: CellAccess, columns: tuple[_Column, ...]) -> None:
         for column in columns:
-            if not column.is_empty and bool(self._races(touch, column).any()):
-                self._report_against(touch, column)
+            if not column.is_empty and bool(self._races(access, column).any()):
+                self._report_against(access, column)
 
-    def _races(self, touch: CellAccess, column: _Column) -> Array:
+    def _races(self, access: CellAccess, column: _Column) -> Array:
         """Which granules another program has in `column`, without an order."""
-        holders = touch.selection.take(column.programs)
-        last = touch.along(touch.last)
-        others: Array = (holders != 0) & (holders != last)
-        if touch.is_shared:
-            others |= holders != 0
+        owners = access.selection.take(column.programs)
+        last = access.along(access.last)
+        others: Array = (owners != 0) & (owners != last)
+        if access.is_shared:
+            others |= owners != 0
         if not self._order.times or not bool(others.any()):
             return others
-        times = touch.selection.take(column.times)
+        times = access.selection.take(column.times)
         programs = np.broadcast_to(np.asarray(last), others.shape)
-        for place in map(tuple, np.argwhere(others).tolist()):
-            if self._order.is_before(int(holders[place]), int(times[place]), int(programs[place])):
-                others[place] = False
+        for index in map(tuple, np.argwhere(others).tolist()):
+            if self._order.is_before(int(owners[index]), int(times[index]), int(programs[index])):
+                others[index] = False
         return others
 
-    def _report_against(self, touch: CellAccess, column: _Column) -> None:
-        race = self._races(touch, column)
-        place = tuple(np.argwhere(race)[0].tolist())
-        program = int(touch.selection.take(column.programs)[place])
-        number = int(touch.selection.take(column.sites)[place])
-        other = Other(program - 1, self._sites[number], column.deed)
+    def _report_against(self, access: CellAccess, column: _Column) -> None:
+        race = self._races(access, column)
+        index = tuple(np.argwhere(race)[0].tolist())
+        program = int(access.selection.take(column.programs)[index])
+        site_index = int(access.selection.take(column.sites)[index])
+        other = Other(program - 1, self._sites[site_index], column.verb)
         self._report(lambda again: self._races(again, column), other)
 
-    def _require_alone(self, touch: CellAccess) -> None:
+    def _require_alone(self, access: CellAccess) -> None:
         """Within the op, no other program may write the same element."""
-        if isinstance(touch.last, int):
-            if touch.is_shared:
-                other = Other(touch.last - 1, touch.site, "writes")
+        if isinstance(access.last, int):
+            if access.is_shared:
+                other = Other(access.last - 1, access.site, "writes")
                 self._report(lambda again: np.ones(again.selection.shape, np.bool_), other)
             return
-        if not bool(self._overwritten(touch).any()):
+        if not bool(self._overwritten(access).any()):
             return
-        place = tuple(np.argwhere(self._overwritten(touch))[0].tolist())
-        program = int(touch.selection.take(self._writers.programs)[place])
-        self._report(self._overwritten, Other(program - 1, touch.site, "writes"))
+        index = tuple(np.argwhere(self._overwritten(access))[0].tolist())
+        program = int(access.selection.take(self._writers.programs)[index])
+        self._report(self._overwritten, Other(program - 1, access.site, "writes"))
 
-    def _overwritten(self, touch: CellAccess) -> Array:
-        return touch.selection.take(self._writers.programs) != touch.along(touch.last)
+    def _overwritten(self, access: CellAccess) -> Array:
+        return access.selection.take(self._writers.programs) != access.along(access.last)

@@ -35,7 +35,7 @@ class Recent:
                 parts.append(term)
             else:
                 origin += int(term)
-        if not self._knows(parts):
+        if not self._has(parts):
             self._learn(tuple(parts), slots.itemsize)
         found = self._windows
         if found is None:
@@ -49,7 +49,7 @@ class Recent:
         selection = Windows(starts, found.extents, found.strides, found.below, found.above)
         return selection if slots.owns(selection) else None
 
-    def _knows(self, parts: list[Array]) -> bool:
+    def _has(self, parts: list[Array]) -> bool:
         known = self._parts
         if not known or len(known) != len(parts):
             return False

@@ -121,8 +121,8 @@ class Windows:
     def take(self, table: Array) -> Array:
         if isinstance(self.starts, int):
             return self.view(table).copy()
-        view, places = self._blocks(table)
-        return view[places]
+        view, indices = self._blocks(table)
+        return view[indices]
 
     def put(self, table: Array, values: Array) -> None:
         if not self.blocks_are_injective:
@@ -130,8 +130,8 @@ class Windows:
         elif isinstance(self.starts, int):
             self.view(table)[...] = values
         else:
-            view, places = self._blocks(table)
-            view[places] = values
+            view, indices = self._blocks(table)
+            view[indices] = values
 
     def elements(self) -> Array:
         index = np.asarray(self.starts)

@@ -18,7 +18,7 @@ from tilewright.targets.numpy.names import Names
 from tilewright.targets.numpy.values import Assign, Expr, Line, Nest, Phi, Scope
 
 _SYMBOL = re.compile("\0([0-9]+)\0")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _COMMENT_COLUMN = 72
 _RESERVED = frozenset(("np", "rt"))
 
@@ -80,13 +80,13 @@ class _Writer:
     lines: list[str] = field(default_factory=list[str])
     locations: dict[int, Attribute] = field(default_factory=dict[int, Attribute])
     symbols: dict[int, str] = field(default_factory=dict[int, str])
-    places: dict[int, str] = field(default_factory=dict[int, str])
+    location_texts: dict[int, str] = field(default_factory=dict[int, str])
 
     def function(self, symbol: int, parameters: str, scope: Scope) -> None:
         name = self.name(symbol)
         outer, self.names = self.names, self.names.child()
         self.lines += ["", ""]
-        self.add(0, f"def {name}({self.spelled(parameters)}):", None)
+        self.add(0, f"def {name}({self.rendered(parameters)}):", None)
         self.body(scope, 1)
         self.names = outer
 
@@ -103,7 +103,7 @@ class _Writer:
             elif isinstance(line, Nest) and line.is_needed:
                 is_function = depth == 0
                 self.lines += ["", ""] if is_function else []
-                self.add(depth, self.spelled(line.text), line.location)
+                self.add(depth, self.rendered(line.text), line.location)
                 self.body(line.scope, depth + 1)
                 self.lines += ["", ""] if is_function else []
             elif isinstance(line, Assign):
@@ -112,7 +112,7 @@ class _Writer:
                 self.statement(line, depth)
 
     def statement(self, line: Line, depth: int) -> None:
-        text = self.spelled(line.text)
+        text = self.rendered(line.text)
         if line.targets:
             targets = ", ".join(self.name(symbol) for symbol in line.targets)
             comma = "," if len(line.targets) == 1 and text.startswith("*") else ""
@@ -126,13 +126,13 @@ class _Writer:
         targets = [self.name(phi.targets[0]) for phi, _ in live]
         wrapper = line.wrapper
         sources = [
-            wrapper.format(old=target, new=self.spelled(new.text))
+            wrapper.format(old=target, new=self.rendered(new.text))
             for target, (_, new) in zip(targets, live, strict=True)
         ]
         text = f"{', '.join(targets)} = {', '.join(sources)}"
-        self.add(depth, self.spelled(text), line.location)
+        self.add(depth, self.rendered(text), line.location)
 
-    def spelled(self, text: str) -> str:
+    def rendered(self, text: str) -> str:
         """Text with names in place of symbols."""
         return _SYMBOL.sub(lambda match: self.name(int(match[1])), text)
 
@@ -142,7 +142,7 @@ class _Writer:
             return found
         alias = self.aliases.get(symbol)
         if alias is not None:
-            found = self.spelled(alias.text)
+            found = self.rendered(alias.text)
         else:
             found = self.names.fresh(self.hints[symbol])
         self.symbols[symbol] = found
@@ -150,21 +150,21 @@ class _Writer:
 
     def add(self, depth: int, text: str, location: Attribute | None) -> None:
         code = f"{'    ' * depth}{text}"
-        place = self.place(location)
-        self.lines.append(f"{code:<{_COMMENT_COLUMN}}  # {place}" if place else code)
+        position = self.location_text(location)
+        self.lines.append(f"{code:<{_COMMENT_COLUMN}}  # {position}" if position else code)
         if location is not None:
             self.locations[len(self.lines)] = location
 
-    def place(self, location: Attribute | None) -> str:
+    def location_text(self, location: Attribute | None) -> str:
         if location is None:
             return ""
-        found = self.places.get(id(location))
+        found = self.location_texts.get(id(location))
         if found is None:
-            found = self.places[id(location)] = short_place(location)
+            found = self.location_texts[id(location)] = short_location(location)
         return found
 
     def finish(self, docstring: str, helpers: Mapping[str, str], entry: str) -> GeneratedSource:
-        used = set(_WORD.findall("\n".join(line.partition("  # ")[0] for line in self.lines)))
+        used = set(_NAME.findall("\n".join(line.partition("  # ")[0] for line in self.lines)))
         by_module: dict[str, list[str]] = {}
         for name in sorted(used & helpers.keys()):
             by_module.setdefault(helpers[name], []).append(name)
@@ -174,11 +174,11 @@ class _Writer:
         if by_module:
             head.append("")
         shift = len(head)
-        locations = {number + shift: where for number, where in self.locations.items()}
+        locations = {line + shift: where for line, where in self.locations.items()}
         return GeneratedSource("\n".join([*head, *self.lines, ""]), locations, entry)
 
 
-def short_place(location: Attribute) -> str:
+def short_location(location: Attribute) -> str:
     """`file.py:12` for a location, "" if it has none."""
     position = resolve(location).primary
     return "" if position is None else f"{PurePath(position.file).name}:{position.line}"

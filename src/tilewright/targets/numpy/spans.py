@@ -33,14 +33,14 @@ class Spans:
         self._high = np.full(count, -1, np.int64)
         self._is_written = False
 
-    def admit(self, touch: CellAccess, *, writes: bool) -> bool:
+    def admit(self, access: CellAccess, *, writes: bool) -> bool:
         """Extend the spans by an access; False if they may overlap then."""
-        if isinstance(touch.first, int):
+        if isinstance(access.first, int):
             return False
-        low, high = _ends(touch.selection)
-        places = touch.first - self._first
-        np.minimum.at(self._low, places, low)
-        np.maximum.at(self._high, places, high)
+        low, high = _ends(access.selection)
+        positions = access.first - self._first
+        np.minimum.at(self._low, positions, low)
+        np.maximum.at(self._high, positions, high)
         self._is_written |= writes
         return not self._is_written or self._are_apart()
 
@@ -61,13 +61,13 @@ def _ends(selection: Selection) -> _Ends:
         return low - below, high + above
     # Axis 0 is an axis of the window: take it out of its reach.
     extent, stride = selection.extents[0], selection.strides[0]
-    places = starts + np.arange(extent, dtype=np.int64) * stride
+    positions = starts + np.arange(extent, dtype=np.int64) * stride
     reach = stride * (extent - 1)
-    return places - (below + min(reach, 0)), places + (above - max(reach, 0))
+    return positions - (below + min(reach, 0)), positions + (above - max(reach, 0))
 
 
-def _extremes(places: Array) -> _Ends:
-    if places.ndim == 1:
-        return places, places
-    flat = places.reshape(len(places), -1)
+def _extremes(positions: Array) -> _Ends:
+    if positions.ndim == 1:
+        return positions, positions
+    flat = positions.reshape(len(positions), -1)
     return np.minimum.reduce(flat, axis=1), np.maximum.reduce(flat, axis=1)

@@ -84,15 +84,15 @@ def test_events_are_complete() -> None:
     assert counts["issue"] == counts["complete"] == 3 * STEPS + 1  # two loads, a product; a store
     assert counts["phase"] == 2 * STEPS
     # A load writes, a product reads twice, the result is written and stored.
-    deeds = Counter(deed for _, deed, *_ in log.named_events("access"))
+    deeds = Counter(kind for _, kind, *_ in log.named_events("access"))
     assert deeds == {"write": 2 * STEPS + 1, "read": 2 * STEPS + 1}
 
 
 def test_actors_are_tasks_and_operations() -> None:
     log = recorded(4)
-    for actor, deed, view, proxy, place in log.named_events("access"):
-        assert isinstance(place, int)
-        if view.name.startswith("c") and deed == "write":
+    for actor, kind, view, proxy, source_id in log.named_events("access"):
+        assert isinstance(source_id, int)
+        if view.name.startswith("c") and kind == "write":
             assert isinstance(actor, Task) and actor.name == "default" and proxy == "generic"
         else:
             assert isinstance(actor, AsyncOperation) and proxy == "async"

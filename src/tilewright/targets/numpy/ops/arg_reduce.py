@@ -34,8 +34,8 @@ def is_arg_reduce(op: ReduceOp) -> bool | None:
         return None
     for one, other in (sides, sides[::-1]):
         if _is_tie(other, v0, v1, i0, i1):
-            word = _compared(one, v0, v1)
-            return None if word is None else _LARGER.get(word)
+            predicate = _compared(one, v0, v1)
+            return None if predicate is None else _LARGER.get(predicate)
     return None
 
 

@@ -27,14 +27,14 @@ class _Edge:
     """A control-flow edge into a block: the programs that take it, and their arguments."""
 
     scope: Scope
-    who: Expr
+    mask: Expr
     values: Sequence[Value]
 
 
 def write_blocks(emitter: Emitter, region: Region) -> list[Value]:
     """Write the blocks of a function; returns what it returns."""
     order = _in_order(emitter, region)
-    number = {block: index for index, block in enumerate(order)}
+    block_ids = {block: index for index, block in enumerate(order)}
     text = f"{{0}}.blocks({len(order)})"
     blocks = emitter.here(text, emitter.control, axes=0, rank=0, hint="blocks")
     edges: dict[Block, list[_Edge]] = {block: [] for block in order}
@@ -48,10 +48,10 @@ def write_blocks(emitter: Emitter, region: Region) -> list[Value]:
         end = block.last_op
         assert end is not None
         emitter.location = end.location
-        _write_end(emitter, blocks, end, number, edges, returns)
+        _write_end(emitter, blocks, end, block_ids, edges, returns)
         emitter.scopes.pop()
         # The first block needs no test; its statements stand where it stands.
-        header = f"if {blocks.text}.enter({number[block]}):" if block is not order[0] else ""
+        header = f"if {blocks.text}.enter({block_ids[block]}):" if block is not order[0] else ""
         location = block.first_op.location if block.first_op is not None else None
         deps = () if blocks.line is None else (blocks.line,)
         emitter.scope.lines.append(Nest(header, (), deps, location, is_effect=True, scope=scope))
@@ -91,20 +91,20 @@ def _write_end(
     emitter: Emitter,
     blocks: Expr,
     end: Operation,
-    number: dict[Block, int],
+    block_ids: dict[Block, int],
     edges: dict[Block, list[_Edge]],
     returns: list[_Edge],
 ) -> None:
     scope = emitter.scope
     if isinstance(end, BranchOp):
-        text = f"{{0}}.go({number[end.target]})"
-        who = emitter.statement(text, blocks, hint="here")
-        edges[end.target].append(_Edge(scope, who, values_of(emitter, end.arguments)))
+        text = f"{{0}}.go({block_ids[end.target]})"
+        mask = emitter.statement(text, blocks, hint="here")
+        edges[end.target].append(_Edge(scope, mask, values_of(emitter, end.arguments)))
     elif isinstance(end, CondBranchOp):
         condition = emitter.tensor(end.condition)
         require_defined(emitter, condition, "the condition of a branch", ())
         one, other = end.true_target, end.false_target
-        text = f"{{0}}.branch({{1}}, {number[one]}, {number[other]})"
+        text = f"{{0}}.branch({{1}}, {block_ids[one]}, {block_ids[other]})"
         taken, left = emitter.statements(text, blocks, condition.expr, hints=("taken", "left"))
         edges[one].append(_Edge(scope, taken, values_of(emitter, end.true_arguments)))
         edges[other].append(_Edge(scope, left, values_of(emitter, end.false_arguments)))
@@ -136,7 +136,7 @@ def _assign(
     _to_front(emitter)
     for edge in edges:
         emitter.scopes.append(edge.scope)
-        wrapper = f"{blocks.text}.put({edge.who.text}, {{old}}, {{new}})"
+        wrapper = f"{blocks.text}.put({edge.mask.text}, {{old}}, {{new}})"
         carried.assign(carried.fitted(edge.values), wrapper)
         emitter.scopes.pop()
     return carried.values(emitter.depth + 1)
@@ -165,10 +165,10 @@ def _results(emitter: Emitter, blocks: Expr, returns: Sequence[_Edge]) -> list[V
 
 def _assert(emitter: Emitter, op: Operation) -> None:
     condition = emitter.tensor(op.operands[0])
-    place = emitter.unit.place(op.location)
+    source_id = emitter.unit.source_id(op.location)
     message = repr(getattr(op.properties.get("msg"), "data", "assertion"))
     message = message.replace("{", "{{").replace("}", "}}")
-    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.expr)
+    emitter.effect(f"{{0}}.check({source_id}, {{1}}, {message})", emitter.runtime, condition.expr)
 
 
 RULES: dict[str, Rule] = {"cf.assert": _assert}

@@ -33,13 +33,13 @@ def require_defined(
     ]
     if not shadows:
         return
-    place = emitter.unit.place(emitter.location)
+    source_id = emitter.unit.source_id(emitter.location)
     reasons = {id(each.origin): (each.origin, each.why) for each in shadows}
-    origins = tuple(emitter.unit.place(origin, why) for origin, why in reasons.values())
+    origins = tuple(emitter.unit.source_id(origin, why) for origin, why in reasons.values())
     defined = tuple_text(1, len(shadows))
     masks = tuple_text(1 + len(shadows), len(mask))
     emitter.effect(
-        f"{{0}}.need({place}, {what!r}, {defined}, {origins}, {masks})",
+        f"{{0}}.need({source_id}, {what!r}, {defined}, {origins}, {masks})",
         emitter.checker,
         *[each.expr for each in shadows],
         *mask,

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tilewright.dialects.tt.functions import CallOp, FuncOp
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.carry import Packing, fit, unpack
-from tilewright.targets.numpy.emitter import Emitter, Rule, Unit, spell
+from tilewright.targets.numpy.emitter import Emitter, Rule, Unit, symbol_text
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.cf import write_blocks
 from tilewright.targets.numpy.ops.elementwise import to_rank
@@ -68,7 +68,7 @@ def _call(emitter: Emitter, op: Operation) -> None:
         for key, axes in packing.slots.items()
     ]
     listed = "".join(f", {{{index + 1}}}" for index in range(len(arguments)))
-    text = f"{spell(instance.symbol)}({{0}}{listed})"
+    text = f"{symbol_text(instance.symbol)}({{0}}{listed})"
     if not slots:
         emitter.effect(text, emitter.control, *arguments)
         return
@@ -102,8 +102,8 @@ def _write_function(unit: Unit, callee: FuncOp, packings: Sequence[Packing]) -> 
         exprs: list[Expr] = []
         for key, axes in packing.slots.items():
             symbol = unit.symbol(hint_of_value(argument))
-            parameters.append(spell(symbol))
-            exprs.append(Expr(spell(symbol), axes, packing.rank(key, argument.type), 1))
+            parameters.append(symbol_text(symbol))
+            exprs.append(Expr(symbol_text(symbol), axes, packing.rank(key, argument.type), 1))
         emitter.define(argument, unpack(packing, exprs))
     values = write_body(emitter, callee.body)
     results = packings_of(emitter, values)
@@ -155,15 +155,15 @@ def write_lambda(emitter: Emitter, region: Region, rank: int) -> Expr:
     emitter.location, emitter.hint, emitter.control, emitter.result_types = state
     emitter.values.update(saved)
     function = emitter.unit.symbol("combine")
-    parameters = ", ".join(spell(symbol) for symbol in symbols)
-    header = f"def {spell(function)}({parameters}):"
+    parameters = ", ".join(symbol_text(symbol) for symbol in symbols)
+    header = f"def {symbol_text(function)}({parameters}):"
     deps = tuple(expr.line for expr in lifted if expr.line is not None)
     nest = Nest(header, (), deps, emitter.location, scope=scope)
     emitter.scopes[depth].lines.append(nest)
     axes = 0
     for expr in lifted:
         axes |= expr.axes
-    return Expr(spell(function), axes, 0, depth, nest)
+    return Expr(symbol_text(function), axes, 0, depth, nest)
 
 
 def _captured(region: Region, ops: Sequence[Operation]) -> list[SSAValue]:

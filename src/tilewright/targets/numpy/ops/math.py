@@ -83,9 +83,11 @@ def _fpowi(emitter: Emitter, op: Operation) -> None:
 
 
 def _isnormal(emitter: Emitter, op: Operation) -> None:
-    least = {"f16": "f32(2.0**-14)", "f64": "f64(2.0**-1022)"}
+    min_normal = {"f16": "f32(2.0**-14)", "f64": "f64(2.0**-1022)"}
     type = emitter.scalar_type(op.operands[0])
-    template = f"np.isfinite({{0}}) & (np.abs({{0}}) >= {least.get(type.name, 'f32(2.0**-126)')})"
+    template = (
+        f"np.isfinite({{0}}) & (np.abs({{0}}) >= {min_normal.get(type.name, 'f32(2.0**-126)')})"
+    )
     elementwise(emitter, op, widened(template, 1) if is_narrow(type) else template)
 
 

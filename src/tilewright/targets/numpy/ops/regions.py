@@ -72,7 +72,7 @@ class Carried:
         nothing = [[NOTHING] * len(phis) for phis in self.phis]
         self.assign(nothing)
 
-    def settle(self, first: Sequence[Sequence[Expr]], last: Sequence[Sequence[Expr]]) -> None:
+    def unify(self, first: Sequence[Sequence[Expr]], last: Sequence[Sequence[Expr]]) -> None:
         """Variables that are only ever assigned to themselves are what they were at first."""
         rows = zip(self.phis, self.exprs, first, last, strict=True)
         for phis, exprs, befores, afters in rows:

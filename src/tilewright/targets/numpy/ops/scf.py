@@ -65,19 +65,19 @@ def _both(before: _Known | None, start: _Known) -> _Known:
     return _Known(packings, before.differ or start.differ)
 
 
-def _until_settled(
+def _until_stable(
     emitter: Emitter, op: Operation, start: _Known, attempt: Callable[[_Known], _Known | None]
 ) -> None:
     """Write a loop, again with what was learned until nothing new is."""
     known: _Known | None = _both(cast("_Known | None", emitter.carried.get(op)), start)
     while known is not None:
         emitter.carried[op] = known
-        sites, places = len(emitter.unit.sites), len(emitter.unit.places)
+        sites, source_sites = len(emitter.unit.sites), len(emitter.unit.source_sites)
         depth = len(emitter.scopes)
         learned = attempt(known)
         if learned is not None:
             del emitter.unit.sites[sites:]
-            del emitter.unit.places[places:]
+            del emitter.unit.source_sites[source_sites:]
             del emitter.scopes[depth:]
         known = learned
 
@@ -98,10 +98,10 @@ def _for(emitter: Emitter, op: Operation) -> None:
     inits = values_of(emitter, op.init_args)
     packings = packings_of(emitter, inits, differ=differ)
     if not is_positive(bounds[2].expr):
-        place = emitter.unit.place(op.location)
-        emitter.effect(f"{{0}}.advance({place}, {{1}}, {{2}}, {{3}})", emitter.control, *exprs)
+        source_id = emitter.unit.source_id(op.location)
+        emitter.effect(f"{{0}}.advance({source_id}, {{1}}, {{2}}, {{3}})", emitter.control, *exprs)
     emitter.loops += 1
-    _until_settled(
+    _until_stable(
         emitter, op, _Known(packings, differ), lambda known: _try_for(emitter, op, exprs, known)
     )
     emitter.loops -= 1
@@ -136,7 +136,7 @@ def _try_for(emitter: Emitter, op: ForOp, bounds: Sequence[Expr], known: _Known)
     news = carried.fitted(values_of(emitter, op.yield_op.operands))
     wrapper = "{new}" if loop is None else f"{loop.text}.keep({{old}}, {{new}})"
     carried.assign(news, wrapper)
-    carried.settle(inits, news)
+    carried.unify(inits, news)
     emitter.scopes.pop()
     deps = tuple(p.line for p in (*bounds, *([] if loop is None else [loop])) if p.line is not None)
     emitter.scope.lines.append(Nest(header, (), deps, location, is_effect=True, scope=scope))
@@ -155,14 +155,14 @@ def _for_header(
     counter = emitter.variable(symbol, 0 if loop is None else 1)
     low, high, step = (bound.text for bound in bounds)
     if loop is not None:
-        turns = loop.text
+        iterations = loop.text
     else:
         dtype = type.name if op.unsigned is None else type.unsigned
         if not is_positive(emitter.expr(op.operands[2])):
             # A loop that `advance` accepts has no iterations, whatever the step.
             step = f"max({step}, 1)"
-        turns = f"np.arange({low}, {high}, {step}, dtype={dtype})"
-    header = f"for {counter.text} in {turns}:"
+        iterations = f"np.arange({low}, {high}, {step}, dtype={dtype})"
+    header = f"for {counter.text} in {iterations}:"
     if op.unsigned is not None:
         return header, emitter.pure(f"{{0}}.view({type.name})", counter)
     return header, counter
@@ -175,7 +175,7 @@ def _while(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WhileOp)
     packings = packings_of(emitter, values_of(emitter, op.inits))
     emitter.loops += 1
-    _until_settled(
+    _until_stable(
         emitter, op, _Known(packings, False), lambda known: _try_while(emitter, op, known)
     )
     emitter.loops -= 1
@@ -208,13 +208,13 @@ def _try_while(emitter: Emitter, op: WhileOp, known: _Known) -> _Known | None:
         [hint_of_value(result) for result in op.results],
         depth,
     )
-    turns = _turns(emitter, op) if known.differ or _reads_memory(before) else None
-    keep = f"{turns.text}.keep({{old}}, {{new}})" if turns and known.differ else "{new}"
+    iterations = _while_loop(emitter, op) if known.differ or _reads_memory(before) else None
+    keep = f"{iterations.text}.keep({{old}}, {{new}})" if iterations and known.differ else "{new}"
     results.assign(results.fitted(forwarded), keep)
-    if turns is None:
+    if iterations is None:
         emitter.effect("if not {0}: break", condition.expr)
     else:
-        emitter.effect("if {0}.over({1}): break", turns, condition.expr)
+        emitter.effect("if {0}.over({1}): break", iterations, condition.expr)
     for argument, value in zip(after.args, forwarded, strict=True):
         emitter.define(argument, value)
     emitter.block(after)
@@ -224,21 +224,21 @@ def _try_while(emitter: Emitter, op: WhileOp, known: _Known) -> _Known | None:
         return _Known(learned, known.differ)
     news = carried.fitted(values_of(emitter, op.yield_op.operands))
     carried.assign(news, keep)
-    carried.settle(inits, news)
+    carried.unify(inits, news)
     emitter.scopes.pop()
     carried.assign(inits)
-    if turns is not None:
+    if iterations is not None:
         results.clear()
-        assert turns.line is not None
-        outer.lines.append(turns.line)
+        assert iterations.line is not None
+        outer.lines.append(iterations.line)
     outer.lines.append(Nest("while True:", (), (), location, is_effect=True, scope=scope))
     for result, value in zip(op.results, results.values(emitter.depth), strict=True):
         emitter.define(result, value)
     return None
 
 
-def _turns(emitter: Emitter, op: WhileOp) -> Expr:
-    text = f"{{0}}.turns({emitter.unit.place(op.location)}, {_spins(op)})"
+def _while_loop(emitter: Emitter, op: WhileOp) -> Expr:
+    text = f"{{0}}.turns({emitter.unit.source_id(op.location)}, {_spins(op)})"
     return emitter.unplaced(text, emitter.control, hint="turns")
 
 
@@ -302,13 +302,13 @@ def _if(emitter: Emitter, op: Operation) -> None:
         )
         if op.results:
             carried.clear()
-    for number, ((scope, _), values) in enumerate(zip(ways, yields, strict=True)):
+    for index, ((scope, _), values) in enumerate(zip(ways, yields, strict=True)):
         emitter.scopes.append(scope)
-        merges = fork is not None and number > 0
+        merges = fork is not None and index > 0
         wrapper = f"{fork.text}.merge({{old}}, {{new}})" if fork and merges else "{new}"
         carried.assign(carried.fitted(values), wrapper)
         emitter.scopes.pop()
-        header = _if_header(condition.expr, fork, number)
+        header = _if_header(condition.expr, fork, index)
         deps = condition.expr.line if fork is None else fork.line
         emitter.scope.lines.append(
             Nest(header, (), () if deps is None else (deps,), location, is_effect=True, scope=scope)
@@ -319,10 +319,10 @@ def _if(emitter: Emitter, op: Operation) -> None:
         emitter.define(result, value)
 
 
-def _if_header(condition: Expr, fork: Expr | None, number: int) -> str:
+def _if_header(condition: Expr, fork: Expr | None, index: int) -> str:
     if fork is None:
-        return "else:" if number else f"if {condition.text}:"
-    return f"if {fork.text}.otherwise():" if number else f"if {fork.text}.then():"
+        return "else:" if index else f"if {condition.text}:"
+    return f"if {fork.text}.otherwise():" if index else f"if {fork.text}.then():"
 
 
 def _way(emitter: Emitter, block: Block) -> tuple[Scope, Operation]:

@@ -81,14 +81,14 @@ class Batch(Control):
         mem: Memory,
         grid: Grid,
         programs: Any,
-        places: Sequence[SourceSite],
+        source_sites: Sequence[SourceSite],
         options: RunOptions,
     ) -> None:
         super().__init__()
         self.mem = mem
         self.grid = grid
         self.programs = programs
-        self.places = places
+        self.source_sites = source_sites
         self.options = options
         self.printed: list[tuple[int, str]] = []
         """Position of the program in the batch, and what it printed."""
@@ -124,7 +124,9 @@ class Batch(Control):
 
     # -- reports -----------------------------------------------------------------------------
 
-    def print(self, place: int, prefix: str, hexadecimal: bool, *args: tuple[Any, bool]) -> None:
+    def print(
+        self, source_id: int, prefix: str, hexadecimal: bool, *args: tuple[Any, bool]
+    ) -> None:
         """Note a line for each program that takes part."""
         count = len(self.programs)
         active = range(count) if self.active is None else np.flatnonzero(self.active)
@@ -137,7 +139,7 @@ class Batch(Control):
             where = self.coordinates(position)
             self.printed.append((position, f"pid {where}{prefix}{', '.join(texts)}"))
 
-    def check(self, place: int, cond: Any, message: str) -> None:
+    def check(self, source_id: int, cond: Any, message: str) -> None:
         """Stop unless `cond` holds in every lane."""
         if cond.all():
             return
@@ -147,17 +149,17 @@ class Batch(Control):
         position, lane = failed
         where = self.coordinates(position)
         text = f"assertion failed{_lane(lane)} in program {where}: {message}"
-        self._raise(AssertionFault, "TW6010", place, text, where, ())
+        self._raise(AssertionFault, "TW6010", source_id, text, where, ())
 
-    def arrived(self, place: int, seen: Any) -> None:
+    def arrived(self, source_id: int, seen: Any) -> None:
         """Stop if the value that a program waits for is not there: no program will write it."""
         if not seen.all() and (failed := self._first(~seen)) is not None:
-            self._wait_for_ever(place, failed[0])
+            self._wait_for_ever(source_id, failed[0])
 
-    def endless(self, place: int, spins: bool, left: Any) -> None:
+    def endless(self, source_id: int, spins: bool, left: Any) -> None:
         if spins:
             failed = self._first(left)
-            self._wait_for_ever(place, 0 if failed is None else failed[0])
+            self._wait_for_ever(source_id, 0 if failed is None else failed[0])
         elif self._may_wait():
             raise OrderConflict(
                 "a loop has so many iterations that programs may wait for each other"
@@ -170,7 +172,7 @@ class Batch(Control):
         """
         return len(self.programs) > 1 and self.mem.is_tracked
 
-    def _wait_for_ever(self, place: int, position: int) -> None:
+    def _wait_for_ever(self, source_id: int, position: int) -> None:
         if self._may_wait():
             raise OrderConflict("programs wait for each other")
         where = self.coordinates(position)
@@ -178,9 +180,9 @@ class Batch(Control):
             f"deadlock: program {where} waits for memory that no program writes\n"
             "programs run sequentially here: a program can wait only for programs before it"
         )
-        self._raise(WaitFault, "TW6012", place, text, where, ())
+        self._raise(WaitFault, "TW6012", source_id, text, where, ())
 
-    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+    def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         """Stop at a loop that does not count up: a GPU compares with the end as if it did."""
         if (step > 0).all():
             return
@@ -192,29 +194,29 @@ class Batch(Control):
         where = self.coordinates(position)
         start, end, by = (int(_of_program(bound, position)) for bound in (low, high, step))
         text = f"loop step is {by} in program {where}: the loop counts from {start} to {end}"
-        advice = _ENDLESS if start < end else _BACKWARDS
-        self._raise(StepFault, "TW6013", place, text, where, (), advice)
+        fix = _ENDLESS if start < end else _BACKWARDS
+        self._raise(StepFault, "TW6013", source_id, text, where, (), fix)
 
-    def describe(self, place: int, base: Any, strides: tuple[Any, ...], itemsize: int) -> None:
+    def describe(self, source_id: int, base: Any, strides: tuple[Any, ...], itemsize: int) -> None:
         """Stop at a descriptor that the hardware does not take; the last stride is 1."""
         if not self.options.check_bounds:
             return
         given = [("base address", base), *((f"stride {i}", s) for i, s in enumerate(strides))]
-        for number, (what, value) in enumerate(given):
-            in_bytes = value if number == 0 else value.astype(np.int64) * itemsize
+        for index, (what, value) in enumerate(given):
+            in_bytes = value if index == 0 else value.astype(np.int64) * itemsize
             failed = self._first(in_bytes % ALIGNMENT != 0)
             if failed is None:
                 continue
             position, _ = failed
             where = self.coordinates(position)
             found = int(_of_program(in_bytes, position))
-            excess = f"{found % ALIGNMENT} bytes past" if number == 0 else f"{found} bytes, not"
+            excess = f"{found % ALIGNMENT} bytes past" if index == 0 else f"{found} bytes, not"
             text = f"descriptor in program {where}: {what} is {excess} a multiple of {ALIGNMENT}"
-            advice = _ROWS if number else _START
-            self._raise(DescriptorFault, CODE, place, text, where, (), advice)
+            fix = _ROWS if index else _START
+            self._raise(DescriptorFault, CODE, source_id, text, where, (), fix)
 
     def box(
-        self, place: int, start: Any, extent: Any, width: int, itemsize: int, is_store: bool
+        self, source_id: int, start: Any, extent: Any, width: int, itemsize: int, is_store: bool
     ) -> None:
         """Stop at an access through a descriptor that the hardware does not do.
 
@@ -232,8 +234,8 @@ class Batch(Control):
                 f"{column * itemsize} bytes, not a multiple of {ALIGNMENT}"
             )
             unit = max(1, ALIGNMENT // itemsize)
-            advice = _COLUMN.format(unit=unit)
-            self._raise(DescriptorFault, CODE, place, text, where, (), advice)
+            fix = _COLUMN.format(unit=unit)
+            self._raise(DescriptorFault, CODE, source_id, text, where, (), fix)
         if not is_store:
             return
         passes_end = (start < extent) & (start + width > extent)
@@ -249,10 +251,10 @@ class Batch(Control):
             f"{end * itemsize} bytes, not a multiple of {ALIGNMENT}: it overwrites elements "
             f"{end} to {last - 1}"
         )
-        self._raise(DescriptorFault, CODE, place, text, where, (), _END.format(unit=unit))
+        self._raise(DescriptorFault, CODE, source_id, text, where, (), _END.format(unit=unit))
 
     def need(
-        self, place: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
+        self, source_id: int, what: str, defined: Terms, origins: tuple[int, ...], mask: Terms
     ) -> None:
         """Stop if a used lane is not defined; `what` describes the use."""
         if not self.options.check_uninitialised:
@@ -270,23 +272,23 @@ class Batch(Control):
         position, lane = failed
         where = self.coordinates(position)
         text = f"{what} is undefined{_lane(lane)} in program {where}"
-        self._raise(UndefinedFault, "TW6011", place, text, where, origins)
+        self._raise(UndefinedFault, "TW6011", source_id, text, where, origins)
 
     def _raise(
         self,
         fault: type[NumpyFault],
         code: str,
-        place: int,
+        source_id: int,
         text: str,
         where: Grid,
         origins: tuple[int, ...],
-        advice: str | None = None,
+        fix: str | None = None,
     ) -> None:
-        diagnostic = Diagnostic(Severity.ERROR, text, self.places[place].location, code)
-        for origin in (self.places[number] for number in origins):
+        diagnostic = Diagnostic(Severity.ERROR, text, self.source_sites[source_id].location, code)
+        for origin in (self.source_sites[index] for index in origins):
             diagnostic.notes.append(Diagnostic(Severity.NOTE, origin.why, origin.location))
-        if advice is not None:
-            diagnostic.notes.append(Diagnostic(Severity.NOTE, advice))
+        if fix is not None:
+            diagnostic.notes.append(Diagnostic(Severity.NOTE, fix))
         raise fault(diagnostic, where, self.options.sources)
 
     def _first(self, wrong: Any) -> tuple[int, tuple[int, ...]] | None:
@@ -327,7 +329,7 @@ def _shown(value: Any, signed: bool, hexadecimal: bool) -> str:
             bits,
             threshold=_MAX_PRINTED,
             max_line_width=1 << 20,
-            formatter={"int_kind": lambda number: f"0x{number:0{digits}x}"},
+            formatter={"int_kind": lambda value: f"0x{value:0{digits}x}"},
         )
     if value.dtype.kind not in "biuf":
         value = value.astype(np.float32)

@@ -22,9 +22,9 @@ _GET, _SET = "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_thread
 @cache
 def _library() -> Any | None:
     """The OpenBLAS that NumPy has loaded."""
-    folder = Path(np.__file__).parent
-    for place in (folder.with_name("numpy.libs"), folder / ".dylibs"):
-        for path in sorted(place.glob("libscipy_openblas64_*")):
+    directory = Path(np.__file__).parent
+    for libraries in (directory.with_name("numpy.libs"), directory / ".dylibs"):
+        for path in sorted(libraries.glob("libscipy_openblas64_*")):
             try:
                 library = ctypes.CDLL(str(path))
             except OSError:

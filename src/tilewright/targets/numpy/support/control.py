@@ -7,13 +7,13 @@ their loads, stores, prints and assertions do not happen.
 
 Generated code uses these classes as follows::
 
-    fork = rt.fork(cond)            loop = rt.loop(low, high, step)     turns = rt.turns(…)
+    fork = rt.fork(cond)            loop = rt.loop(low, high, step)     rest = rt.turns(…)
     if fork.then():                 for k in loop:                      while True:
         x = ...                         ...                                 <condition>
-    if fork.otherwise():                x = loop.keep(x, x_1)               r = turns.keep(r, r_1)
-        x = fork.merge(x, ...)                                              if turns.over(cond):
+    if fork.otherwise():                x = loop.keep(x, x_1)               r = rest.keep(r, r_1)
+        x = fork.merge(x, ...)                                              if rest.over(cond):
     fork.join()                                                                 break
-                                                                            x = turns.keep(x, x_1)
+                                                                            x = rest.keep(x, x_1)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from tilewright.targets.numpy.support.select import pick
 
-SUSPICIOUS_TURNS = 10_000
+SUSPICIOUS_ITERATIONS = 10_000
 """Iterations after which programs of a batch may be waiting for one another."""
 SPINS = 3
 """Iterations after which a loop that only reads memory waits forever."""
@@ -55,16 +55,16 @@ class Control:
     def loop(self, low: Any, high: Any, step: Any) -> Loop:
         return Loop(self, low, high, step)
 
-    def turns(self, place: int, spins: bool) -> Turns:
-        return Turns(self, place, spins)
+    def turns(self, source_id: int, spins: bool) -> WhileLoop:
+        return WhileLoop(self, source_id, spins)
 
-    def endless(self, place: int, spins: bool, left: Any) -> None:
+    def endless(self, source_id: int, spins: bool, left: Any) -> None:
         """Called for loops with very many iterations, or iterations that change nothing.
 
         `left` is the mask of the programs still in the loop.
         """
 
-    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+    def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         """Called with the bounds of a loop whose step may be less than 1."""
 
     def blocks(self, count: int) -> Blocks:
@@ -121,11 +121,11 @@ class Loop:
             counts = np.where(outer, counts, 0)  # one for each program from here on
         ends = counts if outer is None else counts[outer]
         together = int(ends.min())  # the trip count that all of them reach
-        for turn in range(int(ends.max())):
-            if turn >= together:
-                self._mask = counts > turn
+        for iteration in range(int(ends.max())):
+            if iteration >= together:
+                self._mask = counts > iteration
                 self._control.switch(self._mask)
-            yield low + step * dtype.type(turn)
+            yield low + step * dtype.type(iteration)
         self._control.switch(outer)
 
     def keep(self, old: Any, new: Any) -> Any:
@@ -140,12 +140,12 @@ def trip_counts(low: Any, high: Any, step: Any) -> Any:
     return np.where(step > 0, counts, 0)
 
 
-class Turns:
+class WhileLoop:
     """A loop that ends when a condition, evaluated in it, fails."""
 
-    def __init__(self, control: Control, place: int, spins: bool) -> None:
+    def __init__(self, control: Control, source_id: int, spins: bool) -> None:
         self._control = control
-        self._place = place
+        self._source_id = source_id
         self._spins = spins
         """Whether it does nothing but wait for memory to change."""
         self._outer = control.active
@@ -160,8 +160,8 @@ class Turns:
         if not left.any():
             self._control.switch(self._outer)
             return True
-        if self._count == (SPINS if self._spins else SUSPICIOUS_TURNS):
-            self._control.endless(self._place, self._spins, left)
+        if self._count == (SPINS if self._spins else SUSPICIOUS_ITERATIONS):
+            self._control.endless(self._source_id, self._spins, left)
         if not left.all():
             self._mask = left
             self._control.switch(left)
@@ -213,11 +213,11 @@ class Blocks:
             return cond, ~cond
         return cond & self._here, ~cond & self._here
 
-    def put(self, who: Any, old: Any, new: Any) -> Any:
-        """`new` for the programs in `who`."""
-        if who is False:
+    def put(self, mask: Any, old: Any, new: Any) -> Any:
+        """`new` for the programs in `mask`."""
+        if mask is False:
             return old
-        return new if who is True or old is None else merge(who, new, old)
+        return new if mask is True or old is None else merge(mask, new, old)
 
     def here(self) -> Any:
         """The programs that execute the current block."""

@@ -26,7 +26,7 @@ _SMALL_FORMATS: dict[str, Any] = {
     "bf16": ml_dtypes.bfloat16,
     "fp16": np.float16,
 }
-_LEAST_SCALE = 127
+_MIN_SCALE = 127
 
 
 def dot(a: Any, b: Any, c: Any) -> Any:
@@ -35,31 +35,31 @@ def dot(a: Any, b: Any, c: Any) -> Any:
         return _dot_integers(a, b, c)
     if c.dtype == np.float64:
         return _plus(np.matmul(a.astype(np.float64), b.astype(np.float64)), c)
-    product = np.matmul(to_single(a), to_single(b))
+    result = np.matmul(to_single(a), to_single(b))
     if c.dtype == np.float32:
-        return _plus(product, c)
-    return narrow(_plus(product, to_single(c)), c.dtype)
+        return _plus(result, c)
+    return narrow(_plus(result, to_single(c)), c.dtype)
 
 
-def _plus(product: Any, c: Any) -> Any:
+def _plus(result: Any, c: Any) -> Any:
     """The sum, in place unless `c` is for more programs than `a @ b`."""
-    if c.ndim and c.shape[0] > product.shape[0]:
-        return product + c
-    product += c
-    return product
+    if c.ndim and c.shape[0] > result.shape[0]:
+        return result + c
+    result += c
+    return result
 
 
 def _dot_integers(a: Any, b: Any, c: Any) -> Any:
     bits = 8 * a.dtype.itemsize
     largest = a.shape[-1] << (2 * bits - 2)
     if largest <= _EXACT_SINGLE:
-        product = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(c.dtype)
+        result = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(c.dtype)
     elif largest <= _EXACT_DOUBLE:
-        product = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
-        product = product.astype(c.dtype)
+        result = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
+        result = result.astype(c.dtype)
     else:
-        product = np.matmul(a.astype(c.dtype), b.astype(c.dtype))
-    return product + c
+        result = np.matmul(a.astype(c.dtype), b.astype(c.dtype))
+    return result + c
 
 
 def dot_scaled(
@@ -99,7 +99,7 @@ def _spread(scale: Any, k: int) -> Any:
     """Scales repeated along K. A byte is a power of two, 255 is NaN; floats are themselves."""
     if scale.dtype.kind == "i":
         bits = scale.view(np.uint8).astype(np.int32)
-        value = np.ldexp(np.float32(1), bits - _LEAST_SCALE)
+        value = np.ldexp(np.float32(1), bits - _MIN_SCALE)
         value = np.where(bits == 255, np.float32(np.nan), value)
     else:
         value = to_single(scale)

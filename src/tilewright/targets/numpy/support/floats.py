@@ -49,7 +49,7 @@ _HALF_SCALE = np.float32(2.0**112)
 _EXPONENT = np.int32(0x7F800000)
 _THIRTEEN = np.int32(13)
 _THIRTEEN_UP = np.int32(13 << 23)
-_LEAST_MAGIC = np.int32(0x3F000000)  # 0.5, whose last place is the least half
+_MIN_MAGIC = np.int32(0x3F000000)  # 0.5, whose last place is the least half
 _MAGIC_BIAS = np.int32(126 << 10)
 _SIGN = np.int32(0x8000)
 _SIXTEEN = np.int32(16)
@@ -80,7 +80,7 @@ def _single_to_half(x: Any) -> Any:
         return x.astype(np.float16)  # infinities and NaNs
     magic = size.view(np.int32) & _EXPONENT
     magic += _THIRTEEN_UP
-    np.maximum(magic, _LEAST_MAGIC, out=magic)
+    np.maximum(magic, _MIN_MAGIC, out=magic)
     size += magic.view(np.float32)
     bits = size.view(np.int32)
     bits -= magic
@@ -196,8 +196,8 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     dtype = a.dtype
     if dtype == np.float64:
         return _fma_double(a, b, c)
-    product = a.astype(np.float64) * b.astype(np.float64)  # exact: at most 48 bits
-    total, error = _two_sum(product, c.astype(np.float64))
+    result = a.astype(np.float64) * b.astype(np.float64)  # exact: at most 48 bits
+    total, error = _two_sum(result, c.astype(np.float64))
     exact = np.asarray(_odd_double(total, error))
     return (exact.astype(np.float32) if dtype == np.float32 else narrow(exact, dtype))[()]
 
@@ -209,11 +209,11 @@ def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
+def _exact_multiply(a: Any, b: Any) -> tuple[Any, Any]:
     """`a * b` and its rounding error (Dekker)."""
     (a1, a0), (b1, b0) = _halves(a), _halves(b)
-    product = a * b
-    return product, a0 * b0 - (((product - a1 * b1) - a0 * b1) - a1 * b0)
+    result = a * b
+    return result, a0 * b0 - (((result - a1 * b1) - a0 * b1) - a1 * b0)
 
 
 def _halves(x: Any) -> tuple[Any, Any]:
@@ -233,7 +233,7 @@ def _odd_double(total: Any, error: Any) -> Any:
 
 
 def _fma_double(a: Any, b: Any, c: Any) -> Any:
-    high, low = _two_product(a, b)
+    high, low = _exact_multiply(a, b)
     carried, rest = _two_sum(c, low)
     total, error = _two_sum(high, carried)
     result = total + _odd_double(*_two_sum(rest, error))

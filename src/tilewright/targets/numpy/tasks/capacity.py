@@ -66,7 +66,7 @@ def require_capacity(
         capacity = target.capacity(memory)
         if _sum(placement, memory) <= capacity:
             continue
-        sizes = {op: _size(op, placement) for op in placement.numbers if _memory(op) is memory}
+        sizes = {op: _size(op, placement) for op in placement.indices if _memory(op) is memory}
         needed = _greatest(BufferLiveness(module).functions[kernel], sizes)
         if needed > capacity:
             text = _text(memory, needed, capacity, target)
@@ -95,7 +95,7 @@ def _sum(placement: Placement, memory: Memory) -> int:
 
 
 def _size(op: Operation, placement: Placement) -> int:
-    size = placement.allocations[placement.numbers[op]].size
+    size = placement.allocations[placement.indices[op]].size
     return size if _memory(op) is Memory.SMEM else size // TMEM_COLUMN_BYTES
 
 
@@ -110,11 +110,11 @@ def _greatest(liveness: FunctionLiveness, sizes: Mapping[Operation, int]) -> int
         for start, end in _spans(buffer, liveness):
             change[start] += sizes.get(buffer.op, 0)
             change[end] -= sizes.get(buffer.op, 0)
-    most = now = 0
+    peak = now = 0
     for step in change:
         now += step
-        most = max(most, now)
-    return most
+        peak = max(peak, now)
+    return peak
 
 
 def _spans(buffer: LiveBuffer, liveness: FunctionLiveness) -> Iterator[tuple[int, int]]:

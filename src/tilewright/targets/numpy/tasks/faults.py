@@ -21,7 +21,7 @@ from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck
-from tilewright.targets.numpy.source import GeneratedSource, short_place
+from tilewright.targets.numpy.source import GeneratedSource, short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.cluster import Cluster, Signal
@@ -46,19 +46,19 @@ class TaskFault(NumpyFault):
         super().__init__(diagnostic, program, sources)
 
 
-class Teller:
+class TaskFaultReporter:
     """Makes faults of what a run raises."""
 
     def __init__(
         self,
         name: str,
-        places: Sequence[SourceSite],
+        source_sites: Sequence[SourceSite],
         generated: GeneratedSource,
         filename: str,
         signals: Mapping[str, Sequence[Signal]],
     ) -> None:
         self._name = name
-        self._places = places
+        self._source_sites = source_sites
         self._generated = generated
         self._filename = filename
         self._signals = signals
@@ -78,12 +78,12 @@ class Teller:
             diagnostic = Diagnostic(Severity.ERROR, message, location, NUMPY_CODE_FAILED)
         program = self._program(error, cluster)
         where = "" if program is None else f"program {program}, "
-        who = ""
+        task = ""
         if cluster.last is not None:
-            who = f"{cluster.last.task}, "
+            task = f"{cluster.last.task}, "
         elif cluster.machine.current is not None:
-            who = f"{cluster.machine.current.name}, "
-        text = f"{where}{who}schedule with seed {seed}"
+            task = f"{cluster.machine.current.name}, "
+        text = f"{where}{task}schedule with seed {seed}"
         diagnostic.notes.insert(0, Diagnostic(Severity.NOTE, text))
         return TaskFault(kind, diagnostic, program, sources, seed)
 
@@ -106,18 +106,18 @@ class Teller:
             trace = trace.tb_next
         return location
 
-    def _place(self, place: object) -> Attribute | None:
-        return self._places[place].location if isinstance(place, int) else None
+    def _location_of(self, source_id: object) -> Attribute | None:
+        return self._source_sites[source_id].location if isinstance(source_id, int) else None
 
     def _note(self, note: Note) -> Diagnostic:
-        return Diagnostic(Severity.NOTE, note.text, self._place(note.place))
+        return Diagnostic(Severity.NOTE, note.text, self._location_of(note.place))
 
     def _problem(self, problem: RuntimeFault, cluster: Cluster) -> Diagnostic:
         location = self._line(problem.__traceback__)
         if problem.place is not None:
-            location = self._place(problem.place)
+            location = self._location_of(problem.place)
         elif cluster.last is not None:
-            location = self._place(cluster.last.place)
+            location = self._location_of(cluster.last.place)
         diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])
         diagnostic.notes.extend(self._note(note) for note in problem.notes)
         return diagnostic
@@ -128,16 +128,16 @@ class Teller:
         """Start with a cycle, if there is one; tasks that only wait for others come last."""
         edges = {each.task: self._helpers(each, error) for each in error.stuck}
         cycle = _cycle(edges)
-        stuck = sorted(error.stuck, key=lambda each: _rank(each, cycle))
-        first = stuck[0]
+        waiting = sorted(error.stuck, key=lambda each: _rank(each, cycle))
+        first = waiting[0]
         message = f"deadlock: {first}"
-        location = self._place(first.wait.place)
+        location = self._location_of(first.wait.place)
         diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
-        for each in stuck:
+        for each in waiting:
             if each is not first:
-                where = self._place(each.wait.place)
+                where = self._location_of(each.wait.place)
                 diagnostic.notes.append(Diagnostic(Severity.NOTE, str(each), where))
-            diagnostic.notes.extend(self._whom(each, error))
+            diagnostic.notes.extend(self._signallers(each, error))
         if len(cycle) > 1:
             text = " -> ".join([*cycle, cycle[0]])
             diagnostic.notes.append(Diagnostic(Severity.NOTE, f"wait cycle: {text}"))
@@ -148,47 +148,47 @@ class Teller:
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
         return diagnostic
 
-    def _signals_for(self, stuck: Stuck) -> Sequence[Signal]:
-        subject = stuck.wait.subject
+    def _signals_for(self, waiting: Stuck) -> Sequence[Signal]:
+        subject = waiting.wait.subject
         if not isinstance(subject, Barrier) or subject.root is None:
             return ()
         return self._signals.get(subject.root.name, ())
 
-    def _helpers(self, stuck: Stuck, error: Deadlock) -> list[str]:
+    def _helpers(self, waiting: Stuck, error: Deadlock) -> list[str]:
         """The tasks that could end a wait, as far as they are left."""
-        subject = stuck.wait.subject
-        others = [each.task for each in error.stuck if each.task != stuck.task]
+        subject = waiting.wait.subject
+        others = [each.task for each in error.stuck if each.task != waiting.task]
         if isinstance(subject, NamedBarrier):
             return [each.task for each in error.stuck if each.wait.subject is not subject]
-        names = {signal.task for signal in self._signals_for(stuck)}
+        names = {signal.task for signal in self._signals_for(waiting)}
         if isinstance(subject, Barrier):
             names |= {name.rpartition(" ")[2] for name in subject.signallers}
-        prefix = stuck.task.rpartition(" ")[0]
-        mine = [name for name in others if name.rpartition(" ")[0] == prefix]
-        return [name for name in mine or others if name.rpartition(" ")[2] in names]
+        prefix = waiting.task.rpartition(" ")[0]
+        own = [name for name in others if name.rpartition(" ")[0] == prefix]
+        return [name for name in own or others if name.rpartition(" ")[2] in names]
 
-    def _whom(self, stuck: Stuck, error: Deadlock) -> list[Diagnostic]:
+    def _signallers(self, waiting: Stuck, error: Deadlock) -> list[Diagnostic]:
         """What could have ended a wait: the ops that signal its barrier."""
-        subject = stuck.wait.subject
+        subject = waiting.wait.subject
         if not isinstance(subject, Barrier) or subject.root is None:
             return []
-        signals = self._signals_for(stuck)
+        signals = self._signals_for(waiting)
         if not signals:
             text = f"no op of the kernel signals {subject.root.name}"
-            return [Diagnostic(Severity.NOTE, text, self._place(subject.place))]
+            return [Diagnostic(Severity.NOTE, text, self._location_of(subject.source_id))]
         found: list[Diagnostic] = []
         for signal in signals:
-            location = self._place(signal.place)
-            where = "" if location is None else short_place(location)
+            location = self._location_of(signal.source_id)
+            where = "" if location is None else short_location(location)
             text = f"{signal.task} signals {subject.root.name} with {signal.op}"
             found.append(Diagnostic(Severity.NOTE, f"{text} at {where}" if where else text))
         return found
 
 
-def _rank(stuck: Stuck, cycle: Sequence[str]) -> tuple[int, int]:
-    if stuck.task in cycle:
-        return 0, cycle.index(stuck.task)
-    return (1 if stuck.wait.place is not None else 2), 0
+def _rank(waiting: Stuck, cycle: Sequence[str]) -> tuple[int, int]:
+    if waiting.task in cycle:
+        return 0, cycle.index(waiting.task)
+    return (1 if waiting.wait.place is not None else 2), 0
 
 
 def _cycle(edges: Mapping[str, Sequence[str]]) -> list[str]:

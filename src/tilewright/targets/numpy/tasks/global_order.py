@@ -42,7 +42,7 @@ from tilewright.targets.numpy.api import Argument, Array, Descriptor, Grid, Site
 from tilewright.targets.numpy.api import Buffer as Given
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.ordering import ORDERING_CODES, OrderingFault
-from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tile.support.problems import count_text
 
@@ -72,15 +72,15 @@ class _Span:
 class _Cells:
     """Some entries of a table, by their numbers: to look at, or to fill."""
 
-    def __init__(self, table: Array, numbers: Array) -> None:
+    def __init__(self, table: Array, indices: Array) -> None:
         self._table = table
-        self._numbers = numbers
-        self._found = table[numbers]
+        self._indices = indices
+        self._found = table[indices]
         self.size = self._found.size
         self.flat = self._found
 
     def __setitem__(self, key: object, value: Any) -> None:
-        self._table[self._numbers] = value
+        self._table[self._indices] = value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return self._found
@@ -114,14 +114,14 @@ class GlobalOrder(Recorder):
         self,
         inner: Recorder,
         sites: Sequence[Site],
-        places: Sequence[SourceSite],
+        source_sites: Sequence[SourceSite],
         tables: Tables,
         arguments: Sequence[Argument],
     ) -> None:
         self._inner = inner
         self.finds_conflicts = inner.finds_conflicts
         self._sites = sites
-        self._places = places
+        self._source_sites = source_sites
         self._tables = tables
         self._arguments = arguments
         spans = spans_of(arguments)
@@ -140,36 +140,36 @@ class GlobalOrder(Recorder):
 
     # -- accesses ----------------------------------------------------------------------------
 
-    def touch(self, deed: Deed, number: int, address: Terms, mask: Terms) -> None:
+    def record_access(self, kind: AccessKind, index: int, address: Terms, mask: Terms) -> None:
         """The current actor reads or writes elements."""
-        site = self._sites[number]
+        site = self._sites[index]
         found = self._elements(site, address, mask)
         if found is None:
             return
         span, cells = found
         actor = self._ctas[0].cluster.actor
-        strand = self._strands[actor]
-        place = len(self._places) + number
+        agent = self._agents[actor]
+        source_id = len(self._source_sites) + index
 
         def entries(table: Array) -> _Cells:
             return _Cells(table, cells)
 
         region = ByteRegion(span, self._name(site, span), span.name, entries)
-        access = self._checker.access(strand, deed, region, "generic", place)
+        access = self._checker.access(agent, kind, region, "generic", source_id)
         stored = self._stored[span]
-        if deed == "write":
+        if kind == "write":
             is_store = isinstance(actor, AsyncOperation) and actor.engine.startswith(_STORES)
             stored[cells] = access.number if is_store else 0
             self._writes[access.number] = access
         elif not isinstance(actor, AsyncOperation) or actor.engine.startswith("cp.async"):
-            self._check_fence(stored[cells], strand, access)
+            self._check_fence(stored[cells], agent, access)
 
     def atomic(self) -> None:
         """An atomic update orders what is around it."""
-        strand = self._strands[self._ctas[0].cluster.actor]
-        strand.knowledge.learn(self._atomics)
-        self._atomics.learn(strand.knowledge)
-        strand.tick()
+        agent = self._agents[self._ctas[0].cluster.actor]
+        agent.knowledge.learn(self._atomics)
+        self._atomics.learn(agent.knowledge)
+        agent.tick()
 
     def _elements(self, site: Site, address: Terms, mask: Terms) -> tuple[_Span, Array] | None:
         at: Any = np.int64(0)
@@ -188,8 +188,8 @@ class GlobalOrder(Recorder):
             return None
         # Lanes outside are the memory's to report, lanes of another array are not followed.
         offsets = flat[(span.low <= flat) & (flat < span.high)].astype(np.int64) - span.low
-        numbers = offsets[:, None] + np.arange(site.dtype.itemsize)
-        return span, np.unique(numbers[numbers < span.high - span.low])
+        indices = offsets[:, None] + np.arange(site.dtype.itemsize)
+        return span, np.unique(indices[indices < span.high - span.low])
 
     def _name(self, site: Site, span: _Span) -> str:
         """The argument that an access goes through."""
@@ -197,16 +197,16 @@ class GlobalOrder(Recorder):
         given = given.buffer if isinstance(given, Descriptor) else given
         return given.name if isinstance(given, Given) else span.name
 
-    def _check_fence(self, stored: Array, strand: Agent, access: Access) -> None:
+    def _check_fence(self, stored: Array, agent: Agent, access: Access) -> None:
         """Threads read what TMA stores wrote: in order, and after a fence."""
-        for number in np.unique(stored[stored > 0]).tolist():
-            prior = self._writes[number]
-            knowledge = strand.knowledge
+        for index in np.unique(stored[stored > 0]).tolist():
+            prior = self._writes[index]
+            knowledge = agent.knowledge
             if not covers(knowledge.seen, prior.component, prior.time):
                 continue  # a race, and reported as one
             if covers(knowledge.fenced, prior.component, prior.time):
                 continue
-            size = int((stored == number).sum())
+            size = int((stored == index).sum())
             cause = Cause(
                 "fence",
                 f"{prior.operation} writes through the async proxy: waiting for it does not make "
@@ -228,8 +228,8 @@ class GlobalOrder(Recorder):
         found = [*clashes, *self._fences.values()]
         if not found:
             return None
-        told = [self._diagnostic(each) for each in found]
-        return OrderingFault(found, told, "race", self._program, sources, self._seed)
+        diagnostics = [self._diagnostic(each) for each in found]
+        return OrderingFault(found, diagnostics, "race", self._program, sources, self._seed)
 
     def _diagnostic(self, finding: Finding) -> Diagnostic:
         location, code = self._location(finding.place), ORDERING_CODES[finding.kind]
@@ -247,12 +247,12 @@ class GlobalOrder(Recorder):
             made.notes.append(note)
         return made
 
-    def _location(self, place: int | None) -> Attribute | None:
-        if place is None:
+    def _location(self, source_id: int | None) -> Attribute | None:
+        if source_id is None:
             return None
-        count = len(self._places)
-        rows: Sequence[SourceSite | Site] = self._places if place < count else self._sites
-        return rows[place if place < count else place - count].location
+        count = len(self._source_sites)
+        rows: Sequence[SourceSite | Site] = self._source_sites if source_id < count else self._sites
+        return rows[source_id if source_id < count else source_id - count].location
 
     # -- events ------------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class GlobalOrder(Recorder):
         self._inner.begin(ctas, seed)
         self._ctas, self._seed, self._program = ctas, seed, ctas[0].coordinates(0)
         self._checker = Checker(self._signals)
-        self._strands: dict[Actor, Agent] = {}
+        self._agents: dict[Actor, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
         self._atomics = Knowledge()
         self._writes: dict[int, Access] = {}
@@ -274,7 +274,7 @@ class GlobalOrder(Recorder):
 
     def _signals(self, name: str) -> Sequence[PossibleSignal]:
         found: Sequence[Signal] = self._tables.signals.get(name, ())
-        return [PossibleSignal(each.task, each.place, each.op) for each in found]
+        return [PossibleSignal(each.task, each.source_id, each.op) for each in found]
 
     @override
     def end(self, deadlock: Deadlock | None = None) -> None:
@@ -287,57 +287,59 @@ class GlobalOrder(Recorder):
     @override
     def spawn(self, task: Task, parent: Task | None) -> None:
         self._inner.spawn(task, parent)
-        above = None if parent is None else self._strands[parent]
-        self._strands[task] = self._checker.task(task.name, above)
+        above = None if parent is None else self._agents[parent]
+        self._agents[task] = self._checker.task(task.name, above)
 
     @override
     def join(self, task: Task, others: Sequence[Task]) -> None:
         self._inner.join(task, others)
-        self._checker.join(self._strands[task], [self._strands[each] for each in others])
+        self._checker.join(self._agents[task], [self._agents[each] for each in others])
 
     @override
-    def alloc(self, actor: Actor, view: View, place: int) -> None:
-        self._inner.alloc(actor, view, place)
+    def alloc(self, actor: Actor, view: View, source_id: int) -> None:
+        self._inner.alloc(actor, view, source_id)
 
     @override
-    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
-        self._inner.access(actor, deed, view, proxy, place)
+    def access(
+        self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
+    ) -> None:
+        self._inner.access(actor, kind, view, proxy, source_id)
 
     @override
-    def picks(self, view: View, place: int) -> None:
-        self._inner.picks(view, place)
+    def picks(self, view: View, source_id: int) -> None:
+        self._inner.picks(view, source_id)
 
     @override
-    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
-        self._inner.init(actor, barrier, place)
+    def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
+        self._inner.init(actor, barrier, source_id)
         owner = barrier.name if barrier.root is None else barrier.root.name
-        strand = self._strands[actor]
-        self._checker.init(strand, barrier.key, barrier.name, owner, barrier.count, place)
+        agent = self._agents[actor]
+        self._checker.init(agent, barrier.key, barrier.name, owner, barrier.count, source_id)
 
     @override
-    def invalidate(self, actor: Actor, barrier: Barrier, place: int) -> None:
-        self._inner.invalidate(actor, barrier, place)
+    def invalidate(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
+        self._inner.invalidate(actor, barrier, source_id)
 
     @override
-    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
-        self._inner.arrive(actor, barrier, count, place)
-        strand = self._strands[actor]
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
+        self._inner.arrive(actor, barrier, count, source_id)
+        agent = self._agents[actor]
         if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
-            before = [each for each in self._copies[strand.name] if each.event < strand.event]
-            self._checker.join(strand, before)
-        self._checker.arrive(strand, barrier.key, count, place)
+            before = [each for each in self._copies[agent.name] if each.event < agent.event]
+            self._checker.join(agent, before)
+        self._checker.arrive(agent, barrier.key, count, source_id)
 
     @override
-    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
-        self._inner.expect(actor, barrier, size_bytes, place)
-        self._checker.expect(self._strands[actor], barrier.key, size_bytes, place)
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
+        self._inner.expect(actor, barrier, size_bytes, source_id)
+        self._checker.expect(self._agents[actor], barrier.key, size_bytes, source_id)
 
     @override
     def deliver(
-        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
     ) -> None:
-        self._inner.deliver(operation, barrier, size_bytes, place)
-        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, place)
+        self._inner.deliver(operation, barrier, size_bytes, source_id)
+        self._checker.deliver(self._agents[operation], barrier.key, size_bytes, source_id)
 
     @override
     def phase(self, barrier: Barrier, phase: int) -> None:
@@ -345,25 +347,25 @@ class GlobalOrder(Recorder):
         self._checker.phase(barrier.key)
 
     @override
-    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
-        self._inner.waiting(task, barrier, parity, place)
-        self._checker.waiting(self._strands[task], barrier.key)
+    def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
+        self._inner.waiting(task, barrier, parity, source_id)
+        self._checker.waiting(self._agents[task], barrier.key)
 
     @override
-    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
-        self._inner.waited(task, barrier, parity, place)
-        self._checker.waited(self._strands[task], barrier.key, parity, place)
+    def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
+        self._inner.waited(task, barrier, parity, source_id)
+        self._checker.waited(self._agents[task], barrier.key, parity, source_id)
 
     @override
     def issue(self, operation: AsyncOperation) -> None:
         self._inner.issue(operation)
         assert operation.issuer is not None
-        issuer = self._strands[operation.issuer]
-        gates = tuple(each.name for each in operation.gates)
+        issuer = self._agents[operation.issuer]
+        barriers = tuple(each.name for each in operation.barriers)
         made = self._checker.issue(
-            issuer, operation.what, operation.engine, operation.in_order, gates
+            issuer, operation.what, operation.engine, operation.in_order, barriers
         )
-        self._strands[operation] = made
+        self._agents[operation] = made
         if operation.engine.startswith("cp.async"):
             self._copies.setdefault(issuer.name, []).append(made)
 
@@ -372,35 +374,37 @@ class GlobalOrder(Recorder):
         self._inner.complete(operation)
 
     @override
-    def commit(self, task: Task, kind: GroupKind, place: int) -> None:
-        self._inner.commit(task, kind, place)
+    def commit(self, task: Task, kind: GroupKind, source_id: int) -> None:
+        self._inner.commit(task, kind, source_id)
 
     @override
     def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
-        self._inner.waited_group(task, kind, operations, place)
-        self._checker.join(self._strands[task], [self._strands[each] for each in operations])
+        self._inner.waited_group(task, kind, operations, source_id)
+        self._checker.join(self._agents[task], [self._agents[each] for each in operations])
 
     @override
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        self._inner.named(task, barrier, generation, place)
-        self._checker.came(self._strands[task], barrier, generation)
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
+        self._inner.named(task, barrier, generation, source_id)
+        self._checker.came(self._agents[task], barrier, generation)
 
     @override
-    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        self._inner.named_waited(task, barrier, generation, place)
-        self._checker.went(self._strands[task], barrier, generation)
+    def named_waited(
+        self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
+    ) -> None:
+        self._inner.named_waited(task, barrier, generation, source_id)
+        self._checker.went(self._agents[task], barrier, generation)
 
     @override
-    def fence(self, task: Task, kind: str, place: int) -> None:
-        self._inner.fence(task, kind, place)
+    def fence(self, task: Task, kind: str, source_id: int) -> None:
+        self._inner.fence(task, kind, source_id)
         if kind in _GLOBAL_FENCES:
-            self._checker.fence(self._strands[task])
+            self._checker.fence(self._agents[task])
 
 
 def _of(roots: set[int | None], arguments: Sequence[Argument], spans: list[_Span]) -> list[_Span]:
     """The spans of the arguments with these numbers."""
-    wanted = [arguments[root] for root in sorted(each for each in roots if each is not None)]
-    mine = [span.low for span in spans_of(wanted)]
-    return [span for span in spans if any(span.low <= low < span.high for low in mine)]
+    given = [arguments[root] for root in sorted(each for each in roots if each is not None)]
+    lows = [span.low for span in spans_of(given)]
+    return [span for span in spans if any(span.low <= low < span.high for low in lows)]

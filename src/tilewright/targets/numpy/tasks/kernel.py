@@ -57,7 +57,7 @@ from tilewright.targets.numpy.support import HELPERS
 from tilewright.targets.numpy.support.blas import one_thread
 from tilewright.targets.numpy.tasks.capacity import require_capacity
 from tilewright.targets.numpy.tasks.cluster_sync import synchronise_clusters
-from tilewright.targets.numpy.tasks.faults import TaskFault, Teller
+from tilewright.targets.numpy.tasks.faults import TaskFault, TaskFaultReporter
 from tilewright.targets.numpy.tasks.memory import CtaMemory, TaskCursor
 from tilewright.targets.numpy.tasks.ops import RULES
 from tilewright.targets.numpy.tasks.ops.views import name_of
@@ -77,11 +77,11 @@ if TYPE_CHECKING:
 
 _NUM_WARPS = "ttg.num-warps"
 _CLUSTER = ("ttg.cluster-dim-x", "ttg.cluster-dim-y", "ttg.cluster-dim-z")
-_FLOAT_SUMS = frozenset(("fadd",))
+_FLOAT_ADDS = frozenset(("fadd",))
 _CLOSE = 1e-2
 """How far sums of floats in another order may be apart, relative to the greatest."""
 LAYOUT_UNKNOWN = "TW6127"
-_numbers = iter(range(1 << 62))
+_ids = iter(range(1 << 62))
 
 
 @dataclass
@@ -112,9 +112,11 @@ class TaskKernel(NumpyKernel):
         return report
 
     @property
-    def teller(self) -> Teller:
+    def fault_reporter(self) -> TaskFaultReporter:
         """Reports faults as diagnostics."""
-        return Teller(self.name, self.places, self.generated, self.filename, self.tables.signals)
+        return TaskFaultReporter(
+            self.name, self.source_sites, self.generated, self.filename, self.tables.signals
+        )
 
 
 class _Runs:
@@ -136,8 +138,8 @@ class _Runs:
         self._done = 0
         self._layouts = Layouts(self._warn)
 
-    def _warn(self, message: str, note: str, place: int) -> None:
-        location = self._kernel.places[place].location
+    def _warn(self, message: str, note: str, source_id: int) -> None:
+        location = self._kernel.source_sites[source_id].location
         made = Diagnostic(Severity.WARNING, message, location, LAYOUT_UNKNOWN)
         made.notes.append(Diagnostic(Severity.NOTE, note))
         self._report.warnings.append(made)
@@ -163,17 +165,23 @@ class _Runs:
                 self._require_same(i, buffers[i], array, first[i], seeds[0], seed)
 
     def _require_same(
-        self, number: int, buffer: Buffer | None, array: Array, wanted: Array, first: int, seed: int
+        self,
+        argument: int,
+        buffer: Buffer | None,
+        array: Array,
+        expected: Array,
+        first: int,
+        seed: int,
     ) -> None:
-        if np.array_equal(_bits(array), _bits(wanted)):
+        if np.array_equal(_bits(array), _bits(expected)):
             return
         assert buffer is not None
-        if self._is_sum(number) and _is_close(array, wanted):
+        if self._is_sum(argument) and _is_close(array, expected):
             return
-        index = tuple(int(i) for i in np.argwhere(_bits(array) != _bits(wanted))[0])
+        index = tuple(int(i) for i in np.argwhere(_bits(array) != _bits(expected))[0])
         message = (
             f"the result depends on the schedule: {buffer.name}[{', '.join(map(str, index))}] is "
-            f"{wanted[index]} under seed {first} and {array[index]} under seed {seed}"
+            f"{expected[index]} under seed {first} and {array[index]} under seed {seed}"
         )
         diagnostic = Diagnostic(Severity.ERROR, message, None, CODES["schedule"])
         note = (
@@ -183,10 +191,10 @@ class _Runs:
         diagnostic.notes.append(Diagnostic(Severity.NOTE, note))
         raise TaskFault("schedule", diagnostic, None, self._sources, seed)
 
-    def _is_sum(self, number: int) -> bool:
+    def _is_sum(self, argument: int) -> bool:
         """Whether floats are added to an argument in an order that is not fixed."""
         return any(
-            site.rmw in _FLOAT_SUMS and site.root in (None, number) for site in self._kernel.sites
+            site.rmw in _FLOAT_ADDS and site.root in (None, argument) for site in self._kernel.sites
         )
 
     @property
@@ -199,7 +207,7 @@ class _Runs:
         kernel, options, report = self._kernel, self._options, self._report
         memory = kernel.open_memory(kernel.sites, self._arguments, self._grid, options, report)
         values = kernel.values(self._arguments, memory)
-        turn = TaskCursor(memory)
+        cursor = TaskCursor(memory)
         pending = list(_clusters(self._grid, kernel.cluster))
         recorder = SILENT if options.recorder is None else options.recorder()
         order = self._order(recorder)
@@ -208,17 +216,17 @@ class _Runs:
             if not pending:
                 return None
             programs = pending.pop(0)
-            self._tell(len(programs), count)
+            self._report_progress(len(programs), count)
             return self._coordinates(programs[0])
 
         while pending:
             programs = pending.pop(0)
-            self._cluster(programs, turn, values, seed, recorder, take, order)
+            self._cluster(programs, cursor, values, seed, recorder, take, order)
             report.batches += 1
-            self._tell(len(programs), count)
+            self._report_progress(len(programs), count)
         memory.close()
 
-    def _tell(self, programs: int, count: int) -> None:
+    def _report_progress(self, programs: int, count: int) -> None:
         self._done += programs
         if self._options.progress is not None:
             self._options.progress(self._done, self._report.programs * count)
@@ -230,7 +238,7 @@ class _Runs:
     def _cluster(
         self,
         programs: Sequence[int],
-        turn: TaskCursor,
+        cursor: TaskCursor,
         values: Sequence[Any],
         seed: int,
         recorder: Recorder,
@@ -242,9 +250,9 @@ class _Runs:
         events = order or recorder
         cluster = Cluster(kernel.tables, seed, events, checked, take, layouts=self._layouts)
         for program in programs:
-            memory = CtaMemory(turn, program, order)
+            memory = CtaMemory(cursor, program, order)
             cluster.ctas.append(
-                CtaRuntime(memory, self._grid, program, kernel.places, options, cluster)
+                CtaRuntime(memory, self._grid, program, kernel.source_sites, options, cluster)
             )
         threads = kernel.tables.num_warps * WARP
         events.begin(cluster.ctas, seed)
@@ -257,18 +265,20 @@ class _Runs:
             events.end()
         except Deadlock as deadlock:
             events.end(deadlock)
-            fault = kernel.teller.fault(deadlock, cluster, seed, self._sources)
+            fault = kernel.fault_reporter.fault(deadlock, cluster, seed, self._sources)
             raise recorder.fault(fault, self._sources) from None
         except (NumpyFault, KeyboardInterrupt):
             raise
         except Exception as error:
-            fault = kernel.teller.fault(recorder.kept or error, cluster, seed, self._sources)
+            fault = kernel.fault_reporter.fault(
+                recorder.retained or error, cluster, seed, self._sources
+            )
             raise recorder.fault(fault, self._sources) from error
         finally:
             self._print(cluster)
         found = recorder.verdict(self._sources)
-        if found is None and recorder.kept is not None:
-            found = kernel.teller.fault(recorder.kept, cluster, seed, self._sources)
+        if found is None and recorder.retained is not None:
+            found = kernel.fault_reporter.fault(recorder.retained, cluster, seed, self._sources)
         if found is None and order is not None:
             found = order.disorder(self._sources)
         if found is not None:
@@ -282,7 +292,9 @@ class _Runs:
         from tilewright.targets.numpy.tasks.global_order import GlobalOrder
 
         kernel = self._kernel
-        made = GlobalOrder(recorder, kernel.sites, kernel.places, kernel.tables, self._arguments)
+        made = GlobalOrder(
+            recorder, kernel.sites, kernel.source_sites, kernel.tables, self._arguments
+        )
         return made if made.is_needed else None
 
     def _print(self, cluster: Cluster) -> None:
@@ -342,19 +354,19 @@ def compile_tasks(
     unit = TaskUnit(functions, RULES, sources, keeps_terms=False)
     unit.calls.append(kernel.sym_name.data)
     unit.in_flight = in_flight(module)
-    _place(unit, kernel)
+    _allocate(unit, kernel)
     require_capacity(module, kernel, written, unit.placement, sources)
-    signals = signals_of(module, _namer(unit), lambda op: unit.place(op.location))
+    signals = signals_of(module, _namer(unit), lambda op: unit.source_id(op.location))
     emitter = TaskEmitter(unit)
     emitter.pause()
     parameters = write_kernel(emitter, kernel)
-    emitter.effect(f"{{0}}.leave({unit.place(kernel.location)})", emitter.runtime)
+    emitter.effect(f"{{0}}.leave({unit.source_id(kernel.location)})", emitter.runtime)
     docstring = f"NumPy code of the tasks of the kernel `{kernel.sym_name.data}`."
     generated = generate(docstring, HELPERS, unit.constants, unit.bodies, unit.hints, unit.aliases)
-    filename = f"<tilewright tasks {kernel.sym_name.data} #{next(_numbers)}>"
+    filename = f"<tilewright tasks {kernel.sym_name.data} #{next(_ids)}>"
     tables = Tables(
         tuple(unit.kinds),
-        unit.placement.settled(),
+        unit.placement.with_pitch(),
         unit.placement.smem_bytes,
         unit.placement.tmem_columns,
         _attribute(module, _NUM_WARPS) or num_warps,
@@ -365,7 +377,7 @@ def compile_tasks(
         kernel.sym_name.data,
         parameters,
         tuple(unit.sites),
-        tuple(unit.places),
+        tuple(unit.source_sites),
         unit.largest,
         generated,
         load_source(generated, filename),
@@ -404,7 +416,7 @@ def _cluster(module: ModuleOp, given: Sequence[int] | None) -> Grid:
     return x, y, z
 
 
-def _place(unit: TaskUnit, kernel: FuncOp) -> None:
+def _allocate(unit: TaskUnit, kernel: FuncOp) -> None:
     """Assign an offset to every allocation."""
     placement: Placement = unit.placement
     taken: dict[str, int] = {}
@@ -412,10 +424,10 @@ def _place(unit: TaskUnit, kernel: FuncOp) -> None:
         if not isinstance(op, LocalAllocOp | TMEMAllocOp):
             continue
         hint = name_of(op) or "buffer"
-        number = taken[hint] = taken.get(hint, 0) + 1
-        text = hint if number == 1 else f"{hint}_{number}"
+        count = taken[hint] = taken.get(hint, 0) + 1
+        text = hint if count == 1 else f"{hint}_{count}"
         try:
-            placement.add(op, text, unit.place(op.location))
+            placement.add(op, text, unit.source_id(op.location))
         except UnitError as error:
             found = Diagnostic(Severity.ERROR, str(error), op.location, NOT_ON_NUMPY)
             raise Unsupported(found, unit.sources) from None
@@ -427,8 +439,8 @@ def _namer(unit: TaskUnit) -> Any:
 
     def name(value: SSAValue) -> str | None:
         owner = value.owner
-        number = placement.numbers.get(owner) if isinstance(owner, Operation) else None
-        return None if number is None else placement.allocations[number].name
+        index = placement.indices.get(owner) if isinstance(owner, Operation) else None
+        return None if index is None else placement.allocations[index].name
 
     return name
 

@@ -30,8 +30,8 @@ class TaskCursor:
 class CtaMemory:
     """The memory of a launch, for one program."""
 
-    def __init__(self, turn: TaskCursor, program: int, order: GlobalOrder | None = None) -> None:
-        self._turn = turn
+    def __init__(self, cursor: TaskCursor, program: int, order: GlobalOrder | None = None) -> None:
+        self._cursor = cursor
         self._order = order
         """Receives every access, if there is one."""
         self._program = program
@@ -41,18 +41,18 @@ class CtaMemory:
 
     @property
     def _memory(self) -> Memory:
-        return self._turn.of(self._program)
+        return self._cursor.of(self._program)
 
     def load(self, site: int, address: Terms, mask: Terms, other: Array | np.generic | None) -> Any:
         found = self._memory.load(site, address, mask, other)
         if self._order is not None:
-            self._order.touch("read", site, address, mask)
+            self._order.record_access("read", site, address, mask)
         return found
 
     def store(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> None:
         self._memory.store(site, address, value, mask)
         if self._order is not None:
-            self._order.touch("write", site, address, mask)
+            self._order.record_access("write", site, address, mask)
 
     def atomic_rmw(self, site: int, address: Terms, value: Array | np.generic, mask: Terms) -> Any:
         if self._order is not None:
@@ -67,7 +67,7 @@ class CtaMemory:
         return self._memory.atomic_cas(site, address, compare, value)
 
     def address_of(self, argument: int) -> np.int64:
-        return self._turn.memory.address_of(argument)
+        return self._cursor.memory.address_of(argument)
 
     def begin(self, programs: Array) -> None:
         """The current program is set for each access."""

@@ -35,10 +35,10 @@ from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, prett
 from tilewright.targets.numpy.api import Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import MISSING_FENCE
 from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Task
-from tilewright.targets.numpy.source import short_place
+from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import TaskFault
-from tilewright.targets.numpy.tasks.recorder import Deed, GroupKind, Proxy, Recorder
+from tilewright.targets.numpy.tasks.recorder import AccessKind, GroupKind, Proxy, Recorder
 from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
@@ -88,11 +88,11 @@ class OrderingFault(TaskFault):
         program: Grid | None,
         sources: SourceManager | None,
         seed: int,
-        places: Sequence[SourceSite] = (),
+        source_sites: Sequence[SourceSite] = (),
     ) -> None:
         super().__init__(kind, diagnostics[0], program, sources, seed)
         self.findings = tuple(findings)
-        self.places = places
+        self.source_sites = source_sites
         """The table that the site ids of the findings index."""
         rest = (pretty(each, sources) for each in diagnostics[1:])
         self.args = ("\n".join([str(self.args[0]), *rest]),)
@@ -123,42 +123,42 @@ class OrderingLog:
         self.schedules += 1
         return OrderingRecorder(self)
 
-    def ended(self, checker: Checker, places: Sequence[SourceSite]) -> None:
+    def ended(self, checker: Checker, source_sites: Sequence[SourceSite]) -> None:
         """A cluster ran to its end."""
         self.clusters += 1
         self.not_analysed.update(checker.not_analysed)
-        self._read |= {(id(places), owner) for owner in checker.read_owners()}
+        self._read |= {(id(source_sites), owner) for owner in checker.read_owners()}
         for owner, access in checker.unread().items():
-            self._written.setdefault((id(places), owner), (places, access))
+            self._written.setdefault((id(source_sites), owner), (source_sites, access))
         for access in checker.unread_copies():
-            self._copies.setdefault((id(places), access.place), (places, access))
+            self._copies.setdefault((id(source_sites), access.place), (source_sites, access))
 
     def unread(self, severity: Severity = Severity.ERROR) -> list[Diagnostic]:
         """Buffers that were written and read in no run; copies that no task read."""
         found: list[Diagnostic] = []
-        for key, (places, access) in self._written.items():
+        for key, (source_sites, access) in self._written.items():
             if key in self._read:
                 continue
-            owner, place = key[1], places[access.place]
+            owner, site = key[1], source_sites[access.place]
             message = f"{TITLES['unread']}: no task reads {owner}, which {access.task} writes here"
             code = ORDERING_CODES["unread"]
-            made = Diagnostic(severity, message, place.location, code)
+            made = Diagnostic(severity, message, site.location, code)
             text = f"not read in any of {self.clusters} runs; remove the buffer to free its memory"
             made.notes.append(Diagnostic(Severity.NOTE, text))
             found.append(made)
         silent = {key for key in self._written if key not in self._read}
-        for key, (places, access) in self._copies.items():
+        for key, (source_sites, access) in self._copies.items():
             if (key[0], access.region.owner) not in silent:
-                found.append(_unread_copy(places[access.place], access, severity))
+                found.append(_unread_copy(source_sites[access.place], access, severity))
         return found
 
 
-def _unread_copy(place: SourceSite, access: Access, severity: Severity) -> Diagnostic:
+def _unread_copy(site: SourceSite, access: Access, severity: Severity) -> Diagnostic:
     message = (
         f"{TITLES['unread']}: no task reads the data of {access.operation} (issued by "
         f"{access.task}, iteration {access.iteration})"
     )
-    made = Diagnostic(severity, message, place.location, ORDERING_CODES["unread"])
+    made = Diagnostic(severity, message, site.location, ORDERING_CODES["unread"])
     text = (
         f"{access.region.owner} is read elsewhere: check that its consumer reads the right buffer"
     )
@@ -176,19 +176,19 @@ class OrderingRecorder(Recorder):
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
         self._checker = Checker()
-        self._places: Sequence[SourceSite] = ()
+        self._source_sites: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
         """By source id, the first id with the same location."""
         self._seed = 0
         self._program: Grid | None = None
         self._many = False
-        self._stuck: Finding | None = None
+        self._deadlock: Finding | None = None
         self._timeline: TimelineBuilder | None = None
         self._picked: View | None = None
         """A buffer of which the next access selects some elements."""
-        self._announced: tuple[str, tuple[int, int]] | None = None
+        self._expected: tuple[str, tuple[int, int]] | None = None
         """The agent and barrier of the last expect-tx: the arrival that belongs to it follows."""
-        self._strands: dict[Actor, Agent] = {}
+        self._agents: dict[Actor, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
         self._held: dict[_HeldKey, Access] = {}
 
@@ -198,17 +198,19 @@ class OrderingRecorder(Recorder):
         signals = cluster.tables.signals
 
         def possible(name: str) -> list[PossibleSignal]:
-            return [PossibleSignal(s.task, self._at[s.place], s.op) for s in signals.get(name, ())]
+            return [
+                PossibleSignal(s.task, self._at[s.source_id], s.op) for s in signals.get(name, ())
+            ]
 
         self._checker = Checker(possible, lambda name: cluster.tables.waiters.get(name, ()))
-        if self._places is not ctas[0].places:
-            self._places = ctas[0].places
-            self._at = _first_places(self._places)
+        if self._source_sites is not ctas[0].source_sites:
+            self._source_sites = ctas[0].source_sites
+            self._at = _first_ids(self._source_sites)
         self._seed, self._program = seed, ctas[0].coordinates(0)
         self._many = len(ctas) > 1
-        self._stuck = None
-        self.kept = None
-        self._strands, self._copies, self._held = {}, {}, {}
+        self._deadlock = None
+        self.retained = None
+        self._agents, self._copies, self._held = {}, {}, {}
         for cta in ctas:
             for arena in (cta.smem, cta.tmem):
                 tail = f" of CTA {arena.cta}" if self._many else ""
@@ -220,30 +222,30 @@ class OrderingRecorder(Recorder):
 
     @override
     def keep(self, problem: Exception) -> bool:
-        self.kept = self.kept or problem
+        self.retained = self.retained or problem
         return True
 
     @override
     def end(self, deadlock: Deadlock | None = None) -> None:
         if deadlock is None:
-            self._log.ended(self._checker, self._places)
+            self._log.ended(self._checker, self._source_sites)
             self._keep_timeline(replaces=False)
             return
         waits = [
-            (strand, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.place])
+            (agent, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.place])
             for each in deadlock.stuck
             if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.place, int)
-            for strand in self._strands.values()
-            if strand.name == each.task and not strand.operation
+            for agent in self._agents.values()
+            if agent.name == each.task and not agent.operation
         ]
-        self._stuck = self._checker.stuck(waits, [*self._gates(deadlock)])
+        self._deadlock = self._checker.stuck(waits, [*self._missing_at_barriers(deadlock)])
 
-    def _gates(self, deadlock: Deadlock) -> Iterator[StuckGate]:
+    def _missing_at_barriers(self, deadlock: Deadlock) -> Iterator[StuckGate]:
         """Tasks that wait at named barriers at which threads are missing."""
         for each in deadlock.stuck:
-            gate, place = each.wait.subject, each.wait.place
-            if isinstance(gate, NamedBarrier) and isinstance(place, int):
-                yield StuckGate(each.task, gate.name, gate.missing(), self._at[place])
+            barrier, source_id = each.wait.subject, each.wait.place
+            if isinstance(barrier, NamedBarrier) and isinstance(source_id, int):
+                yield StuckGate(each.task, barrier.name, barrier.missing(), self._at[source_id])
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
@@ -260,9 +262,9 @@ class OrderingRecorder(Recorder):
     def fault(self, fault: TaskFault, sources: SourceManager | None) -> NumpyFault:
         findings = self._checker.findings(is_certain=fault.kind == "barrier")
         if fault.kind == "deadlock" and not findings:
-            if self._stuck is not None:
-                _hint(fault.diagnostic, self._stuck, self._location)
-                findings.append(self._stuck)
+            if self._deadlock is not None:
+                _hint(fault.diagnostic, self._deadlock, self._location)
+                findings.append(self._deadlock)
             made = self._fault_of(findings, [fault.diagnostic], sources)
             made.kind = "deadlock"
             return made
@@ -280,8 +282,8 @@ class OrderingRecorder(Recorder):
         sources: SourceManager | None,
         after: Diagnostic | None = None,
     ) -> OrderingFault:
-        told = [each for each in findings if each is not self._stuck]
-        diagnostics = [self._diagnostic(each) for each in told]
+        reported = [each for each in findings if each is not self._deadlock]
+        diagnostics = [self._diagnostic(each) for each in reported]
         if after is not None:
             text = f"execution stopped here: {after.message}"
             diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
@@ -296,11 +298,11 @@ class OrderingRecorder(Recorder):
             self._program,
             sources,
             self._seed,
-            self._places,
+            self._source_sites,
         )
 
-    def _location(self, place: int | None) -> Attribute | None:
-        return None if place is None else self._places[place].location
+    def _location(self, source_id: int | None) -> Attribute | None:
+        return None if source_id is None else self._source_sites[source_id].location
 
     def _diagnostic(self, finding: Finding) -> Diagnostic:
         made = Diagnostic(
@@ -322,52 +324,54 @@ class OrderingRecorder(Recorder):
             made.notes.append(self._note(text))
         return made
 
-    def _note(self, text: str, place: int | None = None) -> Diagnostic:
-        return Diagnostic(Severity.NOTE, text, self._location(place))
+    def _note(self, text: str, source_id: int | None = None) -> Diagnostic:
+        return Diagnostic(Severity.NOTE, text, self._location(source_id))
 
-    def _where(self, place: int) -> str:
-        location = self._location(place)
-        return "" if location is None else short_place(location)
+    def _where(self, source_id: int) -> str:
+        location = self._location(source_id)
+        return "" if location is None else short_location(location)
 
     # -- tasks -------------------------------------------------------------------------------
 
     @override
     def spawn(self, task: Task, parent: Task | None) -> None:
-        above = None if parent is None else self._strands[parent]
-        self._strands[task] = self._checker.task(task.name, above)
+        above = None if parent is None else self._agents[parent]
+        self._agents[task] = self._checker.task(task.name, above)
         if self._timeline is not None:
             self._timeline.lane("task", task.name)
 
     @override
     def join(self, task: Task, others: Sequence[Task]) -> None:
-        self._checker.join(self._strands[task], [self._strands[each] for each in others])
+        self._checker.join(self._agents[task], [self._agents[each] for each in others])
 
     # -- memory ------------------------------------------------------------------------------
 
     @override
-    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
-        strand, place = self._strands[actor], self._at[place]
+    def access(
+        self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
+    ) -> None:
+        agent, source_id = self._agents[actor], self._at[source_id]
         picked, self._picked = self._picked, None
         if picked is view:
-            self._checker.touched(_region(view), deed)
+            self._checker.touched(_region(view), kind)
             return  # two tasks may access different elements
         access = None
         if isinstance(actor, AsyncOperation):
             access = self._held.get(_held_key(actor, view))
         if access is None:
-            access = self._checker.access(strand, deed, _region(view), proxy, place)
-        elif access.deed != deed:
-            access = replace(access, deed=deed)  # an accumulator that is read to be written
-        self._checker.takes_effect(access, strand)
+            access = self._checker.access(agent, kind, _region(view), proxy, source_id)
+        elif access.deed != kind:
+            access = replace(access, deed=kind)  # an accumulator that is read to be written
+        self._checker.takes_effect(access, agent)
         if self._timeline is not None:
-            label = f"{access} {self._where(place)}"
-            tell = self._timeline.read if deed == "read" else self._timeline.wrote
-            tell(self._named(view), label)
+            label = f"{access} {self._where(source_id)}"
+            record = self._timeline.read if kind == "read" else self._timeline.wrote
+            record(self._named(view), label)
 
     @override
-    def picks(self, view: View, place: int) -> None:
+    def picks(self, view: View, source_id: int) -> None:
         self._picked = view
-        where = self._where(place)
+        where = self._where(source_id)
         self._checker.not_analysed[f"which elements of {view.name} are accessed at {where}"] = None
 
     def _named(self, view: View) -> str:
@@ -376,35 +380,35 @@ class OrderingRecorder(Recorder):
     # -- memory barriers ---------------------------------------------------------------------
 
     @override
-    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
+    def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
         owner = barrier.name if barrier.root is None else barrier.root.name
-        strand, place = self._strands[actor], self._at[place]
-        self._checker.init(strand, barrier.key, barrier.name, owner, barrier.count, place)
+        agent, source_id = self._agents[actor], self._at[source_id]
+        self._checker.init(agent, barrier.key, barrier.name, owner, barrier.count, source_id)
 
     @override
-    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
-        strand, place = self._strands[actor], self._at[place]
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
+        agent, source_id = self._agents[actor], self._at[source_id]
         if isinstance(actor, AsyncOperation) and actor.engine.startswith("cp.async"):
             # It arrives when the copies that its task issued before are done.
-            before = [s for s in self._copies[strand.name] if s.event < strand.event]
-            self._checker.join(strand, before)
-        self._checker.arrive(strand, barrier.key, count, place)
-        if self._announced != (strand.name, barrier.key):
-            self._mark(strand, "arrive", f"arrives on {barrier.name}", place)
-        self._announced = None
+            before = [s for s in self._copies[agent.name] if s.event < agent.event]
+            self._checker.join(agent, before)
+        self._checker.arrive(agent, barrier.key, count, source_id)
+        if self._expected != (agent.name, barrier.key):
+            self._mark(agent, "arrive", f"arrives on {barrier.name}", source_id)
+        self._expected = None
 
     @override
-    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
-        strand, place = self._strands[actor], self._at[place]
-        self._checker.expect(strand, barrier.key, size_bytes, place)
-        self._mark(strand, "expect", f"expects {size_bytes} bytes on {barrier.name}", place)
-        self._announced = (strand.name, barrier.key)
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
+        agent, source_id = self._agents[actor], self._at[source_id]
+        self._checker.expect(agent, barrier.key, size_bytes, source_id)
+        self._mark(agent, "expect", f"expects {size_bytes} bytes on {barrier.name}", source_id)
+        self._expected = (agent.name, barrier.key)
 
     @override
     def deliver(
-        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
     ) -> None:
-        self._checker.deliver(self._strands[operation], barrier.key, size_bytes, self._at[place])
+        self._checker.deliver(self._agents[operation], barrier.key, size_bytes, self._at[source_id])
 
     @override
     def phase(self, barrier: Barrier, phase: int) -> None:
@@ -414,15 +418,15 @@ class OrderingRecorder(Recorder):
             self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} completes")
 
     @override
-    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
-        self._checker.waiting(self._strands[task], barrier.key)
+    def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
+        self._checker.waiting(self._agents[task], barrier.key)
         if self._timeline is not None:
-            label = f"waits for parity {parity} of {barrier.name} {self._where(place)}"
+            label = f"waits for parity {parity} of {barrier.name} {self._where(source_id)}"
             self._timeline.begin("task", task.name, "wait", "wait", label)
 
     @override
-    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
-        self._checker.waited(self._strands[task], barrier.key, parity, self._at[place])
+    def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
+        self._checker.waited(self._agents[task], barrier.key, parity, self._at[source_id])
         if self._timeline is not None:
             self._timeline.finish("task", task.name, "wait")
 
@@ -431,21 +435,23 @@ class OrderingRecorder(Recorder):
     @override
     def issue(self, operation: AsyncOperation) -> None:
         assert operation.issuer is not None and isinstance(operation.place, int)
-        checker, place = self._checker, self._at[operation.place]
-        issuer = self._strands[operation.issuer]
-        gates = tuple(each.key for each in operation.gates)
-        strand = checker.issue(issuer, operation.what, operation.engine, operation.in_order, gates)
-        self._strands[operation] = strand
-        iteration = checker.visit(issuer.name, place, "issue")
+        checker, source_id = self._checker, self._at[operation.place]
+        issuer = self._agents[operation.issuer]
+        barriers = tuple(each.key for each in operation.barriers)
+        agent = checker.issue(
+            issuer, operation.what, operation.engine, operation.in_order, barriers
+        )
+        self._agents[operation] = agent
+        iteration = checker.visit(issuer.name, source_id, "issue")
         if operation.engine.startswith("cp.async"):
-            self._copies.setdefault(issuer.name, []).append(strand)
+            self._copies.setdefault(issuer.name, []).append(agent)
         for held in operation.held:
-            deed: Deed = "write" if held.writes else "read"
+            kind: AccessKind = "write" if held.writes else "read"
             proxy = _proxy(operation, held.view)
-            access = checker.access(strand, deed, _region(held.view), proxy, place, iteration)
+            access = checker.access(agent, kind, _region(held.view), proxy, source_id, iteration)
             self._held[_held_key(operation, held.view)] = access
         if self._timeline is not None:
-            label = f"{operation.what}, issued by {issuer.name} {self._where(place)}"
+            label = f"{operation.what}, issued by {issuer.name} {self._where(source_id)}"
             self._timeline.begin("engine", operation.engine, operation, "operation", label)
 
     @override
@@ -455,47 +461,49 @@ class OrderingRecorder(Recorder):
 
     @override
     def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
-        strands = [self._strands[each] for each in operations]
-        self._checker.join(self._strands[task], strands)
+        agents = [self._agents[each] for each in operations]
+        self._checker.join(self._agents[task], agents)
 
     # -- barriers of threads, fences ---------------------------------------------------------
 
     @override
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        strand = self._strands[task]
-        self._checker.came(strand, barrier, generation, barrier.name, self._at[place])
-        self._mark(self._strands[task], "arrive", f"arrives at {barrier.name}", place)
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
+        agent = self._agents[task]
+        self._checker.came(agent, barrier, generation, barrier.name, self._at[source_id])
+        self._mark(self._agents[task], "arrive", f"arrives at {barrier.name}", source_id)
 
     @override
-    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
-        self._checker.went(self._strands[task], barrier, generation)
+    def named_waited(
+        self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
+    ) -> None:
+        self._checker.went(self._agents[task], barrier, generation)
 
     @override
-    def fence(self, task: Task, kind: str, place: int) -> None:
+    def fence(self, task: Task, kind: str, source_id: int) -> None:
         if kind == "async_shared":
-            self._checker.fence(self._strands[task])
-        self._mark(self._strands[task], "fence", f"fence {kind}", place)
+            self._checker.fence(self._agents[task])
+        self._mark(self._agents[task], "fence", f"fence {kind}", source_id)
 
-    def _mark(self, strand: Agent, style: str, label: str, place: int) -> None:
-        if self._timeline is not None and not strand.operation:
-            text = f"{label} {self._where(place)}"
-            self._timeline.mark("task", strand.name, style, text)
+    def _mark(self, agent: Agent, style: str, label: str, source_id: int) -> None:
+        if self._timeline is not None and not agent.operation:
+            text = f"{label} {self._where(source_id)}"
+            self._timeline.mark("task", agent.name, style, text)
 
 
 def _key(arena: TaskArena) -> tuple[int, bool]:
     return arena.cta, arena.is_tensor_memory
 
 
-def _first_places(places: Sequence[SourceSite]) -> list[int]:
+def _first_ids(source_sites: Sequence[SourceSite]) -> list[int]:
     first: dict[str, int] = {}
-    return [first.setdefault(str(place.location), i) for i, place in enumerate(places)]
+    return [first.setdefault(str(site.location), i) for i, site in enumerate(source_sites)]
 
 
 def _region(view: View) -> ByteRegion:
     owner = view.leaf or view.root.name
-    return ByteRegion(_key(view.arena), view.name, owner, view.cells, view.root.place)
+    return ByteRegion(_key(view.arena), view.name, owner, view.cells, view.root.source_id)
 
 
 def _held_key(operation: AsyncOperation, view: View) -> _HeldKey:

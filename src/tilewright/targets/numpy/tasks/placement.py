@@ -36,11 +36,11 @@ class Placement:
     smem_bytes: int = 0
     tmem_columns: int = 0
     allocations: list[Allocation] = field(default_factory=list[Allocation])
-    numbers: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    indices: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """By the op that makes them."""
 
-    def add(self, op: LocalAllocOp | TMEMAllocOp, name: str, place: int) -> None:
-        """Give an allocation the next free place."""
+    def add(self, op: LocalAllocOp | TMEMAllocOp, name: str, source_id: int) -> None:
+        """Append an allocation at the next free offset."""
         type = op.results[0].type
         assert isinstance(type, MemDescType)
         size = span_bits(type) // _BYTE
@@ -51,14 +51,16 @@ class Placement:
             column = _aligned(self.tmem_columns, TMEM_ALLOCATION_GRANULE)
             self.tmem_columns = column + size // TMEM_COLUMN_BYTES
             offset = column * TMEM_COLUMN_BYTES
-        self.numbers[op] = len(self.allocations)
-        self.allocations.append(Allocation(name, kind_of(type, 0), offset, size, place))
+        self.indices[op] = len(self.allocations)
+        self.allocations.append(Allocation(name, kind_of(type, 0), offset, size, source_id))
 
-    def settled(self) -> tuple[Allocation, ...]:
+    def with_pitch(self) -> tuple[Allocation, ...]:
         """The allocations, once the length of a row of tensor memory is known."""
         pitch = self.tmem_columns * TMEM_COLUMN_BYTES
         return tuple(
-            Allocation(each.name, settled(each.kind, pitch), each.offset, each.size, each.place)
+            Allocation(
+                each.name, with_pitch(each.kind, pitch), each.offset, each.size, each.source_id
+            )
             for each in self.allocations
         )
 
@@ -82,7 +84,7 @@ def kind_of(type: MemDescType, pitch: int) -> ArenaKind:
     """The layout of a type in bytes; rows of tensor memory are `pitch` apart, -1 if not known."""
     dtype = dtype_of(type)
     if memory_of(type) is Memory.TMEM:
-        return settled(_tensor_memory(type, dtype), pitch)
+        return with_pitch(_tensor_memory(type, dtype), pitch)
     copies, tile = type.shape[: -type.layout_rank], type.shape[-type.layout_rank :]
     unit = span_bits(type) // _BYTE // prod(copies)
     strides = (*_steps(copies, unit), *_steps(tile, dtype.itemsize))
@@ -132,7 +134,7 @@ def _tensor_memory(type: MemDescType, dtype: np.dtype[Any]) -> ArenaKind:
     return ArenaKind(type.shape, strides, dtype, in_tensor_memory=True, block=block, layout=shown)
 
 
-def settled(kind: ArenaKind, pitch: int) -> ArenaKind:
+def with_pitch(kind: ArenaKind, pitch: int) -> ArenaKind:
     """`kind` with the length of a row filled in."""
     if not kind.in_tensor_memory or not pitch:
         return kind

@@ -23,7 +23,7 @@ from tilewright.passes.tlx.rewrite_local_alias import RewriteLocalAlias
 from tilewright.passes.tlx.storage_alias.define_overlaps import named_phases
 from tilewright.passes.tlx.storage_alias_lowering import StorageAliasLowering
 
-_NUMBER = "tilewright.number"
+_INDEX = "tilewright.number"
 
 
 def inlined(module: ModuleOp) -> ModuleOp:
@@ -54,8 +54,8 @@ def prepare(module: ModuleOp, sources: SourceManager | None = None) -> ModuleOp:
 def keep_apart(module: ModuleOp) -> None:
     """Number the buffers of storage aliases: two of one type in the same bytes are still two."""
     aliases = (op for op in walk(module) if isinstance(op, PlacedAliasOp))
-    for number, op in enumerate(aliases):
-        op.attributes[_NUMBER] = IntegerAttr(number, i32)
+    for index, op in enumerate(aliases):
+        op.attributes[_INDEX] = IntegerAttr(index, i32)
 
 
 def inline_calls(module: ModuleOp) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Actor: TypeAlias = Task | AsyncOperation
 
-Deed: TypeAlias = Literal["read", "write"]
+AccessKind: TypeAlias = Literal["read", "write"]
 Proxy: TypeAlias = Literal["generic", "async", "tensor"]
 """The path of an access to memory: by threads, by TMA and the shared-memory side of tensor cores,
 by the tensor-memory side of tensor cores and its loads and stores."""
@@ -52,7 +52,7 @@ class Recorder:
     finds_conflicts = False
     """Whether it finds accesses that disturb operations itself: the run then goes on after one."""
 
-    kept: Exception | None = None
+    retained: Exception | None = None
     """An uninitialised read, retained by a recorder that may find the cause."""
 
     def keep(self, problem: Exception) -> bool:
@@ -83,41 +83,43 @@ class Recorder:
 
     # -- memory ------------------------------------------------------------------------------
 
-    def alloc(self, actor: Actor, view: View, place: int) -> None:
+    def alloc(self, actor: Actor, view: View, source_id: int) -> None:
         """A buffer begins: whatever its bytes hold is of no meaning."""
 
-    def access(self, actor: Actor, deed: Deed, view: View, proxy: Proxy, place: int) -> None:
+    def access(
+        self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
+    ) -> None:
         """Bytes are read or written; `view.cells` finds them in a table of the arena."""
 
-    def picks(self, view: View, place: int) -> None:
+    def picks(self, view: View, source_id: int) -> None:
         """The next access selects only some elements of the view, by index."""
 
     # -- memory barriers ---------------------------------------------------------------------
 
-    def init(self, actor: Actor, barrier: Barrier, place: int) -> None:
+    def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
         """A barrier is made."""
 
-    def invalidate(self, actor: Actor, barrier: Barrier, place: int) -> None:
+    def invalidate(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
         """A barrier ends."""
 
-    def arrive(self, actor: Actor, barrier: Barrier, count: int, place: int) -> None:
+    def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
         """`count` arrivals, just before they count."""
 
-    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, place: int) -> None:
+    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
         """An expect-tx, just before the arrival that belongs to it."""
 
     def deliver(
-        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, place: int
+        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
     ) -> None:
         """An operation has delivered bytes, just before they count."""
 
     def phase(self, barrier: Barrier, phase: int) -> None:
         """Phase number `phase` (from 0) is complete, by the last arrival or delivery."""
 
-    def waiting(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+    def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
         """A task comes to a wait."""
 
-    def waited(self, task: Task, barrier: Barrier, parity: int, place: int) -> None:
+    def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
         """It goes on; `barrier.phase` phases are complete."""
 
     # -- asynchronous operations -------------------------------------------------------------
@@ -128,23 +130,25 @@ class Recorder:
     def complete(self, operation: AsyncOperation) -> None:
         """It is done; what it did came right before, with the operation as actor."""
 
-    def commit(self, task: Task, kind: GroupKind, place: int) -> None:
+    def commit(self, task: Task, kind: GroupKind, source_id: int) -> None:
         """Operations issued since the last time are a group."""
 
     def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], place: int
+        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
         """From here on `task` is ordered after the operations."""
 
     # -- barriers of threads, fences ---------------------------------------------------------
 
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
         """Threads come to a named, or the cluster's, barrier; it opens as `generation`."""
 
-    def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, place: int) -> None:
+    def named_waited(
+        self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
+    ) -> None:
         """They go on."""
 
-    def fence(self, task: Task, kind: str, place: int) -> None:
+    def fence(self, task: Task, kind: str, source_id: int) -> None:
         """A fence: `async_shared`, `gpu`, `sys` or `mbarrier_init`."""
 
 

@@ -42,7 +42,7 @@ def _barriers(op: Operation) -> Sequence[SSAValue]:
 
 
 def signals_of(
-    module: ModuleOp, names: Callable[[SSAValue], str | None], place: Callable[[Operation], int]
+    module: ModuleOp, names: Callable[[SSAValue], str | None], source_id: Callable[[Operation], int]
 ) -> dict[str, list[Signal]]:
     """By the name of the allocation, the ops that signal its barriers."""
     found: dict[str, list[Signal]] = {}
@@ -50,7 +50,7 @@ def signals_of(
         for barrier in _barriers(op):
             name = names(source_of(barrier))
             if name is not None:
-                found.setdefault(name, []).append(Signal(_task_of(op), op.name, place(op)))
+                found.setdefault(name, []).append(Signal(_task_of(op), op.name, source_id(op)))
     return found
 
 

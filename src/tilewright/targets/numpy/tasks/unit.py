@@ -77,15 +77,15 @@ class TaskEmitter(Emitter):
         except UnitError as error:
             raise self.unsupported(str(error)) from None
 
-    def here_place(self) -> int:
+    def current_source_id(self) -> int:
         """The number of the current op's location."""
-        return self.unit.place(self.location)
+        return self.unit.source_id(self.location)
 
     def pause(self) -> None:
         """Others may run in between."""
         self.effect("yield")
 
-    def kept(self, template: str, *operands: Expr, axes: int, rank: int) -> Expr:
+    def effect_expr(self, template: str, *operands: Expr, axes: int, rank: int) -> Expr:
         """An expression that is computed whether or not its value is used."""
         expr = self.here(template, *operands, axes=axes, rank=rank)
         assert expr.line is not None
@@ -105,22 +105,22 @@ class TaskEmitter(Emitter):
             self.location = op.location
             for operand in op.operands:
                 if operand in self.tasks.in_flight:
-                    text = f"{{0}}.landed({self.here_place()}, {{1}})"
+                    text = f"{{0}}.landed({self.current_source_id()}, {{1}})"
                     self.effect(text, self.runtime, self.expr(operand))
-        kept = self._read_again(op) if self._stored and not op.regions else {}
+        retained = self._read_again(op) if self._stored and not op.regions else {}
         super().op(op)
-        self.values.update(kept)
+        self.values.update(retained)
 
     def _read_again(self, op: Operation) -> dict[SSAValue, Value]:
         """Give `op` descriptors as they are in memory by now; what they stood for before."""
         self.location = op.location
-        kept: dict[SSAValue, Value] = {}
+        retained: dict[SSAValue, Value] = {}
         for operand in op.operands:
             found = self.values.get(operand)
             if isinstance(found, Described) and id(found) in self._stored:
-                kept[operand] = found
+                retained[operand] = found
                 self.values[operand] = self._stored[id(found)][1]()
-        return kept
+        return retained
 
 
 def emitter_of(emitter: Emitter) -> TaskEmitter:

@@ -132,7 +132,7 @@ class TileEmitter(Emitter):
         if not shadows:
             return "", []
         pairs = [
-            f"({each.expr.text}, {self.unit.place(each.origin, each.why)})" for each in shadows
+            f"({each.expr.text}, {self.unit.source_id(each.origin, each.why)})" for each in shadows
         ]
         return f", quotients=({', '.join(pairs)},)", [each.expr for each in shadows]
 
@@ -181,7 +181,7 @@ class TileEmitter(Emitter):
 
     def place(self) -> int:
         """The number of the current op's location."""
-        return self.unit.place(self.location)
+        return self.unit.source_id(self.location)
 
     def call(self, text: str, *operands: Expr) -> None:
         """A statement that touches memory."""

@@ -38,7 +38,7 @@ from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.api import Argument, Array, Buffer, NumpyFault
 from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
-from tilewright.targets.numpy.emitter import spell
+from tilewright.targets.numpy.emitter import symbol_text
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.source import GeneratedSource, generate
@@ -298,7 +298,7 @@ def compile_tile_module(
     return TileKernel(
         symbol,
         parameters,
-        tuple(unit.places),
+        tuple(unit.source_sites),
         generated,
         _load(generated, filename),
         filename,
@@ -379,8 +379,8 @@ def _write(unit: TileUnit, function: Operation, symbol: str) -> list[TileParamet
             )
         )
         variable = unit.symbol(hint)
-        spelled.append(spell(variable))
-        expr = Expr(spell(variable), 0, 0, 1)
+        spelled.append(symbol_text(variable))
+        expr = Expr(symbol_text(variable), 0, 0, 1)
         if isinstance(argument.type, MemRefType):
             emitter.memory[argument] = expr
         else:

@@ -80,10 +80,10 @@ def _truncf(emitter: Emitter, op: Operation) -> None:
     if mode is None:
         narrowed(emitter, op)
         return
-    word = _ROUNDING.get(str(getattr(getattr(mode, "value", None), "data", mode)))
-    if word is None:
+    rounding = _ROUNDING.get(str(getattr(getattr(mode, "value", None), "data", mode)))
+    if rounding is None:
         raise emitter.unsupported(f"rounding mode {mode} has no counterpart in NumPy")
-    narrowed(emitter, op, word)
+    narrowed(emitter, op, rounding)
 
 
 _ROUNDING = {"0": "rtne", "3": "rtz"}

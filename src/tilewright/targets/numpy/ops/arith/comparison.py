@@ -49,11 +49,11 @@ _FLOAT: Mapping[str, str] = {
 def _cmpi(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CmpiOp)
     type = emitter.scalar_type(op.lhs)
-    word = op.predicate_name
-    if word in ("eq", "ne"):
-        elementwise(emitter, op, "{0} == {1}" if word == "eq" else "{0} != {1}")
+    predicate = op.predicate_name
+    if predicate in ("eq", "ne"):
+        elementwise(emitter, op, "{0} == {1}" if predicate == "eq" else "{0} != {1}")
         return
-    signed, order = word[0] == "s", word[1:]
+    signed, order = predicate[0] == "s", predicate[1:]
     if type.kind == "b":
         template = f"{{0}} {(_OPPOSITE if signed else _SIGNS)[order]} {{1}}"
     elif signed:

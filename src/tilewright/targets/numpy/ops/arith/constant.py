@@ -28,10 +28,12 @@ from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.values import Expr, Pointer, Shadow, Tensor, all_axes
 
-_NOT_WORD = re.compile(r"\W+")
+_NOT_NAME = re.compile(r"\W+")
 
 
-def number(emitter: Emitter, value: int | float, type: ScalarType, element: Attribute) -> Expr:
+def scalar_constant(
+    emitter: Emitter, value: int | float, type: ScalarType, element: Attribute
+) -> Expr:
     """A constant of a scalar type."""
     if type.kind == "b":
         return emitter.constant("np.True_" if value else "np.False_", "yes" if value else "no")
@@ -66,7 +68,7 @@ def _digits(value: float, type: ScalarType) -> str:
 
 
 def _hint(type: ScalarType, digits: str) -> str:
-    return f"{type.name}_{_NOT_WORD.sub('_', digits.removesuffix('.0').replace('-', 'm'))}"
+    return f"{type.name}_{_NOT_NAME.sub('_', digits.removesuffix('.0').replace('-', 'm'))}"
 
 
 def _constant(emitter: Emitter, op: Operation) -> None:
@@ -77,7 +79,7 @@ def _constant(emitter: Emitter, op: Operation) -> None:
     if isinstance(value, SplatElementsAttr):
         value = value.scalar
     if isinstance(value, IntegerAttr | FloatAttr):
-        emitter.define(result, Tensor(number(emitter, value.value.data, type, element)))
+        emitter.define(result, Tensor(scalar_constant(emitter, value.value.data, type, element)))
     elif isinstance(value, DenseIntOrFPElementsAttr):
         emitter.define(
             result,
@@ -94,7 +96,7 @@ def _dense(
 ) -> Expr:
     shape = shape_of(op.result.type)
     if len(values) == 1:
-        return number(emitter, values[0], type, element_type_of(op.result.type))
+        return scalar_constant(emitter, values[0], type, element_type_of(op.result.type))
     if isinstance(element_type_of(op.result.type), IntegerType) and type.kind != "b":
         values = [_wrapped(int(value), type.bits) for value in values]
     listed = ", ".join("np.inf" if v == math.inf else "-np.inf" if v == -math.inf else
@@ -108,7 +110,7 @@ def zero(emitter: Emitter, type: Attribute) -> Expr:
     """The number 0 of a scalar type, False for truth values."""
     found = scalar_type(type)
     assert found is not None
-    return number(emitter, 0, found, element_type_of(type))
+    return scalar_constant(emitter, 0, found, element_type_of(type))
 
 
 def undefined(emitter: Emitter, op: Operation) -> None:

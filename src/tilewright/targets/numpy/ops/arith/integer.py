@@ -69,7 +69,7 @@ DIVISIONS = frozenset(
     f"arith.{name}"
     for name in ("divsi", "divui", "ceildivsi", "ceildivui", "floordivsi", "remsi", "remui")
 )
-_NUMBER = re.compile(r"i\d+\((-?\d+)\)")
+_LITERAL = re.compile(r"i\d+\((-?\d+)\)")
 
 
 def _is_bool(emitter: Emitter, op: Operation) -> bool:
@@ -98,7 +98,7 @@ def _division(emitter: Emitter, op: Operation) -> None:
 
 
 def _constant(expr: Expr) -> int | None:
-    match = None if expr.line is None else _NUMBER.fullmatch(expr.line.text)
+    match = None if expr.line is None else _LITERAL.fullmatch(expr.line.text)
     return None if match is None else int(match[1])
 
 
@@ -168,7 +168,7 @@ def _arithmetic(emitter: Emitter, op: Operation) -> None:
                 negated = [emitter.pure("-{0}", term) for term in _terms_of(rhs, b)]
                 rhs, b = Tensor(b, tuple(negated)), negated[0]
             terms = _add_terms(emitter, lhs, rhs, a, b)
-        emitter.unit.has_sums |= bool(terms) and type.bits == _MIN_TERM_BITS
+        emitter.unit.has_terms |= bool(terms) and type.bits == _MIN_TERM_BITS
     shadows = emitter.shadows(*op.operands)
     emitter.define(op.results[0], Tensor(expr, terms, shadows=shadows))
 

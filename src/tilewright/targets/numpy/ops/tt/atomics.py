@@ -59,10 +59,10 @@ def write_rmw(
     if not is_used:
         emitter.effect(text, *exprs)
         return None
-    return _kept(emitter, text, exprs, shape)
+    return _effect(emitter, text, exprs, shape)
 
 
-def _kept(emitter: Emitter, text: str, exprs: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
+def _effect(emitter: Emitter, text: str, exprs: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
     """The result of an atomic; programs get different ones whatever they gave."""
     axes = PROGRAM | all_axes(shape)
     expr = emitter.here(text, *exprs, axes=axes, rank=len(shape))
@@ -95,7 +95,7 @@ def _cas(emitter: Emitter, op: Operation) -> None:
     count = len(access.terms)
     text = f"{{0}}({site}, {tuple_text(1, count)}, {{{count + 1}}}, {{{count + 2}}})"
     exprs = (function, *access.terms, emitter.expr(op.cmp), emitter.expr(op.val))
-    emitter.define(op.result, Tensor(_kept(emitter, text, exprs, shape)))
+    emitter.define(op.result, Tensor(_effect(emitter, text, exprs, shape)))
 
 
 def _load(emitter: Emitter, op: Operation) -> None:
@@ -137,8 +137,8 @@ def _poll(emitter: Emitter, op: Operation) -> None:
     found = write_load(emitter, site, access, None, rank_of(op.expected.type))
     seen = emitter.pure("{0} == {1}", found, emitter.expr(op.expected), hint="seen")
     if op.timeout is None:
-        place = emitter.unit.place(op.location)
-        emitter.effect(f"{{0}}.arrived({place}, {{1}})", emitter.runtime, seen)
+        source_id = emitter.unit.source_id(op.location)
+        emitter.effect(f"{{0}}.arrived({source_id}, {{1}})", emitter.runtime, seen)
     shadows = emitter.shadows(op.expected)
     emitter.define(op.result, Tensor(seen, shadows=shadows))
 

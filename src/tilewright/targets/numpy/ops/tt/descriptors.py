@@ -20,7 +20,7 @@ from tilewright.dialects.tt.types import TensorDescType
 from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.arith.constant import scalar_constant
 from tilewright.targets.numpy.ops.arith.integer import merged
 from tilewright.targets.numpy.ops.blocks import (
     BlockAccess,
@@ -59,8 +59,8 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
     strides = tuple(emitter.expr(stride) for stride in op.strides)
     address = emitter.total(base.terms)
     rows = tuple_text(2, len(strides) - 1)
-    place, size = emitter.unit.place(op.location), type.dtype.itemsize
-    text = f"{{0}}.describe({place}, {{1}}, {rows}, {size})"
+    source_id, size = emitter.unit.source_id(op.location), type.dtype.itemsize
+    text = f"{{0}}.describe({source_id}, {{1}}, {rows}, {size})"
     emitter.effect(text, emitter.runtime, address, *strides[:-1])
     return EmittedBlock(
         base,
@@ -68,7 +68,7 @@ def new_descriptor(emitter: Emitter, op: MakeTensorDescOp) -> EmittedBlock:
         strides,
         (),
         descriptor.shape,
-        number(emitter, float("nan") if nan else 0, type, element),
+        scalar_constant(emitter, float("nan") if nan else 0, type, element),
     )
 
 
@@ -95,8 +95,8 @@ def access_at(
         require_defined(emitter, emitter.tensor(index), "an index of a descriptor access", ())
     offsets = [emitter.expr(index) for index in indices]
     if is_checked:
-        place = emitter.unit.place(op.location)
-        text = f"{{0}}.box({place}, {{1}}, {{2}}, {block.extents[-1]}, {itemsize}, {is_store})"
+        source_id = emitter.unit.source_id(op.location)
+        text = f"{{0}}.box({source_id}, {{1}}, {{2}}, {block.extents[-1]}, {itemsize}, {is_store})"
         start = in_64_bits(emitter, offsets[-1])
         emitter.effect(text, emitter.runtime, start, in_64_bits(emitter, block.shape[-1]))
     return block_access(emitter, block, offsets, range(len(block.extents)), itemsize)
@@ -141,25 +141,27 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 def _reduce(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, DescriptorReduceOp)
-    word = DESCRIPTOR_REDUCE_KIND.word(op.kind)
-    if word in ("inc", "dec"):
-        raise emitter.unsupported(f"descriptor reduction '{word}' is not supported on target numpy")
+    kind_name = DESCRIPTOR_REDUCE_KIND.word(op.kind)
+    if kind_name in ("inc", "dec"):
+        raise emitter.unsupported(
+            f"descriptor reduction '{kind_name}' is not supported on target numpy"
+        )
     type = emitter.scalar_type(op.src)
     block = described(emitter, op.desc)
     if shape_of(op.src.type) != block.extents:
         raise emitter.unsupported("a descriptor reduction must have the rank of its block")
     access = access_at(emitter, op, op.desc, op.indices, type.dtype.itemsize)
     assert isinstance(op.desc.type, TensorDescType)
-    kind = rmw_kind(word, op.desc.type.element_type)
+    kind = rmw_kind(kind_name, op.desc.type.element_type)
     write_rmw(emitter, op, access, op.src, kind, None)
 
 
-def rmw_kind(word: str, element: Attribute) -> str:
-    """The read-modify-write of a reduction; `word` is the descriptor op's."""
+def rmw_kind(kind_name: str, element: Attribute) -> str:
+    """The read-modify-write of a reduction; `kind_name` is the descriptor op's."""
     if not isinstance(element, IntegerType):
-        return "fadd" if word == "add" else word
+        return "fadd" if kind_name == "add" else kind_name
     is_unsigned = element.signedness.data is Signedness.UNSIGNED
-    return (_UNSIGNED if is_unsigned else _SIGNED).get(word, word)
+    return (_UNSIGNED if is_unsigned else _SIGNED).get(kind_name, kind_name)
 
 
 # Rows.

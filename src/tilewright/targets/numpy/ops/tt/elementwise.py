@@ -105,8 +105,13 @@ def _library_template(symbol: str) -> str | None:
     if match is None:
         return None
     name = match["name"]
-    for spelled in (name, name.removesuffix("f"), name.removesuffix("d"), name.removesuffix("ll")):
-        found = _LIBRARY.get(spelled)
+    for symbol_name in (
+        name,
+        name.removesuffix("f"),
+        name.removesuffix("d"),
+        name.removesuffix("ll"),
+    ):
+        found = _LIBRARY.get(symbol_name)
         if found is not None:
             return found
     return None

@@ -77,9 +77,9 @@ def _all_or_nothing(emitter: Emitter, op: DotScaledOp) -> Shadows:
         for shadow in () if operand is None else emitter.shadows(operand):
             expr = shadow.expr
             if expr.axes & ~PROGRAM:
-                kept = expr.axes & PROGRAM
-                text = f"{{0}}.all(axis={axes}, keepdims=True)" if kept else "{0}.all()"
-                expr = emitter.pure(text, expr, axes=kept)
+                live = expr.axes & PROGRAM
+                text = f"{{0}}.all(axis={axes}, keepdims=True)" if live else "{0}.all()"
+                expr = emitter.pure(text, expr, axes=live)
             found.append(shadow.on(expr))
     return tuple(found)
 

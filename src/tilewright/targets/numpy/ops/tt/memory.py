@@ -12,7 +12,7 @@ from tilewright.dialects.type_utils import element_type_of, rank_of, shape_of
 from tilewright.targets.numpy.api import AccessKind, Site
 from tilewright.targets.numpy.dtypes import ScalarType
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.arith.constant import scalar_constant
 from tilewright.targets.numpy.ops.blocks import BlockAccess, block_access
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
 from tilewright.targets.numpy.ops.elementwise import to_rank
@@ -183,7 +183,7 @@ def _load_block(emitter: Emitter, op: LoadOp, block: EmittedBlock) -> None:
     fill = None
     if padding is not None and access.mask:
         element = element_type_of(op.result.type)
-        fill = number(emitter, float("nan") if padding == "nan" else 0, type, element)
+        fill = scalar_constant(emitter, float("nan") if padding == "nan" else 0, type, element)
     expr = write_load(emitter, site, access, fill, len(shape))
     undefined = access.mask if fill is None else ()
     shadows = tuple(Shadow(term, op.location) for term in undefined)

@@ -13,7 +13,7 @@ from tilewright.dialects.tt.program import (
 )
 from tilewright.dialects.type_utils import shape_of
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.arith.constant import scalar_constant
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.ops.tt.shape import full_expr
 from tilewright.targets.numpy.values import PROGRAM, Pointer, Tensor, axis_bit
@@ -37,7 +37,7 @@ def _make_range(emitter: Emitter, op: Operation) -> None:
     start, end = op.bounds
     if end - start == 1:
         type = emitter.scalar_type(op.result)
-        emitter.define(op.result, Tensor(number(emitter, start, type, op.result.type)))
+        emitter.define(op.result, Tensor(scalar_constant(emitter, start, type, op.result.type)))
         return
     hint = f"range_{end}" if start == 0 else f"range_{start}_{end}"
     text = f"arange({start}, {end})"
@@ -59,10 +59,12 @@ def _print(emitter: Emitter, op: Operation) -> None:
             expr = full_expr(emitter, operand) if shape_of(operand.type) else emitter.expr(operand)
         shown.append(f"({{{len(exprs)}}}, {bool(signed) and not is_pointer})")
         exprs.append(expr)
-    place = emitter.unit.place(op.location)
+    source_id = emitter.unit.source_id(op.location)
     prefix = repr(op.prefix.data).replace("{", "{{").replace("}", "}}")
     arguments = "".join(f", {text}" for text in shown)
-    emitter.effect(f"{{0}}.print({place}, {prefix}, {bool(op.hex.value.data)}{arguments})", *exprs)
+    emitter.effect(
+        f"{{0}}.print({source_id}, {prefix}, {bool(op.hex.value.data)}{arguments})", *exprs
+    )
 
 
 def _assert(emitter: Emitter, op: Operation) -> None:
@@ -70,8 +72,8 @@ def _assert(emitter: Emitter, op: Operation) -> None:
     condition = emitter.tensor(op.condition)
     require_defined(emitter, condition, "the condition of an assertion", ())
     message = repr(op.message.data).replace("{", "{{").replace("}", "}}")
-    place = emitter.unit.place(op.location)
-    emitter.effect(f"{{0}}.check({place}, {{1}}, {message})", emitter.runtime, condition.expr)
+    source_id = emitter.unit.source_id(op.location)
+    emitter.effect(f"{{0}}.check({source_id}, {{1}}, {message})", emitter.runtime, condition.expr)
 
 
 def nothing(emitter: Emitter, op: Operation) -> None:

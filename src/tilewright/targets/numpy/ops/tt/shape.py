@@ -121,7 +121,7 @@ def reshaped(
     """An expression in another shape, in row-major order."""
     if expr.is_scalar or source == target:
         return expr
-    axes = _axes_kept(expr.axes, source, target)
+    axes = _live_axes(expr.axes, source, target)
     if axes is None:
         expr = emitter.grown(expr, source, all_axes(source))
         axes = (expr.axes & PROGRAM) | all_axes(target)
@@ -130,7 +130,7 @@ def reshaped(
     return emitter.pure(f"{{0}}.reshape({shape})", expr, axes=axes, rank=len(target))
 
 
-def _axes_kept(axes: int, source: tuple[int, ...], target: tuple[int, ...]) -> int | None:
+def _live_axes(axes: int, source: tuple[int, ...], target: tuple[int, ...]) -> int | None:
     """Live axes after a reshape that only adds or drops axes of extent 1; None for others."""
     if not axes & ~PROGRAM:
         return axes
@@ -138,11 +138,11 @@ def _axes_kept(axes: int, source: tuple[int, ...], target: tuple[int, ...]) -> i
     other = [axis for axis, extent in enumerate(target) if extent != 1]
     if [source[axis] for axis in long] != [target[axis] for axis in other]:
         return None
-    kept = axes & PROGRAM
+    live = axes & PROGRAM
     for old, new in zip(long, other, strict=True):
         if axes & axis_bit(old):
-            kept |= axis_bit(new)
-    return kept
+            live |= axis_bit(new)
+    return live
 
 
 def full_expr(emitter: Emitter, value: SSAValue) -> Expr:

@@ -56,7 +56,9 @@ def loaded(emitter: Emitter, text: str, result: SSAValue, *operands: Expr) -> Ex
     shape = shape_of(result.type)
     axes = all_axes(shape)
     text = text if axes else f"only({text})"
-    expr = emitter_of(emitter).kept(text, emitter.runtime, *operands, axes=axes, rank=len(shape))
+    expr = emitter_of(emitter).effect_expr(
+        text, emitter.runtime, *operands, axes=axes, rank=len(shape)
+    )
     emitter.define(result, Tensor(expr))
     return expr
 
@@ -68,7 +70,9 @@ def _load(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalLoadOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, emitter.expr(op.src))
+    loaded(
+        emitter, f"{{0}}.load({{1}}, {tasks.current_source_id()})", op.result, emitter.expr(op.src)
+    )
 
 
 def _tmem_load(emitter: Emitter, op: Operation) -> None:
@@ -76,7 +80,7 @@ def _tmem_load(emitter: Emitter, op: Operation) -> None:
     tasks = emitter_of(emitter)
     tasks.pause()
     source = emitter.expr(op.src)
-    expr = loaded(emitter, f"{{0}}.load({{1}}, {tasks.here_place()})", op.result, source)
+    expr = loaded(emitter, f"{{0}}.load({{1}}, {tasks.current_source_id()})", op.result, source)
     token(emitter, op.token)
     if op.red is not None and op.red_op is not None:
         kind = "min" if "min" in str(op.red_op) else "max"
@@ -107,7 +111,7 @@ def _gather(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalGatherOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    text = f"{{0}}.local_gather({{1}}, {{2}}, {op.axis.value.data}, {tasks.here_place()})"
+    text = f"{{0}}.local_gather({{1}}, {{2}}, {op.axis.value.data}, {tasks.current_source_id()})"
     loaded(emitter, text, op.result, emitter.expr(op.src), full_expr(emitter, op.indices))
 
 
@@ -241,9 +245,9 @@ def _tma_store(emitter: Emitter, op: Operation) -> None:
         token(emitter, op.token)
     root, kind = access.pointer.root, None
     if isinstance(op, AsyncTMAReduceOp):
-        word = DESCRIPTOR_REDUCE_KIND.word(op.kind)
+        kind_name = DESCRIPTOR_REDUCE_KIND.word(op.kind)
         assert isinstance(op.desc.type, TensorDescType)
-        kind = rmw_kind(word, op.desc.type.element_type)
+        kind = rmw_kind(kind_name, op.desc.type.element_type)
         site = new_site(
             emitter, op, "atomic_rmw", type, shape, root, result_used=False, rmw=kind, masked=True
         )

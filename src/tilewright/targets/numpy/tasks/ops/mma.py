@@ -32,10 +32,10 @@ def _wgmma(emitter: Emitter, op: Operation) -> None:
     exprs = [a, emitter.expr(op.b), emitter.expr(op.c), predicate(emitter, op.use_c)]
     is_async = bool(op.is_async.value.data)
     name = "{0}.wgmma" if is_async else "yield from {0}.wgmma_now"
-    text = f"{name}({{1}}, {{2}}, {{3}}, {{4}}, {tasks.here_place()})"
+    text = f"{name}({{1}}, {{2}}, {{3}}, {{4}}, {tasks.current_source_id()})"
     shape = shape_of(op.d.type)
     axes = all_axes(shape)
-    expr = tasks.kept(text, emitter.runtime, *exprs, axes=axes, rank=len(shape))
+    expr = tasks.effect_expr(text, emitter.runtime, *exprs, axes=axes, rank=len(shape))
     emitter.define(op.d, Tensor(expr, shadows=emitter.shadows(op.c)))
 
 
@@ -44,8 +44,8 @@ def _wgmma_wait(emitter: Emitter, op: Operation) -> None:
     values = [emitter.tensor(value) for value in op.inputs]
     exprs = [value.expr for value in values]
     listed = "".join(f", {{{index + 1}}}" for index in range(len(exprs)))
-    place = emitter_of(emitter).here_place()
-    text = f"yield from {{0}}.wgmma_wait({op.pendings.value.data}, {place}{listed})"
+    source_id = emitter_of(emitter).current_source_id()
+    text = f"yield from {{0}}.wgmma_wait({op.pendings.value.data}, {source_id}{listed})"
     star = "*" if len(exprs) == 1 else ""
     results = emitter.several(
         f"{star}{text}",
@@ -95,8 +95,8 @@ def _works_in_pairs(op: Operation) -> bool:
     """Whether the kernel uses 2-CTA MMAs: a commit then arrives in both CTAs."""
     root = op.get_toplevel_object()
     assert isinstance(root, Operation)
-    products = (each for each in walk(root) if isinstance(each, TCGen5MMAOp | TCGen5MMAScaledOp))
-    return any(each.two_ctas is not None for each in products)
+    mmas = (each for each in walk(root) if isinstance(each, TCGen5MMAOp | TCGen5MMAScaledOp))
+    return any(each.two_ctas is not None for each in mmas)
 
 
 def _copy(emitter: Emitter, op: Operation) -> None:

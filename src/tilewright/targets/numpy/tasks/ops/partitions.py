@@ -16,7 +16,7 @@ from tilewright.dialects.ttg.program import GlobalScratchAllocOp
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
 from tilewright.dialects.ttng.descriptors import ReinterpretTensorDescOp
 from tilewright.dialects.type_utils import is_tensor, shape_of
-from tilewright.targets.numpy.emitter import Emitter, Rule, spell
+from tilewright.targets.numpy.emitter import Emitter, Rule, symbol_text
 from tilewright.targets.numpy.ops import RULES as BASE_RULES
 from tilewright.targets.numpy.ops.tt.descriptors import new_descriptor
 from tilewright.targets.numpy.tasks.detect import needs_tasks
@@ -41,9 +41,9 @@ def _specialize(emitter: Emitter, op: Operation) -> None:
         emitter_of(emitter).pause()
         emitter.block(block)
         emitter.scopes.pop()
-        nest = Nest(f"def {spell(symbol)}():", (), (), location, is_effect=True, scope=scope)
+        nest = Nest(f"def {symbol_text(symbol)}():", (), (), location, is_effect=True, scope=scope)
         emitter.scope.lines.append(nest)
-        started.append(f"({name!r}, {spell(symbol)}, {op.num_partition_warps[index]})")
+        started.append(f"({name!r}, {symbol_text(symbol)}, {op.num_partition_warps[index]})")
     emitter.location = location
     text = f"{{0}}.spawn({', '.join(started)})"
     tasks = emitter.statement(text, emitter.runtime, hint="tasks")
@@ -175,7 +175,7 @@ def _stored_descriptor(emitter: Emitter, op: Operation) -> None:
 def _read_descriptor(tasks: TaskEmitter, address: Expr, extents: tuple[int, ...]) -> Described:
     rank = len(extents)
     count = 2 + 2 * rank
-    text = f"{{0}}.get_descriptor({{1}}, {count}, {tasks.here_place()})"
+    text = f"{{0}}.get_descriptor({{1}}, {count}, {tasks.current_source_id()})"
     operands = [tasks.runtime, address]
     base, *parts = tasks.several(text, operands, [(0, 0)] * count, is_pure=False)
     shape, strides = tuple(parts[:rank]), tuple(parts[rank : 2 * rank])

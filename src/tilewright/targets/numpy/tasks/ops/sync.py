@@ -39,7 +39,7 @@ def call(emitter: Emitter, template: str, *operands: Expr, pauses: bool = True) 
     tasks = emitter_of(emitter)
     if pauses:
         tasks.pause()
-    text = template.replace("{place}", str(tasks.here_place()))
+    text = template.replace("{place}", str(tasks.current_source_id()))
     emitter.effect(text, emitter.runtime, *operands)
 
 
@@ -150,13 +150,13 @@ def _try_cancel_alone(emitter: Emitter, op: Operation) -> None:
     call(emitter, f"{{0}}.try_cancel({{1}}, {{2}}, {{place}}, for_all={for_all})", *exprs)
 
 
-def _load_answer(emitter: Emitter, op: Operation) -> None:
+def _load_response(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CLCLoadResultOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    text = f"{{0}}.cancelled({{1}}, {tasks.here_place()})"
-    answer = tasks.kept(text, emitter.runtime, emitter.expr(op.src), axes=0, rank=0)
-    emitter.define(op.clc_result, Tensor(answer))
+    text = f"{{0}}.cancelled({{1}}, {tasks.current_source_id()})"
+    response = tasks.effect_expr(text, emitter.runtime, emitter.expr(op.src), axes=0, rank=0)
+    emitter.define(op.clc_result, Tensor(response))
 
 
 def _is_cancelled(emitter: Emitter, op: Operation) -> None:
@@ -175,7 +175,7 @@ def _query_cancel(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, CLCQueryCancelOp)
     tasks = emitter_of(emitter)
     tasks.pause()
-    text = f"{{0}}.cancelled({{1}}, {tasks.here_place()})[:{len(op.results)}]"
+    text = f"{{0}}.cancelled({{1}}, {tasks.current_source_id()})[:{len(op.results)}]"
     operands = [emitter.runtime, emitter.expr(op.clc_res_alloc)]
     exprs = emitter.several(
         f"*{text}" if len(op.results) == 1 else text,
@@ -207,7 +207,7 @@ RULES: dict[str, Rule] = {
     "ttng.async_clc_try_cancel": _try_cancel,
     "ttng.clc_query_cancel": _query_cancel,
     "ttng.clc_try_cancel": _try_cancel_alone,
-    "ttng.clc_load_result": _load_answer,
+    "ttng.clc_load_result": _load_response,
     "ttng.clc_is_canceled": _is_cancelled,
     "ttng.clc_get_program_id": _cancelled_program,
     "ttg.async_commit_group": _commit,

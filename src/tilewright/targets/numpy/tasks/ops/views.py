@@ -46,16 +46,16 @@ def token(emitter: Emitter, value: SSAValue | None) -> None:
 def _alloc(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, LocalAllocOp | TMEMAllocOp)
     tasks = emitter_of(emitter)
-    number = tasks.tasks.placement.numbers[op]
-    view = emitter.statement(f"{{0}}.alloc({number})", emitter.runtime, hint=emitter.hint)
+    index = tasks.tasks.placement.indices[op]
+    view = emitter.statement(f"{{0}}.alloc({index})", emitter.runtime, hint=emitter.hint)
     emitter.define(op.results[0], Tensor(view))
     if isinstance(op, TMEMAllocOp):
         token(emitter, op.token)
     if op.src is not None:
         value = emitter.tensor(op.src)
         require_defined(emitter, value, "a stored value", ())
-        place = tasks.here_place()
-        emitter.effect(f"{{0}}.store({{1}}, {{2}}, {place})", emitter.runtime, view, value.expr)
+        source_id = tasks.current_source_id()
+        emitter.effect(f"{{0}}.store({{1}}, {{2}}, {source_id})", emitter.runtime, view, value.expr)
 
 
 def _view(emitter: Emitter, op: Operation, template: str, *operands: SSAValue) -> None:

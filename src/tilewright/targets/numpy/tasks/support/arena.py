@@ -56,7 +56,7 @@ class Allocation:
     """In bytes of the arena's first row."""
     size: int
     """Bytes, of each row in tensor memory."""
-    place: int
+    source_id: int
 
 
 @dataclass(eq=False)
@@ -120,9 +120,9 @@ class View:
 
     # -- views -------------------------------------------------------------------------------
 
-    def index(self, number: Any) -> View:
+    def index(self, which: Any) -> View:
         """One of several buffers; of a row of single elements, a row of one."""
-        i = int(number)
+        i = int(which)
         found = self._parts.get(i)
         if found is None:
             found = self._parts[i] = self._index(i)
@@ -157,18 +157,18 @@ class View:
         """A part that starts at `offsets`; leading dimensions may be dropped."""
         starts = [int(each) for each in offsets]
         dropped = len(self.shape) - len(shape)
-        wanted = (1,) * dropped + shape
+        extents = (1,) * dropped + shape
         problem = self.problem
-        for start, extent, whole in zip(starts, wanted, self.shape, strict=True):
+        for start, extent, whole in zip(starts, extents, self.shape, strict=True):
             if problem is None and not 0 <= start <= whole - extent:
                 problem = (
                     f"slice out of bounds: {start}:{start + extent} of {self.name}, whose shape is "
                     f"{self.shape}"
                 )
-        if problem is None and self.block is not None and wanted != self.shape:
+        if problem is None and self.block is not None and extents != self.shape:
             problem = f"slice of {self.name} not modelled: its tile is stored in blocks"
         step = sum(i * s for i, s in zip(starts, self.strides, strict=True))
-        listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, wanted, strict=True))
+        listed = ", ".join(f"{i}:{i + n}" for i, n in zip(starts, extents, strict=True))
         return replace(
             self,
             name=f"{self.name}[{listed}]",
@@ -217,12 +217,12 @@ class View:
 
     def at_rank(self, rank: Any) -> View:
         """The same offset in another CTA of the cluster."""
-        number = int(rank)
-        if not 0 <= number < len(self.peers):
+        index = int(rank)
+        if not 0 <= index < len(self.peers):
             count = count_text(len(self.peers), "CTA")
-            problem = f"CTA rank {number} is out of bounds in a cluster of {count}"
+            problem = f"CTA rank {index} is out of bounds in a cluster of {count}"
             return replace(self, problem=self.problem or problem)
-        return replace(self, arena=self.peers[number])
+        return replace(self, arena=self.peers[index])
 
     # -- bytes -------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class View:
             raise RuntimeFault("out of bounds", self.problem, self.notes())
 
     def notes(self) -> list[Note | str]:
-        return [Note(f"{self.root.name} is allocated here", self.root.place)]
+        return [Note(f"{self.root.name} is allocated here", self.root.source_id)]
 
     def array(self) -> Any:
         """The elements, to read or write in place."""

@@ -16,7 +16,7 @@ class Barrier(MBarrier):
     """Of its bytes in shared memory."""
     cta: int = 0
     root: Allocation | None = None
-    place: int = 0
+    source_id: int = 0
     """Where it was initialised."""
     signallers: dict[str, int] = field(default_factory=dict[str, int])
     """Tasks whose arrivals, bytes or operations it got, and where the last came from."""

@@ -23,7 +23,7 @@ class Signal:
     task: str
     """The task it is in: `default`, `partition0`."""
     op: str
-    place: int
+    source_id: int
 
 
 @dataclass(frozen=True)

@@ -29,37 +29,39 @@ class CtaEngines(CtaSync):
 
     # -- accesses of threads -----------------------------------------------------------------
 
-    def load(self, view: View, place: int) -> Any:
+    def load(self, view: View, source_id: int) -> Any:
         """A buffer as a tensor."""
         proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "generic"
-        return self.reads(view, proxy, place)[None]
+        return self.reads(view, proxy, source_id)[None]
 
-    def store(self, view: View, value: Any, place: int, pred: Any = True) -> None:
+    def store(self, view: View, value: Any, source_id: int, pred: Any = True) -> None:
         """A tensor into a buffer."""
         if pred:
             proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "generic"
-            self.writes(view, _unbatched(value), proxy, place)
+            self.writes(view, _unbatched(value), proxy, source_id)
 
-    def local_gather(self, view: View, indices: Any, axis: int, place: int) -> Any:
-        self.cluster.recorder.picks(view, place)
-        values = self.reads(view, "generic", place)
-        return np.take_along_axis(values, self._within(indices, view, axis, place), axis)[None]
+    def local_gather(self, view: View, indices: Any, axis: int, source_id: int) -> Any:
+        self.cluster.recorder.picks(view, source_id)
+        values = self.reads(view, "generic", source_id)
+        return np.take_along_axis(values, self._within(indices, view, axis, source_id), axis)[None]
 
-    def local_scatter(self, view: View, indices: Any, value: Any, axis: int, place: int) -> None:
-        where = self._within(indices, view, axis, place)
+    def local_scatter(
+        self, view: View, indices: Any, value: Any, axis: int, source_id: int
+    ) -> None:
+        where = self._within(indices, view, axis, source_id)
         view.require()
-        values, touched = view.read(), np.zeros(view.shape, np.bool_)
+        values, selected = view.read(), np.zeros(view.shape, np.bool_)
         np.put_along_axis(values, where, np.broadcast_to(_unbatched(value), where.shape), axis)
-        np.put_along_axis(touched, where, True, axis)
+        np.put_along_axis(selected, where, True, axis)
         cells = view.cells(view.arena.filled) if self.cluster.is_checked else None
         before = None if cells is None else cells.copy()
-        self.cluster.recorder.picks(view, place)
-        self.writes(view, values, "generic", place)
+        self.cluster.recorder.picks(view, source_id)
+        self.writes(view, values, "generic", source_id)
         if cells is not None and before is not None:
-            each = before.reshape((*view.shape, -1)) | touched[..., None]
+            each = before.reshape((*view.shape, -1)) | selected[..., None]
             cells[...] = each.reshape(cells.shape)
 
-    def _within(self, indices: Any, view: View, axis: int, place: int) -> Any:
+    def _within(self, indices: Any, view: View, axis: int, source_id: int) -> Any:
         where = _unbatched(indices).astype(np.int64)
         extent = view.shape[axis]
         if where.size and (where.min() < 0 or where.max() >= extent):
@@ -67,7 +69,7 @@ class CtaEngines(CtaSync):
             message = (
                 f"index {wrong} is out of bounds: axis {axis} of {view.name} has extent {extent}"
             )
-            raise RuntimeFault("out of bounds", message, view.notes(), place)
+            raise RuntimeFault("out of bounds", message, view.notes(), source_id)
         return where
 
     # -- from global memory ------------------------------------------------------------------
@@ -81,27 +83,27 @@ class CtaEngines(CtaSync):
         target: View,
         barrier: View,
         pred: Any,
-        place: int,
+        source_id: int,
         multicast: Any = None,
     ) -> None:
         """Copy a block into a buffer, of all CTAs in the bits of `multicast` if given."""
         if not pred:
             return
-        views, gates = [target], [self.barrier_for(barrier, place)]
+        views, barriers = [target], [self.barrier_for(barrier, source_id)]
         if multicast is not None:
             ranks = [rank for rank in range(len(target.peers)) if int(multicast) >> rank & 1]
             views = [target.at_rank(rank) for rank in ranks]
-            gates = [self.barrier_for(barrier.at_rank(rank), place) for rank in ranks]
+            barriers = [self.barrier_for(barrier.at_rank(rank), source_id) for rank in ranks]
 
         def finish() -> None:
             values = _tile(self.mem.load(site, address, mask, fill), target.shape)
-            for view, gate in zip(views, gates, strict=True):
-                self.writes(view, values, "async", place)
-                self.deliver(gate, view.nbytes, place)
+            for view, mbarrier in zip(views, barriers, strict=True):
+                self.writes(view, values, "async", source_id)
+                self.deliver(mbarrier, view.nbytes, source_id)
 
         what = f"the TMA load into {target.name}"
         parts = [(view, True) for view in views]
-        self.start(what, "tma", place, finish, parts, gates=gates)
+        self.start(what, "tma", source_id, finish, parts, barriers=barriers)
 
     def copy_async(
         self,
@@ -110,16 +112,18 @@ class CtaEngines(CtaSync):
         mask: Terms,
         other: Any,
         target: View,
-        place: int,
+        source_id: int,
     ) -> None:
         """cp.async: part of the open group of the task."""
 
         def finish() -> None:
             values = self.mem.load(site, address, mask, other)
-            self.writes(target, _tile(values, target.shape), "generic", place)
+            self.writes(target, _tile(values, target.shape), "generic", source_id)
 
         what = f"the copy into {target.name}"
-        self.groups("cp.async").issue(self.start(what, "cp.async", place, finish, [(target, True)]))
+        self.groups("cp.async").issue(
+            self.start(what, "cp.async", source_id, finish, [(target, True)])
+        )
 
     def copy_bulk(
         self,
@@ -128,47 +132,47 @@ class CtaEngines(CtaSync):
         target: View,
         barrier: View,
         size_bytes: Any,
-        place: int,
+        source_id: int,
         pred: Any = True,
     ) -> None:
         """One bulk copy that reports to a barrier."""
         if not pred:
             return
-        gate = self.barrier_for(barrier, place)
+        mbarrier = self.barrier_for(barrier, source_id)
         size = target.nbytes if size_bytes is None else int(size_bytes)
         part = target.slice([0], (size // target.dtype.itemsize,))
 
         def finish() -> None:
             starts = [_first(term, part.shape[0]) for term in address]
             values = self.mem.load(site, tuple(starts), (), None)
-            self.writes(part, _tile(values, part.shape), "async", place)
-            self.deliver(gate, size, place)
+            self.writes(part, _tile(values, part.shape), "async", source_id)
+            self.deliver(mbarrier, size, source_id)
 
         what = f"the bulk copy into {target.name}"
-        self.start(what, "tma", place, finish, [(part, True)], gates=[gate])
+        self.start(what, "tma", source_id, finish, [(part, True)], barriers=[mbarrier])
 
-    def commit(self, place: int) -> None:
+    def commit(self, source_id: int) -> None:
         """Close a group of cp.async."""
         self.groups("cp.async").commit()
-        self.cluster.recorder.commit(self.cluster.task, "cp.async", place)
+        self.cluster.recorder.commit(self.cluster.task, "cp.async", source_id)
 
-    def arrive_when_copied(self, barrier: View, increments: bool, place: int) -> None:
+    def arrive_when_copied(self, barrier: View, increments: bool, source_id: int) -> None:
         """Threads arrive once the copies that the task has issued so far are done."""
-        gate = self.barrier_for(barrier, place)
-        threads, mine = self.cluster.task.threads, self.groups("cp.async")
+        mbarrier = self.barrier_for(barrier, source_id)
+        threads, groups = self.cluster.task.threads, self.groups("cp.async")
         if increments:
-            gate.expect_arrivals(threads)
-        before = [*mine.older(0), *mine.open]
+            mbarrier.expect_arrivals(threads)
+        before = [*groups.older(0), *groups.open]
 
         def finish() -> None:
             acting = self.cluster.acting
             for operation in before:
                 operation.complete()
             self.cluster.acting = self.cluster.last = acting
-            self.arrived_at(gate, threads, place)
+            self.arrived_at(mbarrier, threads, source_id)
 
-        what = f"the arrival on {gate.name}"
-        self.start(what, "cp.async", place, finish, [], gates=[gate])
+        what = f"the arrival on {mbarrier.name}"
+        self.start(what, "cp.async", source_id, finish, [], barriers=[mbarrier])
 
     # -- to global memory --------------------------------------------------------------------
 
@@ -179,25 +183,25 @@ class CtaEngines(CtaSync):
         mask: Terms,
         source: View,
         shape: tuple[int, ...],
-        place: int,
+        source_id: int,
         reduces: bool = False,
     ) -> None:
         """Copy a buffer to a block of a tensor, or combine it with what is there."""
 
         def finish() -> None:
-            values = self.reads(source, "async", place).reshape((1, *shape))
+            values = self.reads(source, "async", source_id).reshape((1, *shape))
             put = self.mem.atomic_rmw if reduces else self.mem.store
             put(site, address, values, mask)
 
         what = f"the TMA {'reduction' if reduces else 'store'} of {source.name}"
-        operation = self.start(what, "tma stores", place, finish, [(source, False)])
+        operation = self.start(what, "tma stores", source_id, finish, [(source, False)])
         groups = self.groups("TMA store")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "TMA store", place)
+        self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
 
     def store_bulk(
-        self, site: int, address: Terms, source: View, size_bytes: Any, pred: Any, place: int
+        self, site: int, address: Terms, source: View, size_bytes: Any, pred: Any, source_id: int
     ) -> None:
         """One bulk copy of a buffer to consecutive addresses."""
         if not pred:
@@ -207,58 +211,60 @@ class CtaEngines(CtaSync):
         part = source.reshaped((source.nbytes // source.dtype.itemsize,)).slice([0], (count,))
 
         def finish() -> None:
-            values = self.reads(part, "async", place)[None]
+            values = self.reads(part, "async", source_id)[None]
             self.mem.store(site, (*address, lanes), values, ())
 
         operation = self.start(
-            f"the bulk store of {source.name}", "tma stores", place, finish, [(part, False)]
+            f"the bulk store of {source.name}", "tma stores", source_id, finish, [(part, False)]
         )
         groups = self.groups("TMA store")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "TMA store", place)
+        self.cluster.recorder.commit(self.cluster.task, "TMA store", source_id)
 
     # -- between CTAs ------------------------------------------------------------------------
 
-    def remote_store(self, value: Any, target: View, rank: Any, place: int) -> None:
-        self.writes(target.at_rank(rank), _unbatched(value), "generic", place)
+    def remote_store(self, value: Any, target: View, rank: Any, source_id: int) -> None:
+        self.writes(target.at_rank(rank), _unbatched(value), "generic", source_id)
 
     def remote_store_async(
-        self, value: Any, target: View, rank: Any, barrier: View, place: int
+        self, value: Any, target: View, rank: Any, barrier: View, source_id: int
     ) -> None:
         """Write a tensor into a buffer of another CTA, whose barrier gets the bytes."""
-        there, gate = target.at_rank(rank), self._remote_gate(barrier, rank, place)
-        kept = np.array(_unbatched(value))
+        there, mbarrier = target.at_rank(rank), self._remote_barrier(barrier, rank, source_id)
+        values = np.array(_unbatched(value))
 
         def finish() -> None:
-            self.writes(there, kept, "async", place)
-            self.deliver(gate, there.nbytes, place)
+            self.writes(there, values, "async", source_id)
+            self.deliver(mbarrier, there.nbytes, source_id)
 
         what = f"the store into {target.name} of CTA {int(rank)}"
-        self.start(what, "remote stores", place, finish, [(there, True)], gates=[gate])
+        self.start(what, "remote stores", source_id, finish, [(there, True)], barriers=[mbarrier])
 
     def remote_copy_async(
-        self, source: View, target: View, rank: Any, barrier: View, place: int
+        self, source: View, target: View, rank: Any, barrier: View, source_id: int
     ) -> None:
         """Copy a buffer into one of another CTA, whose barrier gets the bytes."""
-        there, gate = target.at_rank(rank), self._remote_gate(barrier, rank, place)
+        there, mbarrier = target.at_rank(rank), self._remote_barrier(barrier, rank, source_id)
 
         def finish() -> None:
-            values = self.reads(source, "async", place)
-            self.writes(there, values.reshape(there.shape), "async", place)
-            self.deliver(gate, there.nbytes, place)
+            values = self.reads(source, "async", source_id)
+            self.writes(there, values.reshape(there.shape), "async", source_id)
+            self.deliver(mbarrier, there.nbytes, source_id)
 
         what = f"the copy of {source.name} to CTA {int(rank)}"
         parts = [(source, False), (there, True)]
-        self.start(what, "remote stores", place, finish, parts, gates=[gate])
+        self.start(what, "remote stores", source_id, finish, parts, barriers=[mbarrier])
 
-    def _remote_gate(self, barrier: View, rank: Any, place: int) -> Barrier:
+    def _remote_barrier(self, barrier: View, rank: Any, source_id: int) -> Barrier:
         is_local = barrier.arena.cta == self.rank
-        return self.barrier_for(barrier.at_rank(rank) if is_local else barrier, place)
+        return self.barrier_for(barrier.at_rank(rank) if is_local else barrier, source_id)
 
     # -- cluster launch control --------------------------------------------------------------
 
-    def try_cancel(self, barrier: View, response: View, place: int, for_all: bool = True) -> None:
+    def try_cancel(
+        self, barrier: View, response: View, source_id: int, for_all: bool = True
+    ) -> None:
         """Request the work of a cluster that has not started.
 
         `for_all` every CTA executes it, the first one issues the request, and all of them get the
@@ -268,35 +274,35 @@ class CtaEngines(CtaSync):
             return
         ranks = range(len(self.cluster.ctas)) if for_all else (self.rank,)
         views = [response.at_rank(rank) for rank in ranks]
-        gates = [self.barrier_for(barrier.at_rank(rank), place) for rank in ranks]
+        barriers = [self.barrier_for(barrier.at_rank(rank), source_id) for rank in ranks]
 
         def finish() -> None:
             taken = self.cluster.take()
-            words = (0, 0, 0, 0) if taken is None else (*taken, 1)
-            answer = np.array(words, np.int32).view(np.uint8).view(response.dtype)
-            for view, gate in zip(views, gates, strict=True):
-                self.writes(view, answer.reshape(view.shape), "async", place)
-                self.deliver(gate, RESPONSE_BYTES, place)
+            fields = (0, 0, 0, 0) if taken is None else (*taken, 1)
+            data = np.array(fields, np.int32).view(np.uint8).view(response.dtype)
+            for view, mbarrier in zip(views, barriers, strict=True):
+                self.writes(view, data.reshape(view.shape), "async", source_id)
+                self.deliver(mbarrier, RESPONSE_BYTES, source_id)
 
         what = f"the request for work into {response.name}"
         parts = [(view, True) for view in views]
-        self.start(what, "launch control", place, finish, parts, gates=gates)
+        self.start(what, "launch control", source_id, finish, parts, barriers=barriers)
 
-    def cancelled(self, response: View, place: int) -> tuple[Any, Any, Any]:
+    def cancelled(self, response: View, source_id: int) -> tuple[Any, Any, Any]:
         """The first program of the cluster that was taken over; -1 if there is none."""
-        answer = self.reads(response, "generic", place)
-        x, y, z, is_taken = np.frombuffer(answer.tobytes(), np.int32)
+        data = self.reads(response, "generic", source_id)
+        x, y, z, is_taken = np.frombuffer(data.tobytes(), np.int32)
         if not is_taken:
             return np.int32(-1), np.int32(-1), np.int32(-1)
         return x, y, z
 
     # -- waits -------------------------------------------------------------------------------
 
-    def wait_copies(self, leave: int, place: int) -> Generator[Wait, None, None]:
-        yield from self.wait_groups("cp.async", leave, place)
+    def wait_copies(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+        yield from self.wait_groups("cp.async", leave, source_id)
 
-    def wait_stores(self, leave: int, place: int) -> Generator[Wait, None, None]:
-        yield from self.wait_groups("TMA store", leave, place)
+    def wait_stores(self, leave: int, source_id: int) -> Generator[Wait, None, None]:
+        yield from self.wait_groups("TMA store", leave, source_id)
 
 
 def _unbatched(value: Any) -> Any:

@@ -26,32 +26,32 @@ class Layouts:
     """The layouts seen in one launch, by number."""
 
     warn: Warn | None = None
-    _numbers: dict[str, int] = field(default_factory=dict[str, int])
-    _told: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
+    _ids: dict[str, int] = field(default_factory=dict[str, int])
+    _reported: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
 
     def wrote(self, view: View) -> None:
         """Bytes are written through the layout of `view`."""
-        view.cells(view.arena.layouts)[...] = self._number(view)
+        view.cells(view.arena.layouts)[...] = self._id(view)
 
-    def read(self, view: View, place: int) -> None:
+    def read(self, view: View, source_id: int) -> None:
         """Bytes are read; they should have been written with the same layout."""
-        mine = self._number(view)
+        own = self._id(view)
         found = view.cells(view.arena.layouts)
-        strange = (found != mine) & (found != 0)
+        strange = (found != own) & (found != 0)
         if not strange.any():
             return
         other = int(found[strange].flat[0])
-        if self.warn is None or (mine, other, place) in self._told:
+        if self.warn is None or (own, other, source_id) in self._reported:
             return
-        self._told.add((mine, other, place))
+        self._reported.add((own, other, source_id))
         size = count_text(int(np.count_nonzero(strange)), "byte")
-        layouts = {number: text or PLAIN for text, number in self._numbers.items()}
+        layouts = {key: text or PLAIN for text, key in self._ids.items()}
         self.warn(
             f"not analysed: the value read from {view.name}: {size} of it were written with "
             "another layout, and the permutation by the hardware is not modelled",
-            f"written as {layouts[other]}, read as {layouts[mine]}",
-            place,
+            f"written as {layouts[other]}, read as {layouts[own]}",
+            source_id,
         )
 
-    def _number(self, view: View) -> int:
-        return self._numbers.setdefault(view.layout, len(self._numbers) + 1)
+    def _id(self, view: View) -> int:
+        return self._ids.setdefault(view.layout, len(self._ids) + 1)

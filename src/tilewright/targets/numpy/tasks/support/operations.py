@@ -19,8 +19,8 @@ class AsyncOperation(Operation):
     issuer: Task | None = None
     cta: int = 0
     """Rank of the issuer's CTA."""
-    number: int = 0
+    index: int = 0
     """Counts the operations of a run."""
     held: list[Held] = field(default_factory=list[Held])
-    gates: tuple[Barrier, ...] = ()
+    barriers: tuple[Barrier, ...] = ()
     """The barriers it reports to."""

@@ -28,14 +28,14 @@ class CtaRuntime(CtaEngines):
 
     # -- wgmma -------------------------------------------------------------------------------
 
-    def wgmma(self, a: Any, b: View, c: Any, use_c: Any, place: int) -> Any:
+    def wgmma(self, a: Any, b: View, c: Any, use_c: Any, source_id: int) -> Any:
         """Issue `a @ b + c`; the array that will hold the result."""
         shape = (1, a.shape[-2], b.shape[-1])
         result = np.empty(shape, c.dtype)
 
         def finish() -> None:
-            left = self.reads(a, "async", place)[None] if isinstance(a, View) else a
-            right = self.reads(b, "async", place)[None]
+            left = self.reads(a, "async", source_id)[None] if isinstance(a, View) else a
+            right = self.reads(b, "async", source_id)[None]
             start = c if use_c else c.dtype.type(0)
             result[...] = dot(left, right, start)
             self.landing.pop(id(result), None)
@@ -44,31 +44,31 @@ class CtaRuntime(CtaEngines):
         names = " @ ".join(each.name for each, _ in parts)
         engine = f"wgmma of {self.cluster.task.name}"
         operation = self.start(
-            f"the wgmma with {names}", engine, place, finish, parts, in_order=True
+            f"the wgmma with {names}", engine, source_id, finish, parts, in_order=True
         )
         self.landing[id(result)] = (result, operation)
         groups = self.groups("wgmma")
         groups.issue(operation)
         groups.commit()
-        self.cluster.recorder.commit(self.cluster.task, "wgmma", place)
+        self.cluster.recorder.commit(self.cluster.task, "wgmma", source_id)
         return result
 
     def wgmma_now(
-        self, a: Any, b: View, c: Any, use_c: Any, place: int
+        self, a: Any, b: View, c: Any, use_c: Any, source_id: int
     ) -> Generator[Wait | None, None, Any]:
         """A wgmma that is waited for."""
-        result = self.wgmma(a, b, c, use_c, place)
-        yield from self.wait_groups("wgmma", 0, place)
+        result = self.wgmma(a, b, c, use_c, source_id)
+        yield from self.wait_groups("wgmma", 0, source_id)
         return result
 
     def wgmma_wait(
-        self, leave: int, place: int, *values: Any
+        self, leave: int, source_id: int, *values: Any
     ) -> Generator[Wait | None, None, tuple[Any, ...]]:
         """Wait until at most `leave` wgmmas are in flight; returns `values`."""
-        yield from self.wait_groups("wgmma", leave, place)
+        yield from self.wait_groups("wgmma", leave, source_id)
         return values
 
-    def landed(self, place: int, value: Any) -> None:
+    def landed(self, source_id: int, value: Any) -> None:
         """Raise if a result is used before the wait for its wgmma."""
         found = self.landing.get(id(value))
         if found is None:
@@ -80,7 +80,7 @@ class CtaRuntime(CtaEngines):
             Note("it was issued here", issued),
             "use the result of async_dot_wait instead",
         ]
-        raise RuntimeFault("not arrived", message, notes, place)
+        raise RuntimeFault("not arrived", message, notes, source_id)
 
     # -- tcgen05 -----------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class CtaRuntime(CtaEngines):
         use_d: Any,
         pred: Any,
         barriers: Sequence[tuple[View, Any]],
-        place: int,
+        source_id: int,
         pair: bool = False,
         scales: tuple[View, str, bool, View, str, bool] | None = None,
     ) -> AsyncOperation | None:
@@ -104,32 +104,34 @@ class CtaRuntime(CtaEngines):
             return None
         ranks = _pair(self.rank) if pair else (self.rank,)
         lefts, rights, results = ([each.at_rank(rank) for rank in ranks] for each in (a, b, d))
-        gates = [
-            self.barrier_for(view.at_rank(rank) if pair else view, place)
-            for view, wanted in barriers
-            if wanted
+        mbarriers = [
+            self.barrier_for(view.at_rank(rank) if pair else view, source_id)
+            for view, active in barriers
+            if active
             for rank in ranks
         ]
         keeps = bool(use_d)
 
         def finish() -> None:
-            columns = [self._operand(right, place) for right in rights]
+            columns = [self._operand(right, source_id) for right in rights]
             right = np.concatenate(columns, axis=1) if pair else columns[0]
             for left, result in zip(lefts, results, strict=True):
                 zero = result.dtype.type(0)
-                start = self.reads(result, "tensor", place)[None] if keeps else zero
-                rows = self._operand(left, place)[None]
-                product = self._product(rows, right[None], start, scales, place)
-                self.writes(result, product[0], "tensor", place)
-            for gate in gates:
-                self.arrived_at(gate, 1, place)
+                start = self.reads(result, "tensor", source_id)[None] if keeps else zero
+                rows = self._operand(left, source_id)[None]
+                result_tile = self._multiply(rows, right[None], start, scales, source_id)
+                self.writes(result, result_tile[0], "tensor", source_id)
+            for mbarrier in mbarriers:
+                self.arrived_at(mbarrier, 1, source_id)
 
         parts = [(each, False) for each in (*lefts, *rights)]
         if scales is not None:
             parts += [(scales[0], False), (scales[3], False)]
         parts += [(each, True) for each in results]
         what = f"the MMA {a.name} @ {b.name} -> {d.name}"
-        return self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
+        return self.start(
+            what, _TENSOR, source_id, finish, parts, in_order=True, barriers=mbarriers
+        )
 
     def mma_now(self, *args: Any, **kwargs: Any) -> Generator[Wait | None, None, None]:
         """An MMA that is waited for."""
@@ -138,28 +140,28 @@ class CtaRuntime(CtaEngines):
             yield Wait(operation.what, lambda: operation.is_done, place=operation.place)
             self.cluster.recorder.waited_group(self.cluster.task, "wgmma", [operation], 0)
 
-    def _operand(self, view: View, place: int) -> Any:
+    def _operand(self, view: View, source_id: int) -> Any:
         proxy: Proxy = "tensor" if view.arena.is_tensor_memory else "async"
-        return self.reads(view, proxy, place)
+        return self.reads(view, proxy, source_id)
 
-    def _product(
+    def _multiply(
         self,
         left: Any,
         right: Any,
         start: Any,
         scales: tuple[View, str, bool, View, str, bool] | None,
-        place: int,
+        source_id: int,
     ) -> Any:
         if scales is None:
             return dot(left, right, start)
         a_scale, a_format, a_along_k, b_scale, b_format, b_along_k = scales
         rows = left.shape[-2] * (1 if a_along_k or a_format != "e2m1" else 2)
         columns = right.shape[-1] * (1 if b_along_k or b_format != "e2m1" else 2)
-        one = unpacked_scales(self._operand(a_scale, place), rows)[None]
-        other = unpacked_scales(self._operand(b_scale, place), columns)[None]
+        one = unpacked_scales(self._operand(a_scale, source_id), rows)[None]
+        other = unpacked_scales(self._operand(b_scale, source_id), columns)[None]
         return dot_scaled(left, one, a_format, a_along_k, right, other, b_format, b_along_k, start)
 
-    def mma_commit(self, barrier: View, pred: Any, place: int, pair: bool = False) -> None:
+    def mma_commit(self, barrier: View, pred: Any, source_id: int, pair: bool = False) -> None:
         """Arrive when everything that was issued so far is done; at both CTAs of a pair.
 
         For a pair the even CTA issues it, whichever CTA executes the op.
@@ -167,33 +169,33 @@ class CtaRuntime(CtaEngines):
         if not pred or (pair and self.rank % 2):
             return
         ranks = _pair(self.rank) if pair else (barrier.arena.cta,)
-        gates = [self.barrier_for(barrier.at_rank(rank), place) for rank in ranks]
+        mbarriers = [self.barrier_for(barrier.at_rank(rank), source_id) for rank in ranks]
 
         def finish() -> None:
-            for gate in gates:
-                self.arrived_at(gate, 1, place)
+            for mbarrier in mbarriers:
+                self.arrived_at(mbarrier, 1, source_id)
 
         what = f"the commit to {barrier.name}"
-        self.start(what, _TENSOR, place, finish, [], in_order=True, gates=gates)
+        self.start(what, _TENSOR, source_id, finish, [], in_order=True, barriers=mbarriers)
 
     def tmem_copy(
-        self, source: View, target: View, barrier: View | None, place: int, packs: bool
+        self, source: View, target: View, barrier: View | None, source_id: int, packs: bool
     ) -> None:
         """Copy shared memory to tensor memory; `packs` for scale factors in blocks."""
-        gate = None if barrier is None else self.barrier_for(barrier, place)
+        mbarrier = None if barrier is None else self.barrier_for(barrier, source_id)
 
         def finish() -> None:
-            values = self.reads(source, "async", place)
+            values = self.reads(source, "async", source_id)
             if packs:
                 values = unpacked_scales(values, target.shape[-2])
-            self.writes(target, values.reshape(target.shape), "tensor", place)
-            if gate is not None:
-                self.arrived_at(gate, 1, place)
+            self.writes(target, values.reshape(target.shape), "tensor", source_id)
+            if mbarrier is not None:
+                self.arrived_at(mbarrier, 1, source_id)
 
         what = f"the copy {source.name} -> {target.name}"
         parts = [(source, False), (target, True)]
-        gates = [] if gate is None else [gate]
-        self.start(what, _TENSOR, place, finish, parts, in_order=True, gates=gates)
+        mbarriers = [] if mbarrier is None else [mbarrier]
+        self.start(what, _TENSOR, source_id, finish, parts, in_order=True, barriers=mbarriers)
 
     def tmem_reduced(self, values: Any, kind: str, absolute: bool) -> Any:
         """The least or greatest of each row."""
@@ -211,12 +213,12 @@ class CtaRuntime(CtaEngines):
     def put_descriptor(self, address: Any, *parts: Any) -> None:
         self.descriptors[int(address)] = parts
 
-    def get_descriptor(self, address: Any, count: int, place: int) -> tuple[Any, ...]:
+    def get_descriptor(self, address: Any, count: int, source_id: int) -> tuple[Any, ...]:
         found = self.descriptors.get(int(address))
         if found is None or len(found) != count:
             message = "no tensor descriptor of this rank at this address"
             note = "create it first with tlx.make_tensor_descriptor(desc_ptr=...)"
-            raise RuntimeFault("uninitialised", message, [note], place)
+            raise RuntimeFault("uninitialised", message, [note], source_id)
         return found
 
 

@@ -39,11 +39,11 @@ class CtaState(Batch):
         mem: Memory,
         grid: Grid,
         program: int,
-        places: Sequence[SourceSite],
+        source_sites: Sequence[SourceSite],
         options: RunOptions,
         cluster: Cluster,
     ) -> None:
-        super().__init__(mem, grid, np.array([program], np.int64), places, options)
+        super().__init__(mem, grid, np.array([program], np.int64), source_sites, options)
         self.cluster = cluster
         self.rank = len(cluster.ctas)
         tables, tracked = cluster.tables, cluster.is_checked
@@ -54,7 +54,7 @@ class CtaState(Batch):
         self.tmem = TaskArena("tensor memory", self.rank, size, max(pitch, 1), tracked, shares)
         self.barriers: dict[int, Barrier] = {}
         """By their offset in shared memory."""
-        self.gates: dict[int, NamedBarrier] = {}
+        self.named_barriers: dict[int, NamedBarrier] = {}
         self.cluster_generation = 0
         """Of the cluster's barrier, at this CTA's last arrival."""
         self.landing: dict[int, tuple[Any, AsyncOperation]] = {}
@@ -119,9 +119,9 @@ class CtaState(Batch):
 
     # -- buffers -----------------------------------------------------------------------------
 
-    def alloc(self, number: int) -> View:
+    def alloc(self, index: int) -> View:
         """A buffer; its bytes hold nothing."""
-        made = self.cluster.tables.allocations[number]
+        made = self.cluster.tables.allocations[index]
         kind = made.kind
         arena = self.tmem if kind.in_tensor_memory else self.smem
         peers = tuple(cta.tmem if kind.in_tensor_memory else cta.smem for cta in self.cluster.ctas)
@@ -140,7 +140,7 @@ class CtaState(Batch):
         if arena.is_tracked:
             table = arena.filled.reshape(-1, arena.pitch or max(arena.size, 1))
             table[:, made.offset : made.offset + made.size] = False
-        self.cluster.recorder.alloc(self.cluster.actor, view, made.place)
+        self.cluster.recorder.alloc(self.cluster.actor, view, made.source_id)
         return view
 
     def seen_as(self, view: View, kind: int, name: str = "") -> View:
@@ -158,49 +158,49 @@ class CtaState(Batch):
 
     # -- accesses ----------------------------------------------------------------------------
 
-    def reads(self, view: View, proxy: Proxy, place: int) -> Any:
+    def reads(self, view: View, proxy: Proxy, source_id: int) -> Any:
         """A copy of the elements."""
         view.require()
-        self.cluster.recorder.access(self.cluster.actor, "read", view, proxy, place)
+        self.cluster.recorder.access(self.cluster.actor, "read", view, proxy, source_id)
         if self.cluster.is_checked:
-            self._check(view, False, place)
+            self._check(view, False, source_id)
             if not view.cells(view.arena.filled).all():
-                problem = _uninitialised(view, place)
+                problem = _uninitialised(view, source_id)
                 if not self.cluster.recorder.keep(problem):
                     raise problem
             if view.arena.keeps_layouts:
-                self.cluster.layouts.read(view, place)
+                self.cluster.layouts.read(view, source_id)
         return view.read()
 
-    def writes(self, view: View, values: Any, proxy: Proxy, place: int) -> None:
+    def writes(self, view: View, values: Any, proxy: Proxy, source_id: int) -> None:
         """Replace the elements."""
         view.require()
-        self.cluster.recorder.access(self.cluster.actor, "write", view, proxy, place)
+        self.cluster.recorder.access(self.cluster.actor, "write", view, proxy, source_id)
         if self.cluster.is_checked:
-            self._check(view, True, place)
+            self._check(view, True, source_id)
             view.cells(view.arena.filled)[...] = True
             if view.arena.keeps_layouts:
                 self.cluster.layouts.wrote(view)
         view.write(values)
 
-    def _check(self, view: View, writes: bool, place: int, engine: str = "") -> None:
+    def _check(self, view: View, writes: bool, source_id: int, engine: str = "") -> None:
         if self.cluster.acting is not None:
             return  # an operation that finishes: it was looked at when it was issued
         if view.arena.pending and not self.cluster.recorder.finds_conflicts:
             found = conflict(view, writes=writes, engine=engine)
             if found is not None:
-                raise _disturbed(view, writes, found[0], found[1], place)
+                raise _disturbed(view, writes, found[0], found[1], source_id)
         if writes and not view.arena.is_tensor_memory:
-            self._spare_barriers(view, place)
+            self._spare_barriers(view, source_id)
 
-    def _spare_barriers(self, view: View, place: int) -> None:
+    def _spare_barriers(self, view: View, source_id: int) -> None:
         owner = self.cluster.ctas[view.arena.cta]
         _, _, low, high = view.box
         for offset, barrier in owner.barriers.items():
             if low < offset + 8 and offset < high:
                 message = f"write to {view.name} overwrites barrier {barrier.name}"
-                notes = [Note(f"{barrier.name} is initialised here", barrier.place)]
-                raise RuntimeFault("barrier", message, notes, place)
+                notes = [Note(f"{barrier.name} is initialised here", barrier.source_id)]
+                raise RuntimeFault("barrier", message, notes, source_id)
 
     # -- asynchronous operations -------------------------------------------------------------
 
@@ -208,16 +208,16 @@ class CtaState(Batch):
         self,
         what: str,
         engine: str,
-        place: int,
+        source_id: int,
         finish: Callable[[], None],
         parts: Sequence[tuple[View, bool]],
         *,
         in_order: bool = False,
-        gates: Sequence[Barrier] = (),
+        barriers: Sequence[Barrier] = (),
     ) -> AsyncOperation:
         """Issue an operation that accesses `parts`, each with whether it is written.
 
-        It completes on `gates`.
+        It completes on `barriers`.
         """
         cluster = self.cluster
         name = f"{engine} of CTA {self.rank}"
@@ -234,20 +234,20 @@ class CtaState(Batch):
         operation = AsyncOperation(
             what,
             complete,
-            place,
+            source_id,
             cluster.task.name,
             engine=name,
             in_order=in_order,
             issuer=cluster.task,
             cta=self.rank,
-            number=cluster.operations,
-            gates=tuple(gates),
+            index=cluster.operations,
+            barriers=tuple(barriers),
         )
         for view, _ in parts:
             view.require()
         if cluster.is_checked:
             for view, writes in parts:
-                self._check(view, writes, place, name if in_order else "")
+                self._check(view, writes, source_id, name if in_order else "")
             operation.held = [Held(view, writes, operation) for view, writes in parts]
             for held in operation.held:
                 held.view.arena.pending.append(held)
@@ -259,15 +259,17 @@ class CtaState(Batch):
         """The groups of the current task."""
         return self._groups.setdefault((self.cluster.task, kind), Groups())
 
-    def wait_groups(self, kind: GroupKind, leave: int, place: int) -> Generator[Wait, None, None]:
+    def wait_groups(
+        self, kind: GroupKind, leave: int, source_id: int
+    ) -> Generator[Wait, None, None]:
         """Wait until at most `leave` groups of the current task are in flight."""
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
-        yield Wait(what, lambda: groups.is_done(leave), place=place)
+        yield Wait(what, lambda: groups.is_done(leave), place=source_id)
         done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
-        self.cluster.recorder.waited_group(task, kind, done, place)
+        self.cluster.recorder.waited_group(task, kind, done, source_id)
 
-    def leave(self, place: int) -> None:
+    def leave(self, source_id: int) -> None:
         """The CTA ends: its memory must not be needed any more.
 
         Copies and MMAs of threads end with their threads; asynchronous units outlive them.
@@ -284,17 +286,17 @@ class CtaState(Batch):
                     Note("it was issued here", issued),
                     "wait for it before the kernel returns",
                 ]
-                raise RuntimeFault("not arrived", message, notes, place)
+                raise RuntimeFault("not arrived", message, notes, source_id)
 
 
-def _uninitialised(view: View, place: int) -> RuntimeFault:
+def _uninitialised(view: View, source_id: int) -> RuntimeFault:
     holes = ~view.cells(view.arena.filled)
     count = int(holes.sum())
     message = f"uninitialised read: {count_text(count, 'byte')} of {view.name} not written"
-    return RuntimeFault("uninitialised", message, view.notes(), place)
+    return RuntimeFault("uninitialised", message, view.notes(), source_id)
 
 
-def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) -> RuntimeFault:
+def _disturbed(view: View, writes: bool, held: Held, shared: int, source_id: int) -> RuntimeFault:
     verb = "write to" if writes else "read of"
     operation = held.operation
     doing = "writes" if held.writes else "reads"
@@ -305,14 +307,15 @@ def _disturbed(view: View, writes: bool, held: Held, shared: int, place: int) ->
         f"the accesses overlap in {count_text(shared, 'byte')} of {view.arena.name}",
         _how_to_wait(operation),
     ]
-    return RuntimeFault("not arrived", message, notes, place)
+    return RuntimeFault("not arrived", message, notes, source_id)
 
 
 def _how_to_wait(operation: AsyncOperation) -> str:
-    if not operation.gates:
+    if not operation.barriers:
         return "wait for its group, or for a commit after it, before this access"
-    gate = operation.gates[0]
+    barrier = operation.barriers[0]
     return (
-        f"it completes on {gate.name}, which is in phase {gate.phase} with {gate.bytes_due} bytes "
-        "pending: wait for the phase that tracks it, and expect all bytes of that phase"
+        f"it completes on {barrier.name}, which is in phase {barrier.phase} with "
+        f"{barrier.bytes_due} bytes pending: wait for the phase that tracks it, and expect all "
+        "bytes of that phase"
     )

@@ -30,7 +30,7 @@ class CtaSync(CtaState):
 
     # -- memory barriers ---------------------------------------------------------------------
 
-    def init_barrier(self, view: View, count: int, place: int) -> None:
+    def init_barrier(self, view: View, count: int, source_id: int) -> None:
         """Make the bytes a barrier in phase 0."""
         view.require()
         owner = self.cluster.ctas[view.arena.cta]
@@ -41,146 +41,150 @@ class CtaSync(CtaState):
                 offset=view.start,
                 cta=view.arena.cta,
                 root=view.root,
-                place=place,
+                source_id=source_id,
             )
         except BarrierMisuse as misuse:
-            raise RuntimeFault("barrier", str(misuse), (), place) from None
+            raise RuntimeFault("barrier", str(misuse), (), source_id) from None
         owner.barriers[view.start] = barrier
-        self.cluster.recorder.init(self.cluster.task, barrier, place)
+        self.cluster.recorder.init(self.cluster.task, barrier, source_id)
 
-    def inval_barrier(self, view: View, place: int) -> None:
+    def inval_barrier(self, view: View, source_id: int) -> None:
         """The bytes are no barrier any more."""
-        barrier = self._barrier(view, place, "invalidation")
+        barrier = self._barrier(view, source_id, "invalidation")
         del self.cluster.ctas[view.arena.cta].barriers[view.start]
-        self.cluster.recorder.invalidate(self.cluster.task, barrier, place)
+        self.cluster.recorder.invalidate(self.cluster.task, barrier, source_id)
 
-    def _barrier(self, view: View, place: int, use: str) -> Barrier:
+    def _barrier(self, view: View, source_id: int, use: str) -> Barrier:
         view.require()
         found = self.cluster.ctas[view.arena.cta].barriers.get(view.start)
         if found is None:
             message = f"uninitialised barrier {view.name}: {use} before its initialisation"
-            raise RuntimeFault("barrier", message, view.notes(), place)
+            raise RuntimeFault("barrier", message, view.notes(), source_id)
         return found
 
-    def arrive(self, view: View, count: int, pred: Any, place: int, each: bool = False) -> None:
+    def arrive(self, view: View, count: int, pred: Any, source_id: int, each: bool = False) -> None:
         """Arrive once for all threads of the task, or for `each` of them."""
         if pred:
             times = count * self.cluster.task.threads if each else count
-            self.arrived_at(self._barrier(view, place, "arrival"), times, place)
+            self.arrived_at(self._barrier(view, source_id, "arrival"), times, source_id)
 
-    def arrived_at(self, barrier: Barrier, count: int, place: int) -> None:
+    def arrived_at(self, barrier: Barrier, count: int, source_id: int) -> None:
         """Count arrivals of the current actor."""
-        self.cluster.recorder.arrive(self.cluster.actor, barrier, count, place)
-        self._signal(barrier, place, lambda: barrier.arrive(count))
+        self.cluster.recorder.arrive(self.cluster.actor, barrier, count, source_id)
+        self._signal(barrier, source_id, lambda: barrier.arrive(count))
 
-    def expect(self, view: View, size_bytes: int, pred: Any, place: int) -> None:
+    def expect(self, view: View, size_bytes: int, pred: Any, source_id: int) -> None:
         """Expect-tx and arrive."""
         if not pred:
             return
-        barrier = self._barrier(view, place, "expect-tx")
+        barrier = self._barrier(view, source_id, "expect-tx")
         recorder, task = self.cluster.recorder, self.cluster.task
-        recorder.expect(task, barrier, size_bytes, place)
-        recorder.arrive(task, barrier, 1, place)
-        self._signal(barrier, place, lambda: barrier.arrive_expect_tx(size_bytes))
+        recorder.expect(task, barrier, size_bytes, source_id)
+        recorder.arrive(task, barrier, 1, source_id)
+        self._signal(barrier, source_id, lambda: barrier.arrive_expect_tx(size_bytes))
 
-    def barrier_for(self, view: View, place: int) -> Barrier:
+    def barrier_for(self, view: View, source_id: int) -> Barrier:
         """The barrier that an operation reports to, which must be there when it is issued."""
-        return self._barrier(view, place, "asynchronous operation")
+        return self._barrier(view, source_id, "asynchronous operation")
 
-    def deliver(self, barrier: Barrier, size_bytes: int, place: int) -> None:
+    def deliver(self, barrier: Barrier, size_bytes: int, source_id: int) -> None:
         """The operation that finishes has delivered bytes."""
         operation = self.cluster.acting
         assert operation is not None, "only operations deliver"
-        self.cluster.recorder.deliver(operation, barrier, size_bytes, place)
-        self._signal(barrier, place, lambda: barrier.complete_tx(size_bytes))
+        self.cluster.recorder.deliver(operation, barrier, size_bytes, source_id)
+        self._signal(barrier, source_id, lambda: barrier.complete_tx(size_bytes))
 
-    def _signal(self, barrier: Barrier, place: int, change: Callable[[], None]) -> None:
+    def _signal(self, barrier: Barrier, source_id: int, change: Callable[[], None]) -> None:
         actor = self.cluster.actor
         name = actor.task if isinstance(actor, AsyncOperation) else actor.name
-        barrier.signallers[name] = place
+        barrier.signallers[name] = source_id
         before = barrier.phase
         try:
             change()
         except BarrierMisuse as misuse:
-            notes = [Note(f"{barrier.name} is initialised here", barrier.place), _PHASE_NOTE]
-            raise RuntimeFault("barrier", str(misuse), notes, place) from None
+            notes = [Note(f"{barrier.name} is initialised here", barrier.source_id), _PHASE_NOTE]
+            raise RuntimeFault("barrier", str(misuse), notes, source_id) from None
         if barrier.phase != before:
             self.cluster.recorder.phase(barrier, before)
 
     def wait(
-        self, view: View, parity: Any, pred: Any, place: int
+        self, view: View, parity: Any, pred: Any, source_id: int
     ) -> Generator[Wait | None, None, None]:
         """Wait until the phase of a parity has completed."""
         if not pred:
             return
-        barrier = self._barrier(view, place, "wait")
-        task, recorder, wanted = self.cluster.task, self.cluster.recorder, int(parity) & 1
+        barrier = self._barrier(view, source_id, "wait")
+        task, recorder, expected = self.cluster.task, self.cluster.recorder, int(parity) & 1
         if barrier.cta != self.rank:
             message = f"wait on {barrier.name}, a barrier of another CTA"
             note = "wait on a barrier of this CTA, on which the other CTA arrives"
-            raise RuntimeFault("barrier", message, [note], place)
-        recorder.waiting(task, barrier, wanted, place)
+            raise RuntimeFault("barrier", message, [note], source_id)
+        recorder.waiting(task, barrier, expected, source_id)
         yield Wait(
-            f"the phase of parity {wanted} of {barrier.name} to complete",
-            lambda: barrier.has_passed(wanted),
+            f"the phase of parity {expected} of {barrier.name} to complete",
+            lambda: barrier.has_passed(expected),
             barrier.missing,
             barrier,
-            place,
+            source_id,
         )
-        recorder.waited(task, barrier, wanted, place)
+        recorder.waited(task, barrier, expected, source_id)
 
     # -- named barriers ----------------------------------------------------------------------
 
-    def named_arrive(self, number: Any, threads: Any, place: int) -> None:
+    def named_arrive(self, barrier_id: Any, threads: Any, source_id: int) -> None:
         """Arrive at a named barrier without waiting."""
-        self._come(self._gate(number, place), int(threads), place)
+        self._arrive_at(self._named_barrier(barrier_id, source_id), int(threads), source_id)
 
     def named_wait(
-        self, number: Any, threads: Any, place: int
+        self, barrier_id: Any, threads: Any, source_id: int
     ) -> Generator[Wait | None, None, None]:
         """Arrive at a named barrier and wait."""
-        yield from self._meet(self._gate(number, place), int(threads), place)
+        yield from self._sync(self._named_barrier(barrier_id, source_id), int(threads), source_id)
 
-    def cluster_arrive(self, place: int) -> None:
-        self.cluster_generation = self._come(self.cluster.barrier, self._cluster_threads, place)
+    def cluster_arrive(self, source_id: int) -> None:
+        self.cluster_generation = self._arrive_at(
+            self.cluster.barrier, self._cluster_threads, source_id
+        )
 
-    def cluster_wait(self, place: int) -> Generator[Wait | None, None, None]:
-        yield from self._await(self.cluster.barrier, self.cluster_generation, place)
+    def cluster_wait(self, source_id: int) -> Generator[Wait | None, None, None]:
+        yield from self._await(self.cluster.barrier, self.cluster_generation, source_id)
 
-    def cluster_sync(self, place: int) -> Generator[Wait | None, None, None]:
-        yield from self._meet(self.cluster.barrier, self._cluster_threads, place)
+    def cluster_sync(self, source_id: int) -> Generator[Wait | None, None, None]:
+        yield from self._sync(self.cluster.barrier, self._cluster_threads, source_id)
 
     @property
     def _cluster_threads(self) -> int:
         return self.cluster.task.threads * len(self.cluster.ctas)
 
-    def _gate(self, number: Any, place: int) -> NamedBarrier:
-        wanted = int(number)
-        if not 0 <= wanted < _NAMED:
-            message = f"invalid barrier id {wanted}: ids are 0 to {_NAMED - 1}"
-            raise RuntimeFault("barrier", message, (), place)
-        return self.gates.setdefault(wanted, NamedBarrier(f"barrier {wanted}"))
+    def _named_barrier(self, barrier_id: Any, source_id: int) -> NamedBarrier:
+        index = int(barrier_id)
+        if not 0 <= index < _NAMED:
+            message = f"invalid barrier id {index}: ids are 0 to {_NAMED - 1}"
+            raise RuntimeFault("barrier", message, (), source_id)
+        return self.named_barriers.setdefault(index, NamedBarrier(f"barrier {index}"))
 
-    def _come(self, barrier: NamedBarrier, threads: int, place: int) -> int:
+    def _arrive_at(self, barrier: NamedBarrier, threads: int, source_id: int) -> int:
         task = self.cluster.task
-        self.cluster.recorder.named(task, barrier, barrier.generation + 1, place)
+        self.cluster.recorder.named(task, barrier, barrier.generation + 1, source_id)
         try:
             return barrier.arrive(task.threads, threads)
         except BarrierMisuse as misuse:
-            raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE], place) from None
+            raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE], source_id) from None
 
-    def _meet(
-        self, barrier: NamedBarrier, threads: int, place: int
+    def _sync(
+        self, barrier: NamedBarrier, threads: int, source_id: int
     ) -> Generator[Wait | None, None, None]:
-        yield from self._await(barrier, self._come(barrier, threads, place), place)
+        yield from self._await(barrier, self._arrive_at(barrier, threads, source_id), source_id)
 
     def _await(
-        self, barrier: NamedBarrier, generation: int, place: int
+        self, barrier: NamedBarrier, generation: int, source_id: int
     ) -> Generator[Wait | None, None, None]:
         task = self.cluster.task
         what = f"{count_text(barrier.threads, 'thread')} at {barrier.name}"
-        yield Wait(what, lambda: barrier.has_opened(generation), barrier.missing, barrier, place)
-        self.cluster.recorder.named_waited(task, barrier, generation, place)
+        yield Wait(
+            what, lambda: barrier.has_opened(generation), barrier.missing, barrier, source_id
+        )
+        self.cluster.recorder.named_waited(task, barrier, generation, source_id)
 
-    def fence(self, kind: str, place: int) -> None:
-        self.cluster.recorder.fence(self.cluster.task, kind, place)
+    def fence(self, kind: str, source_id: int) -> None:
+        self.cluster.recorder.fence(self.cluster.task, kind, source_id)

@@ -19,13 +19,13 @@ from tilewright.layouts.linear import LANE, WARP
 
 def ballot(mask: Any, truths: Any, threads: int) -> Any:
     """The votes of a task of `threads` threads, of which those in `mask` take part."""
-    warps, lanes, places = _owners(truths.shape, threads // 32)
+    warps, lanes, positions = _owners(truths.shape, threads // 32)
     votes = np.zeros(threads // 32, np.uint32)
-    bits = truths.reshape(-1)[places].astype(np.uint32) << lanes
+    bits = truths.reshape(-1)[positions].astype(np.uint32) << lanes
     np.bitwise_or.at(votes, warps, bits)
     votes &= np.uint32(np.int64(mask) & 0xFFFFFFFF)
     result: Any = np.empty(truths.size, np.int32)
-    result[places] = votes.view(np.int32)[warps]
+    result[positions] = votes.view(np.int32)[warps]
     return result.reshape(truths.shape)
 
 
@@ -37,5 +37,7 @@ def _owners(shape: tuple[int, ...], num_warps: int) -> tuple[Any, Any, Any]:
     points = list(layout.to_linear(shape).points())
     warps = np.array([inputs[WARP] for inputs, _ in points])
     lanes = np.array([inputs[LANE] for inputs, _ in points], np.uint32)
-    places = np.ravel_multi_index(tuple(zip(*(place for _, place in points), strict=True)), shape)
-    return warps, lanes, places
+    positions = np.ravel_multi_index(
+        tuple(zip(*(position for _, position in points), strict=True)), shape
+    )
+    return warps, lanes, positions

@@ -24,7 +24,7 @@ from tilewright.dialects.tile.kernel import KernelOp, kernel_of
 from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.traversal import walk
-from tilewright.targets.numpy.emitter import Emitter, Rule, spell
+from tilewright.targets.numpy.emitter import Emitter, Rule, symbol_text
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.ops.memory import tile
@@ -41,7 +41,7 @@ def _kernel(base: Emitter, op: Operation) -> None:
     symbols = [
         emitter.unit.symbol(hint_of_value(a, f"b{'xyz'[n]}")) for n, a in enumerate(arguments)
     ]
-    header = f"def {spell(function)}({', '.join(spell(symbol) for symbol in symbols)}):"
+    header = f"def {symbol_text(function)}({', '.join(symbol_text(symbol) for symbol in symbols)}):"
     threads = op.thread_extents or (1,)
     with emitter.nested(header, is_function=True):
         for argument, symbol in zip(arguments, symbols, strict=True):
@@ -62,7 +62,7 @@ def _kernel(base: Emitter, op: Operation) -> None:
     written = [emitter.buffer(base) for base in _written(op) if base in emitter.memory]
     if written:
         options += f", written={emitter.listed(written)}"
-    text = f"rt.launch({spell(function)}, {emitter.listed(grid)}, {threads}{options})"
+    text = f"rt.launch({symbol_text(function)}, {emitter.listed(grid)}, {threads}{options})"
     emitter.effect(text, *grid, *written)
 
 
@@ -108,7 +108,7 @@ def _ws(base: Emitter, op: Operation) -> None:
     for each in _row(emitter, op):
         for role, region in zip(each.roles, each.regions, strict=True):
             symbol, owned = _role(emitter, each, role, region.block)
-            texts.append(f"({role.name!r}, {spell(symbol)}, {role.num_threads})")
+            texts.append(f"({role.name!r}, {symbol_text(symbol)}, {role.num_threads})")
             if each.is_custom and role.num_threads == threads:
                 whole += [(role, value) for value in owned]
     emitter.location = op.location
@@ -146,7 +146,7 @@ def _role(emitter: TileEmitter, op: WsOp, role: Role, block: Block) -> tuple[int
     emitter.location = op.location
     state = emitter.threads, emitter.control
     emitter.threads, emitter.control = None, emitter.runtime
-    with emitter.nested(f"def {spell(symbol)}():", is_function=True):
+    with emitter.nested(f"def {symbol_text(symbol)}():", is_function=True):
         emitter.step()
         saved = _own_buffers(emitter, block, role if op.is_custom else None)
         emitter.first_thread = role.ranges[0][0] if op.is_custom else 0

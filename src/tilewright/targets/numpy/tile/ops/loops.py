@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tile.loops import ParallelOp, PersistentOp, PipelineOp
 from tilewright.ir.traversal import walk
-from tilewright.targets.numpy.emitter import Emitter, Rule, spell
+from tilewright.targets.numpy.emitter import Emitter, Rule, symbol_text
 from tilewright.targets.numpy.names import hint_of_value
 from tilewright.targets.numpy.ops.scf import RULES as SCF_RULES
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
@@ -179,11 +179,11 @@ def _if(base: Emitter, op: Operation) -> None:
         emitter.location = op.location
         state = emitter.threads, emitter.control, emitter.divergence
         emitter.threads, emitter.control, emitter.divergence = lanes, lanes, 0
-        with emitter.nested(f"def {spell(symbol)}():", lanes, is_function=True):
+        with emitter.nested(f"def {symbol_text(symbol)}():", lanes, is_function=True):
             emitter.step()
             emitter.block(region.block)
         emitter.threads, emitter.control, emitter.divergence = state
-        texts.append(f"({lanes.text}.name, {spell(symbol)}, active_threads({lanes.text}))")
+        texts.append(f"({lanes.text}.name, {symbol_text(symbol)}, active_threads({lanes.text}))")
     emitter.location = op.location
     emitter.effect(f"yield from rt.roles({', '.join(texts)})", *ways)
 

@@ -17,7 +17,7 @@ from tilewright.dialects.tile.types import BufferType, space_of
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.targets.numpy.emitter import Emitter, Rule
-from tilewright.targets.numpy.ops.arith.constant import number
+from tilewright.targets.numpy.ops.arith.constant import scalar_constant
 from tilewright.targets.numpy.ops.checks import require_defined
 from tilewright.targets.numpy.tile.emitter import LANE, TileEmitter
 from tilewright.targets.numpy.tile.patterns import PER_THREAD, base_of, is_reducer, varying_axes
@@ -72,7 +72,7 @@ def _options(
     text = ", unsigned=True" if dtype is not None and dtype.startswith("uint") else ""
     if safe is not None:
         value = cast("IntegerAttr | FloatAttr", safe).value.data
-        expr = number(emitter, value, emitter.element_type(type), element_type_of(type))
+        expr = scalar_constant(emitter, value, emitter.element_type(type), element_type_of(type))
         text += f", safe={expr.text}"
         assert expr.line is not None
         expr.line.is_effect = True

@@ -174,10 +174,10 @@ class Runtime(Control):
                 place=place,
             )
 
-    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+    def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         if step <= 0:
             raise RuntimeFault(
-                "endless", f"the step of a loop must be positive, got {step}", place=place
+                "endless", f"the step of a loop must be positive, got {step}", place=source_id
             )
 
     # -- reports -----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.targets.numpy.support.control import Control, Fork, Loop, Turns
+from tilewright.targets.numpy.support.control import Control, Fork, Loop, WhileLoop
 from tilewright.targets.numpy.tile.support.problems import RuntimeFault, by_zero
 from tilewright.targets.numpy.tile.support.races import Races
 
@@ -101,7 +101,7 @@ class Lanes(Control):
         return both[0], both[1]
 
     def need(
-        self, place: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
+        self, source_id: int, what: str, defined: Sequence[Any], origins: Sequence[int], mask: Any
     ) -> None:
         """Stop if an iteration that counts uses the result of a division by zero."""
         missing: Any = np.False_
@@ -115,7 +115,7 @@ class Lanes(Control):
         if self.beyond is not None:
             missing = missing & ~self.beyond
         if missing.any():
-            raise by_zero(origins[0], what, place, self.text(self.first(missing)))
+            raise by_zero(origins[0], what, source_id, self.text(self.first(missing)))
 
     def first(self, flags: Any) -> int:
         """The first iteration for which something holds."""
@@ -129,12 +129,12 @@ class Lanes(Control):
     def loop(self, low: Any, high: Any, step: Any) -> Loop:
         return Loop(self, *(self.spread(bound) for bound in (low, high, step)))
 
-    def turns(self, place: int, spins: bool) -> Turns:
-        return _Turns(self, place, spins)
+    def turns(self, source_id: int, spins: bool) -> WhileLoop:
+        return _WhileLoop(self, source_id, spins)
 
-    def advance(self, place: int, low: Any, high: Any, step: Any) -> None:
+    def advance(self, source_id: int, low: Any, high: Any, step: Any) -> None:
         if np.any(np.asarray(step) <= 0):
-            raise RuntimeFault("endless", "the step of a loop must be positive", place=place)
+            raise RuntimeFault("endless", "the step of a loop must be positive", place=source_id)
 
 
 def _walk(index: Any) -> tuple[int, int, int] | None:
@@ -148,11 +148,11 @@ def _walk(index: Any) -> tuple[int, int, int] | None:
     return start, flat.size, axes[0] if axes else -1
 
 
-class _Turns(Turns):
+class _WhileLoop(WhileLoop):
     """A `while` loop of iterations: the condition may be the same for all of them."""
 
-    def __init__(self, lanes: Lanes, place: int, spins: bool) -> None:
-        super().__init__(lanes, place, spins)
+    def __init__(self, lanes: Lanes, source_id: int, spins: bool) -> None:
+        super().__init__(lanes, source_id, spins)
         self._lanes = lanes
         self._turns = 0
 
