@@ -1,8 +1,8 @@
-"""Kernels with one mistake each, made in the IR that is printed as CUDA.
+"""Mutants of kernels, made in the IR that is printed as CUDA.
 
-A mutant *changes behaviour* if somebody can tell: run without any check, threads of the block in
-groups that go their own ways, under several orders of events, it gives other bits or never ends.
-Fences and settling have no effect in such a run, so mutants that lack one count as if they had.
+A mutant *changes behaviour* if this is observable: run without any check, threads of the block in
+independent groups, under several orders of events, it yields other bits or never terminates.
+Fences and operand fences have no effect in such a run, so mutants that lack one count as if they had.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _count_more(op: Operation) -> bool:
 
 
 def _next_slot(op: Operation) -> bool:
-    """Take the slot behind, of a ring of barriers or of tiles."""
+    """Use the next slot of a ring of barriers or of tiles."""
     if isinstance(op, TmaLoadOp):
         owner = op.dst.owner
         assert isinstance(owner, Operation)
@@ -189,7 +189,7 @@ FENCES = ("drop a fence",)
 
 @dataclass(frozen=True)
 class Mutant:
-    """Where a mistake is made: the op's number in the module."""
+    """The mutated op: its index in the module."""
 
     mutation: str
     place: int
@@ -204,7 +204,7 @@ class Mutant:
 
 
 def mutants_of(module: ModuleOp) -> list[Mutant]:
-    """All mistakes that can be made in a module."""
+    """All mutants of a module."""
     found: list[Mutant] = []
     for mutation, mutate in MUTATIONS.items():
         copy = module.clone()
@@ -286,7 +286,7 @@ def catch(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> str | None:
 
 
 def changes_behaviour(subject: Subject, wanted: Arrays, mutant: ModuleOp) -> bool:
-    """Whether somebody can tell a mutant from the kernel, without any check."""
+    """Whether a mutant behaves differently from the kernel, without any check."""
     unit = 128 if any(op.name == "nv.wgmma" for op in walk(mutant)) else 32
     for seed in TRIED_SEEDS:
         options = SimtOptions(checked=False, unit=unit, seed=seed)

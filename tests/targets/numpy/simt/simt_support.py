@@ -33,7 +33,7 @@ def lowered(module: ModuleOp, pipeline: GpuPipeline | None = None) -> ModuleOp:
 
 
 class _Program:
-    """Takes the place of the tile level's program in a compiled kernel."""
+    """Replaces the tile level's program in a compiled kernel."""
 
     def __init__(self, module: ModuleOp, options: SimtOptions) -> None:
         self.program, self.options = compile_simt(module), options

@@ -249,7 +249,7 @@ def test_too_many_arrivals() -> None:
     assert "128 arrivals on b[0] in phase 0, but it is made for 1" in str(found)
 
 
-# Stores of the copy engine.
+# TMA stores.
 
 STORE = f"""
     %s = {SHARED}
@@ -326,7 +326,7 @@ def test_copies_of_threads_that_are_read_too_early(old: str, new: str) -> None:
     assert fault(COPY.replace(old, new)).kind == "race"
 
 
-# Products.
+# MMAs.
 
 PRODUCT = """
     %h = {halves}

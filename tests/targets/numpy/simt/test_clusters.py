@@ -1,4 +1,4 @@
-"""Blocks of a cluster run together: one fetches a tile for two, and each is told."""
+"""Blocks of a cluster run together: one fetches a tile for two, and signals both."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_bytes_of_the_other_tile_are_not_announced() -> None:
 
 
 def test_a_block_that_does_not_wait_for_the_others() -> None:
-    """Without the meeting at the start, a tile can come before its barrier is set up."""
+    """Without the cluster barrier at the start, a tile can arrive before its barrier is initialised."""
     module = shared_b(256, 128)
     meetings = [op for op in walk(module) if op.name in ("nv.cluster.arrive", "nv.cluster.wait")]
     assert len(meetings) == 4

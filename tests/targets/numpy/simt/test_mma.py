@@ -1,4 +1,4 @@
-"""Products of every kind, with operands that lie every way, come out exactly.
+"""MMAs of every kind, with operands of every layout, are exact.
 
 Values are small whole numbers, so that no order of adding up can hide a wrong element.
 """

@@ -1,7 +1,7 @@
-"""Mistakes in finished kernels are caught without a GPU.
+"""Mutants of finished kernels are caught without a GPU.
 
 All mutants of the kernels below, more than 400, are tried in ``make fuzz``; here a sample. At least
-95 % of those that change behaviour must be caught; a fence whose loss nobody can show counts as
+95 % of those that change behaviour must be caught; a fence whose loss cannot be shown counts as
 missed.
 """
 

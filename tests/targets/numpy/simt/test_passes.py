@@ -2,7 +2,7 @@
 
 The executor runs the IR after each of them. Until accesses are guarded, what is outside of a tensor
 reads as zero and is not written, as at the tile level; until threads are made to wait for each
-other, they run in step. Where sums across warps have not been lowered yet, they are added up in
+other, they run in lockstep. Where sums across warps have not been lowered yet, they are added up in
 another order; from then on no bit may change.
 """
 

@@ -207,7 +207,7 @@ def test_small_floats_add_in_single_precision_and_round() -> None:
 
 @pytest.mark.parametrize("returns", [False, True])
 def test_updates_read_what_somebody_wrote(returns: bool) -> None:
-    """The old value counts, whether it is asked for or not."""
+    """The old value counts, whether it is requested or not."""
     result, name = ("-> i32", "%p = ") if returns else ("", "")
     text = block(
         "%A: memref<4xi32, #global>",

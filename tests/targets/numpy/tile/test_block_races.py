@@ -1,4 +1,4 @@
-"""Blocks that meet in an element of global memory: what is a race, and what orders them.
+"""Blocks that access the same element of global memory: what is a race, and what orders them.
 
 The wrong kernels in `tests/wrong_kernels` have the messages; here are the ways in which blocks are
 ordered, each beside the same kernel without it.

@@ -1,4 +1,4 @@
-"""Products, reductions and scans against NumPy in double precision."""
+"""GEMMs, reductions and scans against NumPy in double precision."""
 
 from typing import Any
 
@@ -288,4 +288,4 @@ def test_sums_of_small_floats_add_neighbours_first() -> None:
     a = np.full((1, 300), 1, ml_dtypes.bfloat16)
     b = np.zeros(1, ml_dtypes.bfloat16)
     run(_reduce("sum", "bf16", 1, (1, 300)), a, b)
-    assert float(b[0]) == 300  # one after another would stop at 256, whose next number is 258
+    assert float(b[0]) == 300  # a sequential sum would stop at 256, whose successor is 258

@@ -1,4 +1,4 @@
-"""Buffers: views, shared storage, elements outside of loops, and what nobody has written."""
+"""Buffers: views, shared storage, elements outside of loops, and uninitialised memory."""
 
 import ml_dtypes
 import numpy as np
@@ -64,7 +64,7 @@ def test_view_of_bytes_nobody_wrote() -> None:
 
 
 def test_packed_pairs_through_a_view() -> None:
-    """Two halves in a word, as dequantisation reads them."""
+    """Two 16-bit elements in 32 bits, as dequantisation reads them."""
     text = block(
         "%A: memref<8xi32, #global>, %B: memref<16xbf16, #global>",
         """
@@ -225,7 +225,7 @@ def test_output_that_is_read_before_it_is_written() -> None:
 
 
 def test_nothing_copied_is_reported_at_once_and_parts_later() -> None:
-    """A copy hands on what is defined; only a source without anything is wrong for sure."""
+    """A copy forwards what is defined; only a source without anything is wrong for sure."""
     body = """
     %one = arith.constant 1.0 : f32
     %s = tile.alloc "s" : memref<8xf32, #shared>

@@ -1,4 +1,4 @@
-"""Ops that move elements: copies that convert and meet borders, fills, transposes, im2col."""
+"""Ops that move elements: copies that convert and cross borders, fills, transposes, im2col."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tilewright.targets.numpy.tile import TileFault
 
 
 def _copies(source: str, target: str, via: str = "fragment") -> str:
-    """A kernel that copies 8x16 elements through on-chip memory of the target's type."""
+    """A kernel that copies 8x16 elements through shared memory of the target's type."""
     return block(
         f'%A: memref<8x16x{source}, #global> {{tile.name = "A"}}, '
         f'%B: memref<8x16x{target}, #global> {{tile.name = "B"}}',

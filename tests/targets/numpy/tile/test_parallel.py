@@ -288,7 +288,7 @@ def _carried(values: list[int], index: str) -> list[int]:
 
 
 def test_variable_that_is_carried_from_one_iteration_to_another() -> None:
-    """What a thread that runs both would add up depends on how iterations are dealt out."""
+    """What a thread that runs both would add up depends on how iterations are distributed over threads."""
     message = r"race in T.Parallel: iteration \(1\) writes v\[0\], which iteration \(0\) reads"
     for values in ([1, 2, 3, 4], [1, 1, 1, 1], [0, 3, 0, 0]):
         with pytest.raises(TileFault, match=message):

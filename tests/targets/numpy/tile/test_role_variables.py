@@ -1,4 +1,4 @@
-"""Variables of threads in ``T.ws``: what a warp group has set is there when it is met again."""
+"""Variables of threads in ``T.ws``: what a warp group has set is preserved for its next role."""
 
 import numpy as np
 import pytest

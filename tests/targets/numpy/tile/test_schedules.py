@@ -262,7 +262,7 @@ def test_product_that_is_not_waited_for() -> None:
 
 
 def test_result_that_depends_on_the_schedule() -> None:
-    """The consumer releases a slot before it reads it: only the order of events tells."""
+    """The consumer releases a slot before it reads it: only the order of events shows it."""
     arrive = f"nv.mbarrier.arrive %empty[%s] : {BARRIERS}"
     moved = WARP_SPECIALISED.replace(arrive, "").replace(
         f"nv.mbarrier.wait %full[%s], %p : {BARRIERS}, index",
@@ -389,7 +389,7 @@ def test_custom_roles_run_side_by_side() -> None:
 
 
 def test_copy_announces_its_own_bytes() -> None:
-    """Where the kernel never announces bytes on a barrier, its copies do (`T.tma_copy`)."""
+    """Where the kernel never issues expect-tx on a barrier, its copies do (`T.tma_copy`)."""
     text = block(
         "%A: memref<8xf32, #global>, %B: memref<8xf32, #global>",
         """
@@ -507,7 +507,7 @@ def test_source_of_roles_is_readable() -> None:
 
 
 def test_roles_count_in_variables_of_their_own() -> None:
-    """Both roles count turns in one `T.alloc_var`; pure code lies between the two."""
+    """Both roles count iterations in one `T.alloc_var`; pure code is between the two."""
     text = block(
         "%A: memref<6xi32, #global>",
         """

@@ -120,7 +120,7 @@ def _divided(form: str) -> Any:
 
 @pytest.mark.parametrize("form", ["direct", "copied", "loaded", "branch", "index"])
 def test_quotients_beyond_the_end_of_a_tensor_are_dropped(form: str):
-    """There the divisor reads as zero, and nothing that is computed from it is kept."""
+    """There the divisor reads as zero, and nothing that is computed from it is stored."""
     a, d = np.arange(100, dtype=np.int32), np.full(100, 2, np.int32)
     kernel = _divided(form)
     np.testing.assert_array_equal(kernel(a, d), a[a // 2] if form == "index" else a // 2)
@@ -131,7 +131,7 @@ def test_quotients_beyond_the_end_of_a_tensor_are_dropped(form: str):
 
 
 def test_a_reduction_of_padded_quotients_is_a_fault():
-    """What lies beyond the end is not dropped there, and is any number on a GPU."""
+    """An access past the end is not dropped there, and reads any value on a GPU."""
 
     @tw.jit
     def total(A, D):

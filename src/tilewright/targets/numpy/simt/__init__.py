@@ -2,8 +2,8 @@
 
 Device functions run as the CUDA printed from them would: registers in the order of the PTX manual,
 shared memory as one arena of bytes with its swizzles, matrix descriptors decoded, barriers with
-phases, copies and products that finish whenever the schedule lets them. Results are those of the
-tile level; what a GPU would do wrong now and then is an error at the author's line.
+phases, copies and MMAs that complete whenever the schedule lets them. Results are those of the tile
+level; what would fail sporadically on a GPU is an error at the source line.
 """
 
 from __future__ import annotations

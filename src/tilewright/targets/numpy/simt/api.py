@@ -3,9 +3,9 @@
     program = compile_simt(module)                   # device functions and their host function
     program.launch([Buffer("A", a), Buffer("C", c), np.int32(n)], SimtOptions(schedules=3))
 
-All threads of a block run in step, and roles as tasks of their own; each schedule is one order of
-events among them and the asynchronous engines. What is wrong with a kernel mostly shows in any
-order, since accesses are checked against what barriers order and not against what happened.
+All threads of a block run in lockstep, and roles as tasks of their own; each schedule is one order
+of events among them and the asynchronous units. Most faults show in any order, since accesses are
+checked against the happens-before order and not against the order of the run.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SimtOptions:
     """How to run."""
 
     checked: bool = True
-    """Report races, missing fences, reads of memory nobody wrote and of products under way.
+    """Report races, missing fences, uninitialised reads and reads of in-flight MMAs.
 
     Bounds, alignment and deadlocks are always reported.
     """
@@ -79,16 +79,16 @@ class SimtOptions:
     blocks: int | None = None
     """How many blocks of a grid to run, spread from the first to the last; None for all."""
     unit: int | None = None
-    """Threads that run in step: all of a role if None, else so many, each a task of its own.
+    """Threads that run in lockstep: all of a role if None, else groups of this size, each a task.
 
     Checks do not need it; it shows what races do to results.
     """
     output: Callable[[str], None] | None = None
     """Takes the lines of `T.print`; None drops them."""
     sources: SourceManager | None = None
-    """Text behind the locations, for messages; None reads the files."""
+    """Source text of the locations, for messages; None reads the files."""
     max_steps: int = 20_000_000
-    """Ops of one block after which it is taken to run for ever."""
+    """Ops of one block after which it is considered endless."""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Memory as ops see it: global tensors, the shared arena, registers.
 
-All are runs of elements addressed by one number. `read` and `write` take one index per thread (or
-one for all) and move `lanes` neighbouring elements of each; indices must lie in the buffer, and
-wide accesses must be aligned, as the hardware demands.
+All are runs of elements addressed by one index. `read` and `write` take one index per thread (or
+one for all) and move `lanes` consecutive elements of each; indices must be within bounds, and wide
+accesses must be aligned, as the hardware requires.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.support.select import where
 
 _MOST_WATCHED = 1 << 16
-"""Elements of a tensor that is read and written, beyond which threads are not told apart."""
+"""Elements of a tensor that is read and written, beyond which its races are not checked."""
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -34,7 +34,7 @@ def runs_from(index: Any, lanes: int) -> Any:
 
 
 def checked(frame: Frame, name: str, size: int, index: Any, lanes: int) -> None:
-    """All elements that active threads touch lie in the buffer."""
+    """Check that all elements accessed by active threads are within bounds."""
     if index.ndim == 0:
         low = high = int(index)
     else:
@@ -91,11 +91,11 @@ class Registers(Memory):
     name: str
     data: Any
     flight: Any = None
-    """How many products under way write each register; None if no product ever does."""
+    """How many in-flight wgmmas write each register; None if no wgmma ever does."""
     unsettled: Any = None
-    """Which were written by products and not settled yet."""
+    """Which were written by wgmma and have had no operand fence yet."""
     taken: Any = None
-    """How many products under way read each register."""
+    """How many in-flight wgmmas read each register."""
     changed: Any = None
     """When each was last written by its thread."""
 
@@ -103,7 +103,7 @@ class Registers(Memory):
         self.size = self.data.shape[1]
 
     def track(self) -> None:
-        """Products take these registers."""
+        """Track these registers: wgmma uses them."""
         self.flight = np.zeros(self.data.shape, np.int16)
         self.unsettled = np.zeros(self.data.shape, np.bool_)
         self.taken = np.zeros(self.data.shape, np.int16)
@@ -154,7 +154,7 @@ class Registers(Memory):
         return index if frame.mask is None else where(frame.mask, index, 0)
 
     def _check_free(self, frame: Frame, index: Any, lanes: int, *, writes: bool = False) -> None:
-        """Registers that a product uses are not touched."""
+        """Check that no register is accessed while wgmma uses it."""
         rows = frame.active_tids[:, None]
         columns = frame.wide(index)[frame.active][:, None] + np.arange(lanes)
         if frame.block.options.checked:
@@ -313,7 +313,7 @@ def holds(data: Any, index: Any, values: Any, touch: ShadowAccess) -> Any:
 
 
 def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None:
-    """Write runs of elements; threads that write the same place must write the same."""
+    """Write runs of elements; threads that write the same element must write equal values."""
     places = runs_from(index, values.shape[1])
     data[places] = values
     if not frame.block.options.checked:
@@ -344,7 +344,7 @@ class BarrierBuffer(Memory):
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """How a tile lies in a tensor, and how it is swizzled in shared memory."""
+    """The box of a tensor that a TMA copy moves, and its swizzle in shared memory."""
 
     name: str
     tensor: Any

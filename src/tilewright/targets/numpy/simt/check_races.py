@@ -1,13 +1,13 @@
-"""`check-races`: a few blocks of every kernel run on NumPy, and nothing may be out of order.
+"""`check-races`: a few blocks of every kernel run on NumPy, with all checks.
 
-The last of the checkers (docs/design/concurrency.md#reference-execution): it looks at what is
-printed as CUDA, knows nothing of the passes that made it, and finds missing barriers, waits and
-fences, wrong parities and bytes, accesses out of bounds or not aligned, and products that are read
-too early. Tensors hold small random numbers, integers are zero, and extents that only the caller
-knows are taken to be `extent`.
+The last of the checkers (docs/design/concurrency.md#reference-execution): it runs the IR
+that is printed as CUDA, is independent of the passes that made it, and finds missing barriers,
+waits and fences, wrong parities and byte counts, accesses out of bounds or misaligned, and MMA
+results that are read too early. Tensors hold small random values, integers are zero, and dynamic
+extents are set to `extent`.
 
 It costs about as much as a few blocks do on NumPy, tens of milliseconds each for small tiles, so it
-runs where it is asked for and not on every compile.
+runs on request and not on every compile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilewright.targets.numpy.simt.launch import SimtProgram, compile_simt
 from tilewright.targets.numpy.simt.scalars import type_of
 
 _BY_THE_CALLER: tuple[FaultKind, ...] = ("assertion", "endless", "shape")
-"""Faults that made-up arguments can lead to; they say nothing about the compiler."""
+"""Faults that made-up arguments can cause; they are not errors of the compiler."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CheckRaces(Pass):
     schedules: int = 2
     """Orders of events."""
     extent: int = 96
-    """What stands for an extent that only the caller knows."""
+    """The value used for a dynamic extent."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         program = compile_simt(module)

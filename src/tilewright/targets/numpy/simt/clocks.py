@@ -1,17 +1,17 @@
-"""What each warp knows of the others: vector clocks, joined where threads meet.
+"""Vector clocks of warps and asynchronous units, joined where threads synchronise.
 
-An *agent* is whatever touches shared memory by itself. Each has a clock, a number that grows where
-it tells others how far it has come. `known[w, a]` is the latest time of agent `a` that warp `w` has
-heard of: what `a` did up to then happened before what `w` does now. There are five kinds:
+An *agent* accesses shared memory on its own. Each has a clock, which advances where the agent
+releases to others. `known[w, a]` is the latest time of agent `a` that warp `w` has observed: what
+`a` did up to then happens before what `w` does now. There are five kinds:
 
-    0 … W        warps; within a warp, lanes are told apart by `met`, see below
+    0 … W        warps; within a warp, lanes are distinguished by `met`, see below
     W … 2W       the tensor core of the group of warps that starts with this one (wgmma)
     2W … 3W      bulk stores of a warp, in the order they were issued
     3W … 4W      cp.async of a warp, in order too
-    4W …         loads of the copy engine, which finish in any order: slots, used in turn
+    4W …         TMA loads, which complete in any order: slots, used round-robin
 
-`fenced[w, a]` is the same for the asynchronous proxy: what threads wrote up to then is seen by
-engines that `w` starts. A proxy fence takes over all that the warp knows.
+`fenced[w, a]` is the same for the asynchronous proxy: what threads wrote up to then is visible
+to asynchronous units that `w` starts. A proxy fence copies all that the warp has observed.
 
 (Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", 1978; the form used
 here is that of Flanagan and Freund, "FastTrack", 2009.)
@@ -38,9 +38,9 @@ class Clocks(WarpClocks):
     known: Any = field(init=False)
     fenced: Any = field(init=False)
     met: Any = field(init=False)
-    """The time at which all lanes of a warp last met: what one did before, the others know."""
+    """The time at which all lanes of a warp last synchronised: earlier accesses are ordered."""
     ticks: Any = field(init=False)
-    """How often each asynchronous agent did something."""
+    """The number of operations of each asynchronous agent."""
 
     def __post_init__(self) -> None:
         self.warps = -(-self.threads // WARP)

@@ -72,7 +72,7 @@ def _if(compiler: Compiler, op: Operation) -> Act | Blocking:
     results = compiler.all_slots(op.results)
 
     def ways(frame: Frame) -> list[tuple[SimtCode, Any]]:
-        """The branches that somebody takes, and who."""
+        """The branches that are taken, and the threads that take them."""
         chosen = frame.env[condition]
         if chosen.ndim == 0:
             return [(then if chosen else other, frame.mask)]
@@ -127,7 +127,7 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
     results = compiler.all_slots(op.results)
 
     def turns(frame: Frame) -> Any:
-        """Each turn of the loop; between two the carried values move on."""
+        """Each iteration of the loop; loop-carried values advance in between."""
         env = frame.env
         start, end, by = (env[each] for each in (low, high, step))
         values = [env[each] for each in initial]
@@ -244,7 +244,7 @@ def _rows(value: Any, place: Any, count: int) -> Any:
     return value
 
 
-# -- who am I ----------------------------------------------------------------------------------
+# -- ids ---------------------------------------------------------------------------------------
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 

@@ -1,4 +1,4 @@
-"""The copy engine: tiles of tensors, and runs of elements, in any order and at any time."""
+"""TMA: boxes of tensors, and runs of elements, completed in any order and at any time."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class _Tile:
         )
 
     def _elements(self) -> tuple[Any, Any]:
-        """The arena as elements, and the place of each element of the tile in it."""
+        """The arena as elements, and the index of each element of the tile in it."""
         dtype = self.map.tensor.dtype
         return self.arena.view(dtype), self.places // dtype.itemsize
 
@@ -236,7 +236,7 @@ def _send(
     mask: int,
     barrier: tuple[BarrierBuffer, int],
 ) -> None:
-    """One tile for several blocks: each gets it at the same place, and its own barrier is told."""
+    """Multicast of one tile: each CTA receives it at the same offset, on its own barrier."""
     for rank, block in enumerate(frame.block.cluster):
         if not mask >> rank & 1:
             continue
@@ -245,7 +245,7 @@ def _send(
             places, size = tile.places, tile.map.itemsize
             _start_load(frame, op, there, leader, places, size, tile.load)
             continue
-        # What this block knows of the other one is not followed: only the arrival is ordered.
+        # Happens-before between CTAs is not tracked: only the arrival is ordered.
         agent = block.clocks.load_agent()
         time = int(block.clocks.tick(agent))
         block.shadow.mark_by_engine(

@@ -82,7 +82,7 @@ class Kernel:
     watched: frozenset[int]
     """Positions of tensors that it writes in one op and accesses in another, or again."""
     unit: int
-    """Threads that may run in step."""
+    """Threads that may run in lockstep."""
     least: int
     """Threads that must."""
 
@@ -123,9 +123,9 @@ def compiled(op: Operation, block: Block, compiler: Compiler, threads: int) -> K
 
 
 def _unit(op: Operation, threads: int) -> int:
-    """Threads that may run in step: all, unless roles are written one after the other.
+    """Threads that may run in lockstep: all, unless roles follow each other in the code.
 
-    Those run side by side all the same, so that one may wait for what a later one does.
+    Such roles still run concurrently, so that one may wait for a later one.
     """
     if sum(isinstance(each, WsOp) for each in op.walk()) < 2:
         return threads
@@ -159,7 +159,7 @@ def _is_contended(argument: SSAValue) -> bool:
 
 
 def _is_in_iterations(op: Operation) -> bool:
-    """Whether an op stands in a loop that is not a thread's share of a parallel one."""
+    """Whether an op is in a loop that is not a thread's share of a parallel one."""
     around = op.parent_op()
     while around is not None:
         if isinstance(around, WhileOp):
@@ -182,7 +182,7 @@ def _cluster(op: Operation) -> Grid:
 
 
 def _tracked(function: Operation) -> set[SSAValue]:
-    """Registers that asynchronous products read or write."""
+    """Registers that asynchronous MMAs read or write."""
     found: set[SSAValue] = set()
     for op in function.walk():
         if isinstance(op, WgmmaOp):
@@ -193,7 +193,7 @@ def _tracked(function: Operation) -> set[SSAValue]:
 
 
 def _place(function: Operation, compiler: Compiler) -> int:
-    """Where shared buffers lie; those without an offset come one after another."""
+    """The addresses of shared buffers; those without an offset are allocated consecutively."""
     top = _number(function, nv_names.SHARED_BYTES, 0)
     for op in function.walk():
         if not isinstance(op, AllocOp) or op.space.is_per_thread:

@@ -1,4 +1,4 @@
-"""What lanes of a warp tell each other through registers."""
+"""Data exchange between lanes of a warp through registers."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _combiner(kind: str, dtype: np.dtype[Any]) -> Any:
 def _by_warp(frame: Frame, value: Any, what: str, absent: Any = None) -> Any:
     """[warps, lanes], of the threads that take part.
 
-    The last warp of a block may have lanes without a thread. They hold `absent`; where nothing is
-    said they hold rubbish, as on a GPU, so that who listens to them is found out.
+    The last warp of a block may have lanes without a thread. They hold `absent`; without it
+    they hold garbage, as on a GPU, so that reads of them are detected.
     """
     warps = frame.whole_warps(what)
     values = frame.wide(value)[frame.active]

@@ -1,4 +1,4 @@
-"""One launch: the host function, and the blocks of each kernel it launches, one after another."""
+"""One launch: the host function, and the blocks of each kernel it launches, sequentially."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.strided_view import strided_view
 
 Teams: TypeAlias = dict[Operation, Sequence[Any]]
-"""Threads of a kernel that run in step."""
+"""Threads that execute in lockstep."""
 
 
 @dataclass(eq=False)
@@ -266,7 +266,7 @@ def _argument(argument: SSAValue, given: Any) -> Any:
 
 
 def _flat(array: Any) -> Any:
-    """The memory behind an array, from its first element to its last."""
+    """The memory of an array, from its first element to its last."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
     reach = sum(

@@ -117,7 +117,7 @@ def _only(slot: int) -> Callable[[Frame], Any]:
 
 
 def _inside(compiler: Compiler, buffer: SSAValue, indices: Sequence[SSAValue]) -> Any:
-    """A function that tells whose element is in the tensor; None if all are."""
+    """A function that computes which elements are in bounds; None if all are."""
     slots, where = compiler.all_slots(indices), compiler.slot(buffer)
 
     def inside(frame: Frame) -> Any:

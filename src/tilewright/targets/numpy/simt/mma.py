@@ -1,8 +1,8 @@
-"""Tensor cores: matrices between shared memory and lanes, and products, in the registers' order.
+"""Tensor cores: matrices between shared memory and lanes, and MMAs, in register order.
 
-Which element a register holds comes from `layouts/hardware`; where an operand of `wgmma` lies comes
+Which element a register holds comes from `layouts/hardware`; the address of a `wgmma` operand comes
 from its descriptor, decoded and read as the hardware does. A `wgmma` takes effect when it finishes:
-until then its sums belong to the tensor core, and its operands must stay as they are.
+until then the accumulator belongs to the tensor core, and the operands must not change.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _operand_map(bits: int) -> tuple[Any, Any]:
 
 
 def multiply(a: Any, b: Any, c: Any) -> Any:
-    """``c + a @ b`` as tensor cores add up: in the type of the sums, at least single precision."""
+    """``c + a @ b`` in the accumulator type, at least single precision, as in tensor cores."""
     if c.dtype.kind == "i":
         return c + np.matmul(a.astype(np.int32), b.astype(np.int32))
     total = c.astype(np.float32) + np.matmul(a.astype(np.float32), b.astype(np.float32))

@@ -1,4 +1,4 @@
-"""Operations under way that tell their issuer's clocks when they have been waited for."""
+"""In-flight operations that update their issuer's clocks once they have been waited for."""
 
 from __future__ import annotations
 

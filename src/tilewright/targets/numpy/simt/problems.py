@@ -12,14 +12,14 @@ from tilewright.targets.numpy.simt.api import FaultKind
 
 @dataclass(frozen=True)
 class Note:
-    """Something more to say, perhaps about another op."""
+    """An additional note, perhaps on another op."""
 
     text: str
     op: Operation | None = None
 
 
 class SimtRuntimeFault(Exception):
-    """Raised by ops; the launch adds the block and the author's line."""
+    """Raised by ops; the launch adds the block and the source line."""
 
     def __init__(
         self,

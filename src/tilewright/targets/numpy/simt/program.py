@@ -1,7 +1,7 @@
 """IR as a tree of Python functions, one an op.
 
-A rule takes an op once, looks up where its operands and results are kept, and gives back a function
-of a frame. Functions of ops that may have to wait are generators; those of a block that has none
+A rule takes an op once, looks up the slots of its operands and results, and returns a function of a
+frame. Functions of ops that may have to wait are generators; those of a block that has none
 run without one.
 """
 
@@ -74,14 +74,14 @@ class Compiler:
     rules: Mapping[str, Rule]
     slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     tracked: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Registers that asynchronous products use."""
+    """Registers used by asynchronous MMAs."""
     offsets: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Where shared buffers and barriers begin."""
     has_init: bool = True
     """Whether barriers are set up by ops of their own."""
 
     def slot(self, value: SSAValue) -> int:
-        """Where a value is kept."""
+        """The slot of a value."""
         return self.slots.setdefault(value, len(self.slots))
 
     def all_slots(self, values: Any) -> list[int]:

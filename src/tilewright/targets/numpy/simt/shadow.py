@@ -1,11 +1,11 @@
-"""A second look at memory: who touched each granule last, and may this access follow?
+"""Shadow memory: the last accesses of each granule, to decide whether an access is ordered.
 
-A granule is as many bytes as the narrowest element that the kernel keeps in shared memory. Of each
-the last write is kept, and for every agent its last read. An access is in order if its warp knows
-(`clocks.py`) the last write, and, when it writes, all the reads. Lanes of one warp are ordered only
-where the whole warp has met.
+A granule has the size of the narrowest element that the kernel stores in shared memory. Recorded
+are the last write of each, and its last read by every agent. An access is ordered if the last write
+happens before it (`clocks.py`), and for a write all the reads, too. Lanes of one warp are ordered
+only where the whole warp has synchronised.
 
-What threads wrote and an engine reads must also have passed a proxy fence on the way.
+A proxy fence must separate writes of threads from reads of an asynchronous unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
 Ask: TypeAlias = Callable[[], Any]
-"""A bool for each granule, for those who need it."""
+"""A bool for each granule, computed on demand."""
 
 _NOBODY = -1
 _SEVERAL = WARP
@@ -30,7 +30,7 @@ _SEVERAL = WARP
 
 @dataclass(frozen=True)
 class ShadowAccess:
-    """One access of several granules: which, and by whom. All arrays have the same length."""
+    """One access of several granules, with warps and lanes. All arrays have the same length."""
 
     granules: Any
     warps: Any
@@ -51,7 +51,7 @@ class Shadow:
     ) -> None:
         self.clocks = clocks
         self.is_filled = is_filled
-        """Whether somebody else wrote all of it before."""
+        """Whether all of it was written before the block started."""
         self.granule = granule
         self.describe = describe
         """Names the element at a byte address."""
@@ -99,9 +99,9 @@ class Shadow:
     def write_by_threads(
         self, op: Operation, touch: ShadowAccess, is_there: Ask | None = None
     ) -> None:
-        """A write; `is_there` says of each granule whether it already holds what is written.
+        """A write; `is_there` computes for each granule whether it already holds the written value.
 
-        Threads may write the same value to one place with the same op, in step or not.
+        Threads may write the same value to one element with the same op, in lockstep or not.
         """
         self._after_write(op, touch, "writes", is_there)
         self._after_reads(op, touch)
@@ -143,14 +143,14 @@ class Shadow:
         return times
 
     def finish_copy(self, op: Operation, touch: ShadowAccess, times: Any) -> None:
-        """The issuing threads have waited for their copies: they count as theirs from now on."""
+        """The issuing threads have waited: their copies count as their own writes from now on."""
         at = touch.granules
         still = (self.writer[at] == self.clocks.copy_agents(touch.warps)) & (
             self.written[at] == times
         )
         self.settle_write(op, ShadowAccess(at[still], touch.warps[still], touch.lanes[still]))
 
-    # -- engines -----------------------------------------------------------------------------
+    # -- asynchronous units ------------------------------------------------------------------
 
     def read_by_engine(
         self,
@@ -205,7 +205,7 @@ class Shadow:
             )
 
     def mark_by_engine(self, op: Operation, granules: Any, agent: int, time: int) -> None:
-        """Note a write without asking whether it may be."""
+        """Record a write without checking its order."""
         self.writer[granules], self.written[granules] = agent, time
         self.write_lane[granules], self.write_op[granules] = 0, self._number(op)
 
@@ -250,7 +250,7 @@ class Shadow:
         if late.any():
             self._raise_race(op, int(granules[int(np.argmax(late))]), verb)
 
-    # -- words -------------------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------
 
     def _number(self, op: Operation) -> int:
         found = self._numbers.get(op)

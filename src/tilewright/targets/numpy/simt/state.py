@@ -1,9 +1,9 @@
-"""The threads that run in step, and the block they belong to.
+"""A convergent group of threads and its block.
 
 A *frame* is a set of threads of one block that execute the same ops at the same time: all of them
 at first, then those of a role. A value is an array with one element for each of its threads, or a
-NumPy scalar if all agree. Where control flow diverges, `mask` says who takes part; the others
-compute along, but touch no memory.
+NumPy scalar if all agree. Where control flow diverges, `mask` selects the active threads; the
+others compute along, but access no memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BlockRun:
     """Its shared memory, in bytes."""
     granule: int = 1
     spans: list[tuple[int, int, str, int]] = field(default_factory=list[tuple[int, int, str, int]])
-    """First byte, behind the last one, name and element size of each shared buffer."""
+    """First byte, end, name and element size of each shared buffer."""
     rank: int = 0
     """Its number in the cluster."""
     cluster: list[BlockRun] = field(default_factory=list["BlockRun"])
@@ -46,20 +46,20 @@ class BlockRun:
     named: dict[int, Any] = field(default_factory=dict[int, Any])
     """Barriers that count threads, by number."""
     barriers: dict[object, Any] = field(default_factory=dict[object, Any])
-    """Buffers of barriers: one for the block, whoever comes to its allocation first."""
+    """Buffers of barriers: one for the block, made by the first role to reach its allocation."""
     tensors: dict[int, Shadow] = field(default_factory=dict[int, Shadow])
     """The last accesses to tensors that the kernel reads and writes."""
     stores: list[Groups] = field(default_factory=list[Groups])
-    """Bulk stores of all threads: whoever ends has to have waited for them."""
+    """Bulk stores of all threads: the block must have waited for them before it exits."""
     steps: int = 0
     ticks: int = 1
-    """Counts writes to registers of products, and fences, so that they can be told apart."""
+    """Counts writes to registers of MMAs, and fences, to order the two."""
 
     def __post_init__(self) -> None:
         self.clocks = Clocks(self.threads)
         self.shadow = Shadow(self.clocks, len(self.arena), self.granule, self.describe)
         self.meeting = self.clocks.nothing()
-        """What threads told when they came to the cluster's barrier."""
+        """The clocks that threads released on arrival at the cluster barrier."""
         self.cluster = self.cluster or [self]
 
     def describe(self, address: int) -> str:
@@ -79,7 +79,7 @@ class BlockRun:
 
 @dataclass(eq=False)
 class Frame:
-    """Threads in step."""
+    """Threads in lockstep."""
 
     block: BlockRun
     tids: Any
@@ -88,7 +88,7 @@ class Frame:
     """Values by slot."""
     name: str = "block"
     mask: Any = None
-    """Who takes part; None is everybody."""
+    """The active threads; None for all."""
     op: Operation | None = None
     """What is being executed."""
     copies: Groups = field(default_factory=Groups)
@@ -97,7 +97,7 @@ class Frame:
     stores: dict[int, Groups] = field(default_factory=dict[int, Groups])
     """Bulk stores of each thread that issued some."""
     cluster_waits: int = 0
-    """How often these threads waited for the cluster."""
+    """How many cluster barriers these threads have waited for."""
     fence_time: int = 0
     """When the last `wgmma.fence` was."""
 
@@ -110,7 +110,7 @@ class Frame:
         self.all = np.ones(self.count, np.bool_)
         self.warps = np.unique(self.tids // WARP)
 
-    # -- who -----------------------------------------------------------------------------------
+    # -- threads -------------------------------------------------------------------------------
 
     @property
     def active(self) -> Any:

@@ -1,4 +1,4 @@
-"""Barriers of all kinds, groups of copies and products, and fences."""
+"""Barriers of all kinds, groups of copies and MMAs, and fences."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _BARRIER_BYTES = 8
 
 @dataclass(eq=False)
 class PhaseBarrier(MBarrier):
-    """A barrier in shared memory that hands on what those who arrived know."""
+    """A barrier in shared memory that forwards the clocks of arriving threads to waiting ones."""
 
     pending: Any = None
-    """What has been told in the current phase."""
+    """The clocks released in the current phase."""
     passed: Any = None
-    """What those who wait hear."""
+    """The clocks that waiting threads acquire."""
     is_fenced: bool = False
-    """Whether engines can see that it has been set up."""
+    """Whether the initialisation is visible to the async proxy."""
 
     @override
     def _advance(self) -> None:
@@ -103,7 +103,7 @@ def set_up_all(frame: Frame, buffer: BarrierBuffer, counts: Sequence[int]) -> No
 
 
 def _touch(frame: Frame, buffer: BarrierBuffer, index: int, *, writes: bool = False) -> None:
-    """Whoever uses a barrier must know that it has been set up."""
+    """The initialisation of a barrier must happen before its use."""
     if not frame.block.options.checked or frame.op is None:
         return
     shadow, tids = frame.block.shadow, frame.active_tids
@@ -151,7 +151,7 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
 
 
 def _arrive_there(frame: Frame, buffer: BarrierBuffer, index: int, blocks: Any) -> None:
-    """Arrivals at barriers of other blocks; what a block knows stays in the block."""
+    """Arrivals at barriers of other CTAs; clocks are not forwarded between CTAs."""
     chosen, counts = np.unique(frame.wide(blocks)[frame.active], return_counts=True)
     for rank, count in zip(chosen, counts, strict=True):
         barrier = barrier_of_block(frame, buffer, index, int(rank))
@@ -387,7 +387,7 @@ def _land(operation: Any) -> None:
 
 
 def drain(frame: Frame, groups: Groups, leave: int, what: str) -> Steps:
-    """Wait until at most `leave` groups are under way."""
+    """Wait until at most `leave` groups are in flight."""
     op = frame.op
     yield Wait(
         f"all but {leave} groups of {what}",

@@ -3,7 +3,7 @@
     kernel = compile_tile_module(module)
     kernel.launch([Buffer("A", a), Buffer("B", b), np.int32(n)], TileOptions(schedules=20))
 
-Blocks run one after another in launch order, x fastest. A kernel with asynchronous copies, roles or
+Blocks run sequentially in launch order, x fastest. A kernel with asynchronous copies, roles or
 barriers has more than one legal order of events inside a block; each schedule is one of them, and
 all must give the same bits.
 """
@@ -78,21 +78,21 @@ class TileOptions:
     checked: bool = True
     """Report uninitialised reads, indices out of bounds, races and bytes that have not arrived."""
     check_uninitialised: bool = True
-    """Among these, report reads of elements nobody wrote; not for kernels that mask them later."""
+    """Among these, report uninitialised reads; not for kernels that mask them later."""
     check_races: bool = True
     """Report two blocks that access one element of global memory, at least one of them writing."""
     check_capacity: bool = False
-    """Report a kernel that needs more shared memory than a block of its chip has."""
+    """Report a kernel that needs more shared memory than its target offers per block."""
     schedules: int = 1
     """How many orders of events to try where there is more than one."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
     progress: Progress | None = None
-    """Told how many blocks are done and how many there are."""
+    """Called with the number of finished blocks and of all blocks."""
     output: Callable[[str], None] | None = None
     """Takes the lines of `T.print`; None prints to standard output."""
     sources: SourceManager | None = None
-    """Text behind the locations, for messages; None reads the files."""
+    """Source text of the locations, for messages; None reads the files."""
 
 
 @dataclass

@@ -1,10 +1,10 @@
-"""What is checked of the arguments of a launch: before it that none shares bytes with one that is
-written, after it that every element of a result was written.
+"""Checks of the arguments of a launch: before it, no argument overlaps one that is written; after
+it, every element of a result was written.
 
-A tensor that the call makes (`out_idx`, `T.empty`) holds nothing before the launch, and all of it
-goes to the caller: an element that no block writes is a fault. A tensor that the caller passes
-holds what the caller put there; a kernel may write a part of it and leave the rest as it was. Of an
-array into which the caller has put nothing it is told what is left (`runtime/tile/fresh.py`).
+A tensor that the call allocates (`out_idx`, `T.empty`) is uninitialised before the launch, and all
+of it is returned: an element that no block writes is a fault. A tensor that the caller passes is
+initialised; a kernel may write a region of it and leave the rest as it was. For an array that the
+caller has not initialised, the elements left unwritten are reported (`runtime/tile/fresh.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.targets.numpy.tile.support.buffers import Shadow, TileBuffer
 from tilewright.targets.numpy.tile.support.problems import count_text, index_text
 
 _WORK = 10_000
-"""Steps to decide exactly whether arrays with gaps share a byte; without an answer they may."""
+"""Steps to decide exactly whether strided arrays share a byte; if undecided, they may."""
 
 
 class Parameter(Protocol):
@@ -135,9 +135,9 @@ def check_results(
 def left_over(
     parameters: Sequence[Parameter], values: Sequence[Any], arguments: Sequence[Argument]
 ) -> dict[int, tuple[Any, Diagnostic]]:
-    """What is not written of arrays in which the caller has put nothing, and the kernel reads none.
+    """Unwritten elements of arrays that the caller left uninitialised and the kernel does not read.
 
-    Nothing is said of an array that the kernel writes nothing of: others may be meant to.
+    An array of which the kernel writes no element is not reported: another kernel may write it.
     """
     found: dict[int, tuple[Any, Diagnostic]] = {}
     for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):

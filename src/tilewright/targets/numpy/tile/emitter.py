@@ -40,9 +40,9 @@ class TileUnit(Unit):
     is_concurrent: bool = False
     """Whether the order of events is a matter of choice, so that code consists of generators."""
     explicit: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Barriers on which the kernel announces bytes itself."""
+    """Barriers on which the kernel issues expect-tx itself."""
     divided: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
-    """On-chip buffers that get quotients, with a division that they come from."""
+    """Shared and local buffers that store quotients, each with a division that produces one."""
     arena_bytes: int = 0
     arenas: dict[SSAValue | None, str] = field(default_factory=dict["SSAValue | None", str])
 
@@ -69,7 +69,7 @@ class TileEmitter(Emitter):
         self.divergence = 0
         """How many branches and loops around depend on the iteration."""
         self.written: set[Operation] = set()
-        """Ops that were written ahead of their place."""
+        """Ops that were emitted ahead of their position."""
         self.in_task = False
         """Whether code is written that a task runs, which others may interrupt."""
 
@@ -155,7 +155,7 @@ class TileEmitter(Emitter):
                 self.op(op)
 
     def _count_turns(self, block: Block) -> None:
-        """At the start of the body of a `while` loop: it may wait for others, or for nobody."""
+        """At the start of the body of a `while` loop, which may wait for a task or never end."""
         parent = block.parent_op()
         if parent is None or parent.name != "scf.while" or block is not parent.regions[1].block:
             return
@@ -184,7 +184,7 @@ class TileEmitter(Emitter):
         return self.unit.source_id(self.location)
 
     def call(self, text: str, *operands: Expr) -> None:
-        """A statement that touches memory."""
+        """A statement that accesses memory."""
         self.step()
         self.effect(text, *operands)
 

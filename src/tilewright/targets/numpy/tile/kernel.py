@@ -77,7 +77,7 @@ class TileParameter:
     type: Attribute
     scalar: ScalarType
     dtype: str
-    """The author's element type: `uint8` where the IR says i8."""
+    """The element type in the source: `uint8` where the IR has i8."""
     safe: int | float = 0
     """What is read beyond the borders."""
     location: Attribute | None = None
@@ -315,7 +315,7 @@ def _is_concurrent(op: Operation) -> bool:
         return "async" in op.properties
     if op.name != "tile.sync":
         return False
-    # Threads that meet where only some of them may come go their ways side by side.
+    # Threads that synchronise in divergent code run concurrently.
     scope = str(getattr(op.properties.get("scope"), "data", ""))
     return scope in ("grid", "cluster") or _is_conditional(op)
 

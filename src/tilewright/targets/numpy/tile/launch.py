@@ -1,4 +1,4 @@
-"""One launch: the blocks of each kernel one after another, and what goes wrong put into words."""
+"""One launch: the blocks of each kernel sequentially, and run-time faults as diagnostics."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What can be told about the accesses of a `tile.parallel` before it runs.
+"""Static analysis of the accesses of a `tile.parallel`.
 
 Two questions are decided here, so that the common loops cost nothing at run time:
 
-- Can iterations get into each other's way? Not if every access to a buffer that is written uses the
-  same indices, and these tell iterations apart: each loop variable is, up to a factor and an
-  offset that do not change, one of them. Other buffers are *watched* while the loop runs.
+- Can iterations conflict? Not if every access to a buffer that is written uses the same indices,
+  and these are distinct for distinct iterations: each loop variable is, up to a constant factor
+  and offset, one of them. Other buffers are *watched* while the loop runs.
 - Which buffers of a thread (`local`, `var`) does an iteration write? Each iteration gets its own.
 """
 
@@ -48,14 +48,14 @@ class ParallelFacts:
 
 
 def base_of(value: SSAValue) -> SSAValue:
-    """The allocation or argument behind views and regions."""
+    """The allocation or argument that views and regions are based on."""
     while isinstance(value.owner, LooksThrough):
         value = value.owner.viewed()
     return value
 
 
 def facts_of(op: ParallelOp) -> ParallelFacts:
-    """What can be told about a loop."""
+    """The static properties of a loop."""
     block = op.body.block
     accesses = [found for each in walk(op) if (found := access_of(each)) is not None]
     inside = {result for each in walk(op) for result in each.results}
@@ -169,7 +169,7 @@ def is_reducer(base: SSAValue) -> bool:
 def _keeps_apart(
     group: Sequence[ElementAccess], variables: Sequence[BlockArgument], body: Block
 ) -> bool:
-    """Whether all accesses use the same indices, which tell iterations apart."""
+    """Whether all accesses use the same indices, which differ between iterations."""
     first = group[0]
     if any(not _same_memory(first.op, access.op) for access in group[1:]):
         return False

@@ -1,10 +1,10 @@
 """Atomic updates: of an element by each iteration, of a tile by the block.
 
     for i in T.Parallel(32):
-        T.atomic_addx2(O[2 * i], A[2 * i])      # two neighbours, by each iteration
+        T.atomic_addx2(O[2 * i], A[2 * i])      # two consecutive elements, by each iteration
 
 A tile is updated once. Where it differs between iterations, or between threads, each of them
-updates its own: elements of it one after the other.
+updates its own elements sequentially.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _is_own(emitter: TileEmitter, op: AtomicOp) -> bool:
 
 
 def _each(emitter: TileEmitter, op: AtomicOp) -> None:
-    """Updates of single elements, which are written as if they stood in the place of `op`."""
+    """Updates of single elements, emitted at the position of `op`."""
     assert op.value is not None
     buffer, offsets, extents = _part(op.dst)
     sizes = [extent for extent in extents if isinstance(extent, int)]

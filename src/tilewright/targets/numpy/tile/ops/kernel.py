@@ -4,8 +4,8 @@
         ...
         def producer(): ...         yield from rt.roles(("producer", producer, 128), …)
 
-Kernels with more than one legal order of events, and all roles, are generators. Roles that follow
-each other in the IR run side by side: nobody waits between them.
+Kernels with more than one legal order of events, and all roles, are generators. Consecutive
+roles in the IR run concurrently: no task waits between them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def with_threads(
 
 
 def _ws(base: Emitter, op: Operation) -> None:
-    """Roles, together with those of the ops right behind; only pure ops may lie between."""
+    """Roles, with those of the ops that follow directly; only pure ops may occur between them."""
     emitter = tile(base)
     assert isinstance(op, WsOp)
     if emitter.lanes is not None or emitter.divergence:
@@ -118,7 +118,7 @@ def _ws(base: Emitter, op: Operation) -> None:
 
 
 def _row(emitter: TileEmitter, first: WsOp) -> list[WsOp]:
-    """Roles that run side by side; what is computed between them is written before."""
+    """Concurrent roles; values computed between them are emitted before."""
     row, between = [first], list[Operation]()
     current = first.next_op
     while current is not None and (isinstance(current, WsOp) or _is_plain(current)):
@@ -158,9 +158,9 @@ def _role(emitter: TileEmitter, op: WsOp, role: Role, block: Block) -> tuple[int
 
 
 def _own_buffers(emitter: TileEmitter, block: Block, role: Role | None) -> dict[SSAValue, Expr]:
-    """Threads of a role have their own of what each thread has; returns what was there before.
+    """Give the threads of a role their own thread-private buffers; returns the previous ones.
 
-    Those of a role that the author wrote keep it for the next one.
+    Threads of a user-written role preserve them for the next role.
     """
     saved: dict[SSAValue, Expr] = {}
     for op in block.ops:

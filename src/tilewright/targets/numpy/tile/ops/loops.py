@@ -157,7 +157,7 @@ _WAITS = ("nv.mbarrier.wait", "nv.bar", "nv.cp_async.wait", "nv.wgmma.wait", "ti
 
 
 def _if(base: Emitter, op: Operation) -> None:
-    """Threads that part and then wait, for each other perhaps, go their ways side by side."""
+    """Threads that diverge and then wait, perhaps for each other, run concurrently."""
     emitter = tile(base)
     assert isinstance(op, IfOp)
     threads, condition = emitter.threads, emitter.tensor(op.operands[0]).expr

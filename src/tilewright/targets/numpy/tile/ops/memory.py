@@ -107,7 +107,7 @@ def _barriers(emitter: TileEmitter, op: AllocOp) -> None:
 
 
 def _nothing(base: Emitter, op: Operation) -> None:
-    """Says something that does not matter to a run."""
+    """An annotation without effect on a run."""
 
 
 # Parts and views.
@@ -230,7 +230,7 @@ def _load(base: Emitter, op: Operation) -> None:
 
 
 def _require_quotients(emitter: TileEmitter, indices: Sequence[SSAValue]) -> None:
-    """An index that a division by zero made is no place."""
+    """An index that results from a division by zero is undefined."""
     for index in indices:
         require_defined(emitter, emitter.tensor(index), "an index", ())
 

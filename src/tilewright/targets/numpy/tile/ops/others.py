@@ -51,7 +51,7 @@ def _assert(base: Emitter, op: Operation) -> None:
 
 
 def _assume(base: Emitter, op: Operation) -> None:
-    """A promise that a GPU relies on without looking: a checked run looks."""
+    """An assumption that compiled code relies on unchecked; a checked run verifies it."""
     emitter = tile(base)
     assert isinstance(op, AssumeOp)
     if INJECTED in op.attributes:
@@ -72,7 +72,7 @@ def _literal(value: object) -> str:
 
 
 def _given(condition: SSAValue) -> list[SSAValue]:
-    """The values that a condition is computed from, as the author named them."""
+    """The values that a condition is computed from, by their source names."""
     found: dict[SSAValue, None] = {}
     work = [condition]
     while work:
@@ -115,7 +115,7 @@ def _print(base: Emitter, op: Operation) -> None:
 
 
 def _nothing(base: Emitter, op: Operation) -> None:
-    """Says something that does not matter to a run."""
+    """An annotation without effect on a run."""
 
 
 def _extern(base: Emitter, op: Operation) -> None:

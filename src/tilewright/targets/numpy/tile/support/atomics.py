@@ -82,7 +82,7 @@ def atomic(
     returns: bool = False,
     order: str = "relaxed",
 ) -> Any:
-    """Update an element in each iteration; the old values if they are asked for."""
+    """Update an element in each iteration; the old values if they are requested."""
     reads, writes = kind != "store", kind != "load"
     if buffer.seen is not None and order in ACQUIRES:
         buffer.seen.synchronise(order, reads=reads, writes=False)
@@ -123,7 +123,7 @@ def _atomic(
 
 
 def _check_readable(buffer: TileBuffer, where: tuple[Any, ...]) -> None:
-    """An update reads what is there: it must have arrived, and somebody must have written it."""
+    """An update reads the element: it must be initialised, with no write in flight."""
     if buffer.pending.parts:
         buffer.pending.check(buffer.name, buffer.data, where, writes=True)
     if buffer.shadow is None:
@@ -135,7 +135,7 @@ def _check_readable(buffer: TileBuffer, where: tuple[Any, ...]) -> None:
 
 
 def _where(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Indices of those that take part and are in range, and who they are."""
+    """Indices of the active iterations that are in range, and the iterations themselves."""
     whole = [lanes.spread(i) for i in index]
     mask = np.ones(lanes.shape, np.bool_) if lanes.active is None else lanes.spread(lanes.active)
     inside = mask

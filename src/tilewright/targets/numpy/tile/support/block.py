@@ -1,7 +1,7 @@
 """The block that runs: what generated code calls `rt`.
 
-It makes buffers, knows where the block stands, prints and asserts. In kernels with asynchronous
-operations or roles `concurrent.ConcurrentBlock` takes its place.
+It allocates buffers, has the block index, prints and asserts. Kernels with asynchronous
+operations or roles use `concurrent.ConcurrentBlock` instead.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region
 _MAX_PRINTED = 1024
 _PLACEHOLDER = re.compile(r"%[-+ #0-9.]*(?:hh|h|ll|l)?[diufFeEgGxXcsp]")
 _POISON = 0xA5
-"""What memory holds that nobody has written, in every byte."""
+"""The value of every byte of uninitialised memory."""
 MAX_TRIP_COUNT = 1 << 22
-"""Turns of one `while` loop in one block after which it is taken to be endless."""
+"""Iterations of one `while` loop in one block after which it is considered endless."""
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class BlockState:
     block: tuple[int, ...]
     arenas: dict[str, TileArena] = field(default_factory=dict[str, TileArena])
     turns: dict[int, int] = field(default_factory=dict[int, int])
-    """How often `while` loops have turned, by their place."""
+    """Iteration counts of `while` loops, by source site."""
     events: Events = field(init=False)
     """What it did to global memory, in terms of order."""
 
@@ -66,7 +66,7 @@ class Runtime(Control):
         """Runs the blocks of a kernel."""
 
     def begin(self, block: tuple[int, ...]) -> None:
-        """Start a block: on-chip memory is fresh."""
+        """Start a block: shared and local memory is uninitialised."""
         self._state = BlockState(block)
 
     @property
@@ -76,7 +76,7 @@ class Runtime(Control):
 
     @property
     def block(self) -> tuple[int, ...]:
-        """Where the block stands in the grid."""
+        """The index of the block in the grid."""
         return self.state.block
 
     def cluster_rank(self) -> Any:
@@ -163,7 +163,7 @@ class Runtime(Control):
             raise by_zero(origins[0], what, place)
 
     def turn(self, place: int) -> None:
-        """Count the turns of a `while` loop of the block."""
+        """Count the iterations of a `while` loop of the block."""
         turns = self.state.turns
         count = turns[place] = turns.get(place, 0) + 1
         if count > MAX_TRIP_COUNT:
@@ -204,7 +204,7 @@ class Runtime(Control):
         values: Sequence[Any],
         lanes: Lanes | None = None,
     ) -> None:
-        """Fail, in a checked run, unless what the author promised holds wherever it is said."""
+        """Fail, in a checked run, unless a `T.assume` holds in every active iteration."""
         if not self.checked:
             return
         holds = np.asarray(condition)
@@ -240,7 +240,7 @@ class Runtime(Control):
             self.output(self._line(message, shown))
 
     def _line(self, message: str, shown: Sequence[str]) -> str:
-        """The text, with values in the places it leaves for them or behind it."""
+        """The text, with values in its placeholders or appended to it."""
         parts = _PLACEHOLDER.split(message)
         if len(parts) == len(shown) + 1 and shown:
             pairs = zip(parts, (*shown, ""), strict=True)

@@ -1,18 +1,18 @@
 """Races between the blocks of a launch.
 
-Blocks run in any order, and at the same time. If two of them write one element of a global tensor,
-or one reads what another writes, nothing says who comes first; that the values happen to agree does
-not change it. Here they run one after another, so such a pair is found by remembering, for every
-tensor that the kernel writes, who accessed each element: a *stamp* for the last plain write, the
-last atomic update, and two blocks that read it.
+Blocks run concurrently and in any order. If two of them write one element of a global tensor, or
+one reads what another writes, the accesses are unordered, even if the values are equal. Here blocks
+run sequentially, so a conflicting pair is found by recording, for every tensor that the kernel
+writes, the accesses of each element: a *stamp* for the last plain write, the last atomic update,
+and two blocks that read it.
 
     stamp    one statement of one block, between two points that order blocks
     floor    stamps up to it come before everything that follows: an earlier kernel of the function,
              or what was done before T.sync_grid
 
 Atomic accesses do not race with one another. One that releases (`memory_order="release"` and
-stronger) hands what its block did, and knows of, to those that acquire from the same tensor. What a
-cluster did before its barrier is known to its blocks behind it.
+stronger) makes all that happens before it visible to blocks that acquire from the same tensor. What
+a cluster did before its barrier happens before what its blocks do after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RELEASES = ("release", "acq_rel", "seq_cst")
 
 @dataclass(eq=False)
 class Events:
-    """What one block did, in the order of segments, and what it knows of others."""
+    """The accesses of one block, in the order of segments, and the segments ordered before it."""
 
     block: tuple[int, ...]
     segment: int = 0
@@ -62,7 +62,7 @@ class HasState(Protocol):
 
 
 class Trace:
-    """Who accessed the elements of one global tensor; views of it share it."""
+    """The accesses of the elements of one global tensor; its views share the record."""
 
     __slots__ = ("clock", "flat", "log", "name", "size")
 
@@ -73,7 +73,7 @@ class Trace:
         """None while there is nothing to find: one block, or a tensor that is only read."""
         self.flat: dict[str, Any] = {}
         self.clock = 0
-        """Segments that were released to those who acquire from the tensor."""
+        """Segments that were released to blocks that acquire from the tensor."""
 
 
 class Seen:
@@ -198,10 +198,10 @@ class BlockLog:
 
     runtime: HasState
     filename: str
-    """Of the generated code, whose lines say where an access was written."""
+    """The file of the generated code, whose lines map to the source of an access."""
     floor: int = 0
     first: int = 0
-    """The first stamp of the block that runs, where blocks run one after another; else 0."""
+    """The first stamp of the running block, where blocks run sequentially; else 0."""
     not_analysed: list[str] = field(default_factory=list[str])
     acting: tuple[Events, int] | None = None
     """On whose behalf, and where, an engine works at the moment."""
@@ -215,14 +215,14 @@ class BlockLog:
     _met: set[object] = field(default_factory=set[object])
     _clocks: dict[object, int] = field(default_factory=dict[object, int])
 
-    # -- who and where -----------------------------------------------------------------------
+    # -- blocks and sites --------------------------------------------------------------------
 
     def events(self) -> Events:
         """Of the block that acts."""
         return self.runtime.state.events if self.acting is None else self.acting[0]
 
     def place_of_issue(self, place: int) -> tuple[Events, int]:
-        """Who acts when an operation that is issued now is done, and where that was written."""
+        """The issuing block of an operation that is issued now, and its source line."""
         return self.events(), ~place
 
     def stamp(self) -> int:
@@ -293,7 +293,7 @@ class BlockLog:
         return sum(1 << segment for segment in events.own) | events.known
 
     def begin_kernel(self) -> None:
-        """A kernel starts; those of a function run one after another."""
+        """A kernel starts; the kernels of a function run sequentially."""
         self._met.clear()
         self._clocks.clear()
         self.first = 0
@@ -304,7 +304,7 @@ class BlockLog:
         self.floor = len(self._of_stamp) - 1
 
     def met_all(self, meeting: object) -> None:
-        """A block goes on after all have come to a barrier; told once by each of them."""
+        """A block continues after all blocks arrived at a barrier; called once by each block."""
         if meeting not in self._met:
             self._met.add(meeting)
             self._all_before()
@@ -316,19 +316,19 @@ class BlockLog:
         self._clocks[meeting] = self._clocks.get(meeting, 0) | self.past(events)
 
     def met(self, meeting: object) -> None:
-        """It goes on behind it."""
+        """The block continues after the barrier."""
         events = self.events()
         events.known |= self._clocks[meeting]
         events.segment = 0
 
     def give_up(self, trace: Trace) -> None:
-        """Say that a tensor is not followed any more."""
+        """Report that a tensor is no longer analysed."""
         trace.log = None
         self.not_analysed.append(
             f"races between blocks on {trace.name}: it has views with another element size"
         )
 
-    # -- words -------------------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------
 
     def side(self, stamp: int) -> tuple[tuple[int, ...], int]:
         """The block and the line of a stamp."""

@@ -1,7 +1,7 @@
-"""Buffers of a block: an array, and a shadow that knows which elements hold something.
+"""Buffers of a block: an array, and a shadow that tracks which elements are initialised.
 
-On-chip memory begins uninitialised; every write marks the elements it writes, and a read of others
-is reported. Two kinds of shadow:
+Shared and local memory starts uninitialised; every write marks its elements, and a read of other
+elements is reported. Two kinds of shadow:
 
 - `Filled`: a truth value for each element, for memory that one buffer has to itself;
 - `Owned`: the owner of each byte of an arena that several buffers share (storage aliasing, views
@@ -45,7 +45,7 @@ class Shadow(Protocol):
         ...
 
     def assign(self, index: Any, defined: Any) -> None:
-        """Say for each whether it is."""
+        """Set the flag of each element."""
         ...
 
 
@@ -68,9 +68,9 @@ class Filled:
 
 
 class Own(Filled):
-    """What iterations of a parallel loop did to memory that each of them has for itself.
+    """Accesses of the iterations of a parallel loop to iteration-private memory.
 
-    A thread runs several iterations with one piece of memory. An element that an iteration reads
+    A thread runs several iterations with one copy of the memory. An element that an iteration reads
     before it writes it (`kept`) holds what was there before the loop only if no other iteration
     of the thread has changed it.
     """
@@ -166,9 +166,9 @@ class TileBuffer:
         self.slots: dict[int, TileBuffer] = {}
         self.writable = bool(data.flags.writeable)
         self.home: TileArena | None = None
-        """The arena it lies in, if it shares its bytes."""
+        """The arena it is allocated in, if it shares its bytes."""
         self.by_zero: dict[int, Any] = {}
-        """Elements that got the result of a division by zero, by the place of the division."""
+        """Elements that store the result of a division by zero, by the site of the division."""
         self.owned: dict[tuple[tuple[int, int], ...], TileBuffer] = {}
         """Of what each thread has: what threads in roles have of it."""
         self.seen: Seen | None = None
@@ -183,7 +183,7 @@ class TileBuffer:
         return np.int64(self.data.shape[int(axis)])
 
     def describe(self) -> Note:
-        """The buffer in words, at the place where it was made."""
+        """A note that describes the buffer, at its allocation."""
         where = SPACES.get(self.space, self.space)
         dtype = f"u{self.data.dtype.name}" if self.is_unsigned else self.data.dtype.name
         shape = tuple(int(extent) for extent in self.data.shape)

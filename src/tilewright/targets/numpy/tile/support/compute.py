@@ -1,9 +1,9 @@
-"""Tile ops that compute: products, reductions, scans.
+"""Tile ops that compute: GEMMs, reductions, scans.
 
 Results must not depend on how the IR was rearranged around an op, only on the values it gets: the
-operands of a product are always copied into row-major arrays of their own, so the same routine is
-called on the same shapes wherever they come from, whatever version of a buffer that is. A product
-is computed in single precision (double for doubles, exactly for integers) and added to the
+operands of a GEMM are always copied into row-major arrays of their own, so the same routine is
+called on the same shapes wherever they come from, whatever version of a buffer that is. A GEMM is
+computed in single precision (double for doubles, exactly for integers) and added to the
 accumulator, which rounds once to its type. Sums go through `np.add.reduce` on a contiguous array.
 """
 
@@ -26,7 +26,7 @@ from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, 
 _SINGLES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-# Products.
+# GEMMs.
 
 
 def gemm(
@@ -51,7 +51,7 @@ def multiply(
     clear: bool,
     engine: str = "",
 ) -> None:
-    """As `gemm`; `engine` is who does it, if it is not the tasks themselves."""
+    """As `gemm`; `engine` is the asynchronous unit that runs it, empty for tasks."""
     left = operand(a, transpose_a, engine)
     right = operand(b, transpose_b, engine)
     rows, inner = left.shape
@@ -83,7 +83,7 @@ def accumulator(c: TileSlice, engine: str) -> Any:
 
 
 def operand(region: TileSlice, is_transposed: bool, engine: str) -> Any:
-    """A matrix in row-major order, in a type that products take."""
+    """A matrix in row-major order, in an element type that GEMMs take."""
     values = matrix(region.read(engine=engine)[0])
     values = np.array(values.T if is_transposed else values, order="C")
     if region.buffer.is_unsigned and values.dtype.itemsize < 8:
@@ -166,7 +166,7 @@ def reduce(
 
 
 def _front(values: Any, axis: int) -> tuple[Any, int]:
-    """Without extents of 1 in front, so that every version of a buffer is summed alike."""
+    """Without leading extents of 1, so that every version of a buffer is summed alike."""
     while axis > 0 and values.shape[0] == 1:
         values, axis = values[0], axis - 1
     return values, axis
@@ -187,7 +187,7 @@ def reduction(values: Any, axis: int, kind: str, is_unsigned: bool, nan_propagat
 
 
 def folded(combine: _Combine, values: Any, axis: int) -> Any:
-    """Neighbours, then pairs, then fours: each step rounds to the type of the elements."""
+    """Adjacent elements, then pairs, then fours: each step rounds to the type of the elements."""
     # The first axis is that of programs there.
     return fold(combine, np.ascontiguousarray(values)[None], axis + 1)[0]
 

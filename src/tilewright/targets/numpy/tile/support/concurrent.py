@@ -1,12 +1,12 @@
 """Blocks whose events have more than one legal order: roles, asynchronous copies, barriers.
 
-Generated code is then a generator: it yields where others may go on. Tile ops happen in one go, in
-the order of each role; between them the schedule decides (`machine`). What an asynchronous
-operation touches is pending until its issuer knows that it is done:
+Generated code is then a generator: it yields where other tasks may run. Tile ops are atomic, in the
+order of each role; between them the schedule decides (`machine`). The memory that an asynchronous
+operation accesses is pending until its completion happens before the issuer's next access:
 
 - an operation that belongs to a group, until the wait that covers the group;
-- one that reports to a barrier, until its bytes are delivered. The schedule delivers late enough
-  that whoever does not wait for the barrier runs into it.
+- one that reports to a barrier, until its bytes are completed. The schedule completes late enough
+  that a task that does not wait for the barrier accesses pending memory.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Barriers:
     items: list[MBarrier]
     place: int | None
     is_explicit: bool
-    """Whether the kernel announces bytes itself; otherwise a copy announces its own."""
+    """Whether the kernel issues expect-tx itself; otherwise a copy does so for its own bytes."""
 
     def at(self, index: Any) -> MBarrier:
         position = int(index)
@@ -68,7 +68,7 @@ class Barriers:
 
 @dataclass(eq=False)
 class _Issued:
-    """What one task has under way."""
+    """The operations that one task has in flight."""
 
     copies: Groups = field(default_factory=Groups)
     stores: Groups = field(default_factory=Groups)
@@ -120,7 +120,7 @@ class ConcurrentRuntime(Runtime):
     def roles(
         self, *roles: tuple[str, Callable[[], Steps], int]
     ) -> Generator[Wait | None, None, None]:
-        """Run roles side by side until all have ended."""
+        """Run roles concurrently until all have terminated."""
         owner = self.machine.current
         prefix = "" if owner is None or owner.name == "block" else f"{owner.name} "
         tasks = [
@@ -141,7 +141,7 @@ class ConcurrentRuntime(Runtime):
         return Barriers(name, items, place, is_explicit)
 
     def arrive(self, barriers: Barriers, index: Any, count: Any = None) -> None:
-        """Threads of this role arrive: all of them unless `count` says how many."""
+        """`count` threads of this role arrive, by default all of them."""
         self._arrive(barriers, index, self._threads if count is None else int(count))
 
     def _arrive(self, barriers: Barriers, index: Any, count: int) -> None:
@@ -160,7 +160,7 @@ class ConcurrentRuntime(Runtime):
             barriers.at(index).expect_tx(int(size_bytes))
 
     def arrive_expect_tx(self, barriers: Barriers, index: Any, size_bytes: Any) -> None:
-        """One thread announces bytes and arrives."""
+        """One thread performs expect-tx and arrives."""
         with _Misuse(barriers, self._threads):
             barriers.at(index).arrive_expect_tx(int(size_bytes))
 
@@ -240,14 +240,14 @@ class ConcurrentRuntime(Runtime):
         self._mine.copies.commit()
 
     def wait_group(self, leave: Any, place: int) -> Generator[Wait, None, None]:
-        """Until at most `leave` groups of copies are under way."""
+        """Wait until at most `leave` groups of copies are in flight."""
         yield from self._wait(self._mine.copies, int(leave), "copies", place)
 
     def commit_stores(self) -> None:
         self._mine.stores.commit()
 
     def wait_stores(self, leave: Any, place: int) -> Generator[Wait, None, None]:
-        """Until at most `leave` groups of stores are under way."""
+        """Wait until at most `leave` groups of stores are in flight."""
         yield from self._wait(self._mine.stores, int(leave), "stores", place)
 
     def arrive_when_copied(
@@ -255,14 +255,14 @@ class ConcurrentRuntime(Runtime):
     ) -> None:
         """Threads arrive once the copies that this role has issued so far are done.
 
-        With `extra` the arrivals come on top of those that the barrier is made for.
+        With `extra` the arrivals are added to the arrive count of the barrier.
         """
         barrier, threads, mine = barriers.at(index), self._threads, self._mine.copies
         if extra:
             barrier.expect_arrivals(threads)
         before = [*mine.older(0), *mine.open]
         for operation in before:
-            # From here on the barrier tells when they are done, not a wait for groups.
+            # From here on the barrier signals their completion, not a wait for groups.
             operation.finish = _then(operation.finish, lambda op=operation: self._release(op))
 
         def finish() -> None:
@@ -275,7 +275,7 @@ class ConcurrentRuntime(Runtime):
         arrival = Operation(f"the arrival on {barrier.name}", finish, place)
         self.machine.issue(COPIES, arrival)
 
-    # -- asynchronous products ---------------------------------------------------------------
+    # -- asynchronous GEMMs ------------------------------------------------------------------
 
     def async_gemm(
         self,
@@ -288,7 +288,7 @@ class ConcurrentRuntime(Runtime):
         transpose_b: bool = False,
         clear: Any = False,
     ) -> None:
-        """Issue a product, a group of its own."""
+        """Issue a GEMM, a group of its own."""
         left, right, result = as_region(a), as_region(b), as_region(c)
         clears = bool(clear)
         issue = _Issue(place, self.log)
@@ -306,7 +306,7 @@ class ConcurrentRuntime(Runtime):
         self.machine.issue(PRODUCTS, operation, in_order=True)
 
     def wait_products(self, leave: Any, place: int) -> Generator[Wait, None, None]:
-        """Until at most `leave` products are under way."""
+        """Wait until at most `leave` GEMMs are in flight."""
         yield from self._wait(self._mine.products, int(leave), "GEMMs", place)
 
     def _wait(
@@ -326,7 +326,7 @@ class ConcurrentRuntime(Runtime):
         place: int,
         engine: str = "",
     ) -> None:
-        """Keep others away from what an operation touches."""
+        """Mark the memory that an operation accesses as pending."""
         if self.checked:
             on_chip = [each for each in regions if not each[0].buffer.is_global]
             parts = [(region.buffer, region.box(), writes) for region, writes in on_chip]
@@ -339,7 +339,7 @@ class ConcurrentRuntime(Runtime):
         place: int,
         engine: str = "",
     ) -> None:
-        """As `_hold`, for buffers and indices; global memory is nobody's own."""
+        """As `_hold`, for buffers and indices; global memory is never pending."""
         if not self.checked:
             return
         held: list[tuple[TileBuffer, PendingWrite]] = []

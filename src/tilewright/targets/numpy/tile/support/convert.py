@@ -1,8 +1,8 @@
 """Element types: from one to another as a copy or a fill converts them.
 
-Integers of the IR carry no sign; buffers know whether theirs are unsigned. Floats round to nearest
-even once, and saturate where the type has no infinity; floats become integers as in C++ for CUDA
-(see `support/floats.py`).
+Integers of the IR are signless; buffers record whether their elements are unsigned. Floats round to
+nearest even once, and saturate where the type has no infinity; floats become integers as in C++ for
+CUDA (see `support/floats.py`).
 """
 
 from __future__ import annotations

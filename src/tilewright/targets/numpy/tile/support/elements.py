@@ -1,9 +1,9 @@
 """Loads and stores of single elements: one at a time, or one for each iteration of a parallel loop.
 
-Global memory is guarded: an index out of range reads the safe value and writes nothing. On-chip it
-is reported. Indices come as NumPy integers or as arrays that broadcast over the iterations; where
-they walk along the axes of the buffer one by one, which is what most kernels do, the elements are
-taken as a slice.
+Global memory is guarded: an index out of range reads the safe value and writes nothing. In
+shared and local memory it is reported. Indices come as NumPy integers or as arrays that broadcast
+over the iterations; where they are consecutive along the axes of the buffer, as in most kernels,
+the elements are taken as a slice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MESH = 1024
 
 
 def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
-    """One element; `atomic` says what an atomic access does: `load` or `update`."""
+    """One element; `atomic` is the kind of an atomic access: `load` or `update`."""
     place = tuple(int(i) for i in index)
     if not _is_inside(buffer, place):
         if buffer.is_global:
@@ -53,7 +53,7 @@ def get(buffer: TileBuffer, *index: Any, atomic: str | None = None) -> Any:
 
 
 Quotients: TypeAlias = Sequence[tuple[Any, int]]
-"""Where divisors that a value depends on are not zero, with the places of the divisions."""
+"""Where divisors that a value depends on are not zero, with the source sites of the divisions."""
 
 
 def put(
@@ -84,7 +84,7 @@ def put(
 def _undefine(
     buffer: TileBuffer, index: tuple[Any, ...], divisible: Any, origin: int, who: str = ""
 ) -> None:
-    """Elements got what a division by zero left: on-chip it matters when they are read."""
+    """Elements store the result of a division by zero: a fault in global memory, else at a read."""
     if buffer.is_global:
         at = tuple(int(np.asarray(i)[~divisible].flat[0]) for i in index)
         raise by_zero(origin, f"written to {index_text(buffer.name, at)}", None, who)
@@ -138,7 +138,7 @@ def _extents(lanes: Lanes) -> str:
 
 
 def load(lanes: Lanes, buffer: TileBuffer, index: tuple[Any, ...], at: int | None = None) -> Any:
-    """The elements that the iterations read; `at` is the place of a load watched for races."""
+    """The elements that the iterations read; `at` is the site of a load watched for races."""
     if lanes.size == 0:
         return np.zeros(lanes.shape, buffer.data.dtype)
     if buffer.owned:
@@ -337,7 +337,7 @@ def _load_mesh(
         lanes.races.read(buffer, *_touched(lanes, buffer, index, None), at)
     if buffer.seen is not None:
         buffer.seen.read(buffer.name, box)
-    # A copy, in row-major order: what is computed from it must not depend on where it lay.
+    # A copy, in row-major order: what is computed from it must not depend on the strides.
     return np.array(_arranged(buffer.data[box], mesh, lanes.rank), order="C")
 
 
@@ -355,7 +355,7 @@ def store(
 ) -> None:
     """Write an element in each iteration; of several writes to one the last stays.
 
-    `varies` says along which indices of the loops the value may change, if that is known.
+    `varies` gives the loop indices along which the value may change, if known.
     """
     if lanes.size == 0:
         return

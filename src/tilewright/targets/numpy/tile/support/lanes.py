@@ -1,8 +1,9 @@
-"""The iterations of a `tile.parallel`: all at once, as arrays over the index space.
+"""The iterations of a `tile.parallel`, in lockstep, as arrays over the index space.
 
 Index i of n is an array with n axes that changes along axis i only; everything computed from
-indices broadcasts. Where a branch or a loop depends on the iteration, both ways run with the
-others switched off (`Control`): the mask `active` then says who takes part in a load or store.
+indices broadcasts. Where a branch or a loop depends on the iteration, both
+branches run with the other iterations inactive (`Control`): the mask `active` then selects the
+iterations that take part in a load or store.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tilewright.targets.numpy.tile.support.races import Races
 
 _MAX_TURNS = 1 << 20
 _MAX_WALKS = 16
-"""Indices whose walks are kept: a statement uses few, and often the same for a load and a store."""
+"""Indices whose walks are cached: a statement uses few, often the same for a load and a store."""
 
 
 class Lanes(Control):
@@ -34,7 +35,7 @@ class Lanes(Control):
         self._indices = inner
         self.races: Races | None = None
         self._walks: dict[int, tuple[Any, tuple[int, int, int] | None]] = {}
-        """What `walk` found, by the identity of arrays, which are kept with it."""
+        """Cached results of `walk`, by the identity of arrays, which the cache holds alive."""
         self.beyond: Any = None
         """Iterations that have read beyond the end of a tensor: what they compute is dropped."""
         if outer is not None and outer.active is not None:
@@ -76,7 +77,7 @@ class Lanes(Control):
         return known[1]
 
     def text(self, lane: int) -> str:
-        """An iteration in words."""
+        """The description of an iteration."""
         index = np.unravel_index(lane, self.shape)
         return f"iteration ({', '.join(str(int(i)) for i in index)})"
 
@@ -91,7 +92,7 @@ class Lanes(Control):
         return f"threads {numbers[0]} to {numbers[-1]}" if numbers.size else "no threads"
 
     def parted(self, cond: Any) -> tuple[Lanes, Lanes]:
-        """Those for whom a condition holds, and the others, to go their own ways."""
+        """The lanes for which a condition holds, and the other lanes: a divergent branch."""
         taken = self.spread(cond)
         both: list[Lanes] = []
         for mask in (taken, ~taken):

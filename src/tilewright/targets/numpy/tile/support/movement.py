@@ -1,7 +1,7 @@
 """Tile ops that move elements: copy, fill, transpose, im2col.
 
-Copies convert between element types. Elements that hold nothing stay so in a copy from one on-chip
-buffer to another, and are reported when they reach global memory.
+Copies convert between element types. Uninitialised elements stay so in a copy between shared and
+local buffers, and are reported when they reach global memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def copy(source: Place, target: Place) -> None:
 
 
 def move(source: TileSlice, target: TileSlice, engine: str = "") -> None:
-    """Copy a region; `engine` is who does it, if it is not the tasks themselves."""
+    """Copy a region; `engine` is the asynchronous unit that runs it, empty for tasks."""
     values, defined = read_for(source, target, engine)
     values = _as_target(values, source, target)
     if defined is not None:

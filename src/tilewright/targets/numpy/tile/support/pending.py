@@ -1,10 +1,10 @@
 """Parts of buffers that asynchronous operations still read or write.
 
     copy issued         its destination must not be read or written, its source not written
-    known to be done    by the wait for its group, or by the barrier it reports to
+    completed           by the wait for its group, or by the barrier it reports to
 
-The check is made at every access of a buffer that has something pending, and is exact: accesses to
-another stage of a ring of buffers are none of its business. Parts are kept as boxes of the array
+The check runs at every access of a buffer with pending operations, and is exact: accesses to
+another stage of a multi-buffered array do not conflict. Parts are recorded as boxes of the array
 they were issued on; where buffers share bytes, or views shape them differently, boxes are compared
 by the bytes they cover.
 """
@@ -30,7 +30,7 @@ class PendingWrite:
     name: str
     writes: bool
     what: str
-    """The operation in words."""
+    """The description of the operation."""
     place: int | None
     engine: str = ""
     """Operations of one engine that works in order do not disturb each other."""
@@ -51,7 +51,7 @@ class PendingSet:
         self.parts = [each for each in self.parts if each is not part]
 
     def check(self, name: str, data: Any, index: Any, *, writes: bool, engine: str = "") -> None:
-        """Complain if an access disturbs, or is disturbed by, what is pending."""
+        """Report an access that conflicts with a pending operation."""
         for part in self.parts:
             if not (writes or part.writes) or (engine and part.engine == engine):
                 continue
@@ -61,7 +61,7 @@ class PendingSet:
 
 
 def overlap(part: PendingWrite, data: Any, index: Any) -> int:
-    """How many elements of an access lie in bytes of `part`."""
+    """How many elements of an access overlap the bytes of `part`."""
     if part.data is data and _is_box(index) and _is_box(part.box):
         return _common(part.box, index, data.shape)
     if not np.may_share_memory(part.data, data):  # another version of the buffer

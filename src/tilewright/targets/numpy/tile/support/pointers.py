@@ -1,6 +1,6 @@
 """Addresses of elements, as far as copies by single threads need them (`cp.async`).
 
-A pointer is a buffer and a place in it, counted in elements row by row; one place for each thread
+A pointer is a buffer and an offset, counted in elements in row-major order; one offset per thread
 where they differ. Nothing guards such a copy: it must stay inside its buffers.
 """
 
@@ -76,7 +76,7 @@ class ThreadCopy:
         places = target.elements(lanes, mask, count)
         if takes is None:
             return cls(target, source, places, source.elements(lanes, mask, count), None)
-        # Where the predicate fails nothing is read, so any place will do.
+        # Where the predicate fails nothing is read, so any offset will do.
         safe = where(takes.reshape(-1), _flat(source, lanes, mask), 0)
         start = Pointer(source.buffer, safe)
         return cls(target, source, places, start.elements(None, None, count), takes)

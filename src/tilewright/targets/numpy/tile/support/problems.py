@@ -1,7 +1,7 @@
 """What support functions raise when a kernel does something wrong.
 
-They know buffers and indices; the launcher knows the block and, from the line of generated code,
-the author's. `kernel.py` makes a `TileFault` of both.
+They have the buffers and indices; the launcher has the block and, from the line of generated code,
+the source line. `kernel.py` combines both into a `TileFault`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright.targets.numpy.tile.api import FaultKind
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence of explanation, with the number of a place if it has one of its own."""
+    """A sentence of explanation, with the id of its own source site if it has one."""
 
     text: str
     place: int | None = None

@@ -20,13 +20,13 @@ from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, index_text
 
 _position: Callable[[Any, Any], Any] = np.searchsorted
-"""`np.searchsorted`, whose type says nothing about arrays of unknown type."""
+"""`np.searchsorted`, whose type does not cover arrays of unknown type."""
 
 
 class _Log:
-    """Who touched the elements of one buffer; -1 is nobody.
+    """The accesses of the elements of one buffer; -1 stands for no iteration.
 
-    Only elements that were touched have an entry: a loop works on a tile, the buffer may be all of
+    Only accessed elements have an entry: a loop works on a tile, the buffer may be all of
     global memory.
     """
 
@@ -64,7 +64,7 @@ class Races:
 
     def __init__(self, describe: Callable[[int], str]) -> None:
         self._describe = describe
-        """An iteration in words."""
+        """Describes an iteration."""
         self._logs: dict[int, _Log] = {}
 
     def _log(self, buffer: TileBuffer) -> _Log:

@@ -1,8 +1,8 @@
 """Boxes of buffers: reading, writing, and what happens at the borders.
 
-A region may reach beyond its buffer in global memory: reads give the safe value there (zero unless
-the author said otherwise) and writes are dropped, as the guards of a compiled kernel do. On-chip it
-may not. Regions of different rank match by leaving out extents of 1.
+A region may reach beyond its buffer in global memory: reads yield the safe value there (zero unless
+the kernel sets another) and writes are dropped, as the guards of a compiled kernel do. In shared
+and local memory it may not. Regions of different rank match by leaving out extents of 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TileSlice:
         return self.size * self.buffer.data.dtype.itemsize
 
     def text(self) -> str:
-        """The region as an author would write it."""
+        """The region in source syntax."""
         if self.extents == self.buffer.shape and not any(self.offsets):
             return self.buffer.name
         pairs = zip(self.offsets, self.extents, strict=True)
@@ -51,7 +51,7 @@ class TileSlice:
     # -- borders -----------------------------------------------------------------------------
 
     def clip(self) -> tuple[tuple[slice, ...], tuple[slice, ...], bool]:
-        """The part inside the buffer, where it lies in the region, and whether that is all."""
+        """The box inside the buffer, its position in the region, and whether that is all."""
         outer: list[slice] = []
         inner: list[slice] = []
         is_whole = True
@@ -68,7 +68,7 @@ class TileSlice:
         return tuple(outer), tuple(inner), is_whole
 
     def box(self) -> tuple[slice, ...]:
-        """The slices of a region that must lie inside."""
+        """The slices of a region that must be within bounds."""
         outer, _, is_whole = self.clip()
         if not is_whole:
             raise self._outside()
@@ -170,7 +170,7 @@ class TileSlice:
 
 
 def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int) -> RuntimeFault:
-    """The report on a read of elements that nobody wrote."""
+    """The report on a read of uninitialised elements."""
     for origin, flags in buffer.by_zero.items():
         if flags[tuple(index)]:
             return by_zero(origin, f"read from {index_text(buffer.name, index)}")
@@ -204,7 +204,7 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
 
 
 def _owner(buffer: TileBuffer, index: Sequence[int]) -> TileBuffer | None:
-    """Who wrote the bytes of an element of an arena."""
+    """The buffer through which the bytes of an element of an arena were written."""
     shadow = buffer.shadow
     assert buffer.home is not None and isinstance(shadow, Owned)
     owners: list[int] = shadow.owners[tuple(index)].tolist()
@@ -256,7 +256,7 @@ def fitted(values: Any, source: TileSlice, target: TileSlice) -> Any:
 
 
 def matrix(values: Any) -> Any:
-    """A tile of rank 2, from one with further extents of 1 in front."""
+    """A tile of rank 2, from one with further leading extents of 1."""
     while values.ndim > 2 and values.shape[0] == 1:
         values = values[0]
     if values.ndim > 2:

@@ -1,4 +1,4 @@
-"""Variables of threads that run in roles: what a warp group has of what each thread has.
+"""Thread-private variables in warp-specialised code: one copy per role.
 
     v = 0
     with T.ws(0):
@@ -6,9 +6,9 @@
     with T.ws(0):
         Y[i] = v        5
 
-A role works on the copy of its threads (`own`), which is there when they meet again. What all
-threads write is written to the copies too; reading where the copies differ has no single answer,
-and is reported. The copy of a role with all threads of the block is given back (`give_back`).
+A role works on the copy of its threads (`own`), which is preserved for their next role. What all
+threads write is written to the copies too; a read where the copies differ has no single value, and
+is reported. The copy of a role with all threads of the block is merged back (`give_back`).
 """
 
 from __future__ import annotations
