@@ -45,7 +45,7 @@ def test_a_barrier_that_was_removed_is_missed() -> None:
     assert all(text.startswith("TW6108") for texts in found for text in texts)
 
 
-def test_the_message_names_the_authors_line() -> None:
+def test_the_message_names_the_source_line() -> None:
     (module,) = modules("gemm_relu")
     halved = next(e for e in mutants_of(module) if e.mutation == "halve expected bytes")
     engine = DiagnosticEngine()

@@ -62,7 +62,7 @@ def test_lanes_of_a_warp_race_as_well() -> None:
     assert "thread 0 reads s[31], and nothing orders it after warp 0" in str(found)
 
 
-def test_races_show_in_results_where_nobody_checks() -> None:
+def test_races_show_in_results_without_checks() -> None:
     options = SimtOptions(checked=False, unit=32, seed=1)
     out, _ = run_device(reversed_body(""), options)
     assert not np.array_equal(out[:128], np.arange(128)[::-1])
@@ -73,12 +73,12 @@ def test_a_write_after_reads_of_others_is_a_race() -> None:
     assert "writes s[0], and nothing orders it after warp" in str(fault(body))
 
 
-def test_different_values_at_one_place() -> None:
+def test_different_values_written_to_one_element() -> None:
     body = f"%x = memref.load %In[%tid] : {OUT}\n memref.store %x, %Out[%c0] : {OUT}"
     assert "data race on Out[0]: several threads write different values" in str(fault(body))
 
 
-def test_the_same_value_at_one_place_is_fine() -> None:
+def test_equal_values_written_to_one_element_are_fine() -> None:
     body = f"%x = memref.load %In[%c8] : {OUT}\n memref.store %x, %Out[%c0] : {OUT}"
     out, _ = run_device(body)
     assert out[0] == 8
@@ -95,28 +95,28 @@ THROUGH_A_TENSOR = f"""
 """
 
 
-def test_threads_may_tell_each_other_something_through_a_tensor() -> None:
+def test_threads_may_communicate_through_a_tensor() -> None:
     out, _ = run_device(THROUGH_A_TENSOR.replace("@sync@", "gpu.barrier"))
     np.testing.assert_array_equal(out[:128], np.arange(128)[::-1])
 
 
 @pytest.mark.parametrize(
-    ("syncs", "says"),
+    ("syncs", "message"),
     [
         (["", "gpu.barrier"], "reads Out[127], and nothing orders it after warp 3"),
         (["gpu.barrier", ""], "writes Out[0], and nothing orders it after warp 3"),
     ],
 )
-def test_but_not_without_a_barrier(syncs: list[str], says: str) -> None:
+def test_but_not_without_a_barrier(syncs: list[str], message: str) -> None:
     body = THROUGH_A_TENSOR
     for sync in syncs:
         body = body.replace("@sync@", sync, 1)
     found = fault(body)
     assert found.kind == "race"
-    assert says in str(found)
+    assert message in str(found)
 
 
-def test_memory_nobody_wrote() -> None:
+def test_uninitialised_memory() -> None:
     body = f"%s = {SHARED}\n %x = memref.load %s[%tid] : {CELL}"
     found = fault(body)
     assert (found.kind, "uninitialised read: s[0] has not been written" in str(found)) == (
@@ -126,10 +126,10 @@ def test_memory_nobody_wrote() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "says"),
+    ("index", "message"),
     [("%c4096", "thread 0 accesses Out[4096], but 'Out' has 1024 elements"), ("%below", "Out[-1]")],
 )
-def test_out_of_bounds(index: str, says: str) -> None:
+def test_out_of_bounds(index: str, message: str) -> None:
     body = f"""
     %c4096 = arith.constant 4096 : index
     %below = arith.subi %tid, %c1 : index
@@ -137,7 +137,7 @@ def test_out_of_bounds(index: str, says: str) -> None:
     memref.store %x, %Out[{index}] : {OUT}"""
     found = fault(body)
     assert found.kind == "out of bounds"
-    assert says in str(found)
+    assert message in str(found)
 
 
 def test_a_guard_keeps_threads_inside() -> None:
@@ -328,7 +328,7 @@ def test_copies_of_threads_that_are_read_too_early(old: str, new: str) -> None:
 
 # MMAs.
 
-PRODUCT = """
+WGMMA = """
     %h = {halves}
     %acc = tile.alloc "acc" : memref<4xf32, #local>
     %cst = arith.constant 0.5 : f16
@@ -355,11 +355,11 @@ PRODUCT = """
     memref.store %y, %Out[%tid] : memref<1024xf32, #global>
 """
 CONSTANTS = "%c128 = arith.constant 128 : index\n %c1024 = arith.constant 1024 : index\n"
-WHOLE = CONSTANTS + PRODUCT.format(halves=HALVES)
+WHOLE = CONSTANTS + WGMMA.format(halves=HALVES)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_product(seed: int) -> None:
+def test_a_wgmma(seed: int) -> None:
     out, _ = run_device(WHOLE, SimtOptions(seed=seed))
     np.testing.assert_array_equal(out[:128], np.full(128, 4.0))
 
@@ -379,7 +379,7 @@ def test_a_product(seed: int) -> None:
         ("stride(256)", "stride(512)", "uninitialised"),
     ],
 )
-def test_a_product_that_is_used_wrongly(old: str, new: str, kind: str) -> None:
+def test_a_wgmma_that_is_used_wrongly(old: str, new: str, kind: str) -> None:
     assert old in WHOLE
     body = WHOLE
     if kind == "uninitialised":
@@ -387,7 +387,7 @@ def test_a_product_that_is_used_wrongly(old: str, new: str, kind: str) -> None:
     assert fault(body.replace(old, new, 1)).kind == kind
 
 
-def test_an_operand_is_overwritten_while_a_product_reads_it() -> None:
+def test_an_operand_is_overwritten_while_wgmma_reads_it() -> None:
     late = WHOLE.replace(
         "nv.wgmma.wait 0\n", "memref.store %cst, %h[%tid] : memref<2048xf16, #shared>\n"
     )

@@ -64,11 +64,11 @@ def run(module: ModuleOp, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tile_for_two_blocks(seed: int) -> None:
-    found, wanted = run(shared_b(256, 128), seed)
-    np.testing.assert_array_equal(found, wanted)
+    found, expected = run(shared_b(256, 128), seed)
+    np.testing.assert_array_equal(found, expected)
 
 
-def test_bytes_of_the_other_tile_are_not_announced() -> None:
+def test_bytes_of_the_other_tile_are_not_expected() -> None:
     message = "nothing orders it after an? .*copy"
     with pytest.raises(CompileError, match=message):
         shared_b(256, 128, announced=64 * 64 * 2)

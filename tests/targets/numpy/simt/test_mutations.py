@@ -36,7 +36,7 @@ KERNELS = [
     ("dynamic_shapes", AMPERE),
     ("gemm_relu", AMPERE),
 ]
-LEAST_MUTANTS, LEAST_SHARE = 400, 0.95
+MIN_MUTANTS, MIN_SHARE = 400, 0.95
 SAMPLED = 1
 """Of each mutation, in the sample."""
 
@@ -53,14 +53,14 @@ def _sampled() -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize(("mutation", "number"), _sampled())
 def test_sample(mutation: str, number: int) -> None:
-    subject, wanted = gemm()
+    subject, expected = gemm()
     of_kind = [each for each in mutants_of(subject.module) if each.mutation == mutation]
     if not of_kind:
         return
     mutant = of_kind[number * len(of_kind) // SAMPLED]
     changed = mutant.apply(subject.module)
-    if catch(subject, wanted, changed) is None:
-        assert not changes_behaviour(subject, wanted, changed), mutant
+    if catch(subject, expected, changed) is None:
+        assert not changes_behaviour(subject, expected, changed), mutant
 
 
 @pytest.mark.slow
@@ -69,19 +69,19 @@ def test_all() -> None:
     missed: list[tuple[str, Mutant]] = []
     for name, pipeline in KERNELS:
         for subject in subjects(name, pipeline):
-            wanted = subject.run(subject.module, SimtOptions())
+            expected = subject.run(subject.module, SimtOptions())
             for mutant in mutants_of(subject.module):
                 changed = mutant.apply(subject.module)
-                if catch(subject, wanted, changed) is not None:
+                if catch(subject, expected, changed) is not None:
                     caught.append(mutant)
-                elif mutant.mutation in FENCES or changes_behaviour(subject, wanted, changed):
+                elif mutant.mutation in FENCES or changes_behaviour(subject, expected, changed):
                     missed.append((subject.name, mutant))
     total = len(caught) + len(missed)
-    assert total >= LEAST_MUTANTS
-    assert len(caught) >= LEAST_SHARE * total, missed
+    assert total >= MIN_MUTANTS
+    assert len(caught) >= MIN_SHARE * total, missed
 
 
-def test_every_kind_of_mistake_can_be_made() -> None:
+def test_every_kind_of_mutation_can_be_made() -> None:
     kinds = {each.mutation for each in mutants_of(gemm()[0].module)}
     (other,) = subjects("gemm_relu", NO_ROLES)
     assert kinds | {each.mutation for each in mutants_of(other.module)} == set(MUTATIONS)

@@ -43,13 +43,13 @@ def levels(module: ModuleOp) -> Iterator[tuple[str, ModuleOp, SimtOptions]]:
 
 
 def check(subject: Subject) -> None:
-    wanted = subject.run(subject.module, SimtOptions())
+    expected = subject.run(subject.module, SimtOptions())
     count = 0
     for label, module, options in levels(subject.traced.clone()):
         found = subject.run(module, options)
         if options.checked:
-            assert same(found, wanted), f"{subject.name} after {label}"
-        for one, other in zip(found, wanted, strict=True):
+            assert same(found, expected), f"{subject.name} after {label}"
+        for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(
                 one.astype(np.float64), other.astype(np.float64), 1e-3, 1e-3, err_msg=label
             )

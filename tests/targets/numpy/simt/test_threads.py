@@ -59,12 +59,12 @@ def test_while_loops_that_threads_leave_at_different_times() -> None:
       scf.yield %next : index
     }}
     %y = memref.load %In[%last] : {OUT}"""
-    wanted = []
+    expected = []
     for number in range(128):
         while number < 32:
             number = 2 * number + 1
-        wanted.append(number)
-    np.testing.assert_array_equal(results(body), wanted)
+        expected.append(number)
+    np.testing.assert_array_equal(results(body), expected)
 
 
 @pytest.mark.parametrize(
@@ -97,24 +97,24 @@ def test_a_warp_reduces(kind: str, function: np.ufunc) -> None:
     body = f"""
     %x = memref.load %In[%tid] : {OUT}
     %y = tile.warp_reduce {kind} %x : f32"""
-    wanted = np.repeat([function(TIDS[first : first + 32]) for first in range(0, 128, 32)], 32)
-    np.testing.assert_array_equal(results(body), wanted)
+    expected = np.repeat([function(TIDS[first : first + 32]) for first in range(0, 128, 32)], 32)
+    np.testing.assert_array_equal(results(body), expected)
 
 
 @pytest.mark.parametrize(("mode", "warps"), [("any", [1, 0, 0, 0]), ("all", [0, 0, 0, 0])])
 def test_votes(mode: str, warps: list[int]) -> None:
     body = f"""
     %few = arith.cmpi ult, %tid, %c8 : index
-    %said = tile.vote {mode} %few : i1
-    %y = arith.uitofp %said : i1 to f32"""
+    %vote = tile.vote {mode} %few : i1
+    %y = arith.uitofp %vote : i1 to f32"""
     np.testing.assert_array_equal(results(body), np.repeat(warps, 32))
 
 
 def test_a_ballot() -> None:
     body = """
     %few = arith.cmpi ult, %tid, %c8 : index
-    %said = tile.vote ballot %few : i32
-    %y = arith.sitofp %said : i32 to f32"""
+    %vote = tile.vote ballot %few : i32
+    %y = arith.sitofp %vote : i32 to f32"""
     np.testing.assert_array_equal(results(body), np.repeat([255, 0, 0, 0], 32))
 
 
@@ -130,8 +130,8 @@ def test_all_threads_of_a_group_reduce() -> None:
     %x = memref.load %In[%tid] : {OUT}
     %y = nv.allreduce sum %x threads(8) scale(4) : f32"""
     grouped = TIDS.reshape(4, 8, 4)
-    wanted = np.broadcast_to(grouped.sum(axis=1, keepdims=True), grouped.shape)
-    np.testing.assert_array_equal(results(body), wanted.ravel())
+    expected = np.broadcast_to(grouped.sum(axis=1, keepdims=True), grouped.shape)
+    np.testing.assert_array_equal(results(body), expected.ravel())
 
 
 def test_conversions_in_registers() -> None:
@@ -146,8 +146,8 @@ def test_conversions_in_registers() -> None:
     nv.convert %wide[%c0] -> %half[%c0] lanes(2) : memref<2xf32, #local>, memref<2xf16, #local>
     %h = memref.load %half[%c1] : memref<2xf16, #local>
     %y = arith.extf %h : f16 to f32"""
-    wanted = (TIDS.astype(np.float32) / np.float32(3)).astype(np.float16)
-    np.testing.assert_array_equal(results(body), wanted)
+    expected = (TIDS.astype(np.float32) / np.float32(3)).astype(np.float16)
+    np.testing.assert_array_equal(results(body), expected)
 
 
 def test_atomics_give_what_was_there() -> None:

@@ -43,12 +43,12 @@ def test_many_iterations_update_few_elements(kind: str, dtype: str, returns: boo
     )
     a, b = random((24,), dtype, 1), random((5,), dtype, 2)
     p = np.zeros(24, DTYPES[dtype])
-    wanted, before = b.copy(), p.copy()
+    expected, before = b.copy(), p.copy()
     for i in range(24):
-        before[i] = wanted[i % 5]
-        wanted[i % 5] = COMBINE[kind](wanted[i % 5], a[i])
+        before[i] = expected[i % 5]
+        expected[i % 5] = COMBINE[kind](expected[i % 5], a[i])
     run(text, a, b, p)
-    assert np.array_equal(b, wanted)
+    assert np.array_equal(b, expected)
     if returns:
         assert np.array_equal(p, before)
 
@@ -141,7 +141,7 @@ def test_regions_of_several_blocks_add_up(dtype: str) -> None:
     assert np.array_equal(c.astype(np.float32), a.sum(0))
 
 
-def test_one_number_for_a_region() -> None:
+def test_one_value_for_a_region() -> None:
     text = block(
         "%C: memref<2x3xf32, #global>",
         """
@@ -182,11 +182,11 @@ def test_reducer(op: str, arith: str) -> None:
     a, b = random((6, 40), "f32", 8), np.ones(6, np.float32)
     run(text, a, b)
     if op == "sum":
-        wanted = a.sum(1)
+        expected = a.sum(1)
     else:
-        wanted = getattr(a, op)(1)
-        wanted = np.maximum(wanted, 0) if op == "max" else np.minimum(wanted, 0)
-    assert np.array_equal(b, wanted)
+        expected = getattr(a, op)(1)
+        expected = np.maximum(expected, 0) if op == "max" else np.minimum(expected, 0)
+    assert np.array_equal(b, expected)
 
 
 def test_small_floats_add_in_single_precision_and_round() -> None:
@@ -206,7 +206,7 @@ def test_small_floats_add_in_single_precision_and_round() -> None:
 
 
 @pytest.mark.parametrize("returns", [False, True])
-def test_updates_read_what_somebody_wrote(returns: bool) -> None:
+def test_updates_need_initialised_elements(returns: bool) -> None:
     """The old value counts, whether it is requested or not."""
     result, name = ("-> i32", "%p = ") if returns else ("", "")
     text = block(

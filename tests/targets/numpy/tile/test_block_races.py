@@ -23,7 +23,7 @@ def raises() -> Any:
 
 
 @tw.jit
-def neighbours(X, H, Y, barrier=True):
+def adjacent(X, H, Y, barrier=True):
     N = T.const("N")
     X: T.Tensor((N,), "int32")
     H: T.Tensor((N,), "int32")
@@ -41,10 +41,10 @@ def neighbours(X, H, Y, barrier=True):
 def test_a_barrier_of_the_grid_orders_blocks():
     x, h, y = (np.arange(5, dtype=np.int32) for _ in range(3))
     with tile_running(schedules=3):
-        neighbours(x, h, y)
+        adjacent(x, h, y)
     assert y.tolist() == [1, 2, 3, 4, 0]
     with raises():
-        neighbours(x, h, y, barrier=False)
+        adjacent(x, h, y, barrier=False)
 
 
 @tw.jit
@@ -189,7 +189,7 @@ def test_a_single_block_does_what_it_likes_and_checks_can_be_left_out():
         running(x, blocks=2)
 
 
-def test_a_view_of_other_elements_is_said_to_be_not_analysed():
+def test_a_view_of_other_elements_is_reported_as_not_analysed():
     @tw.jit
     def halves(X):
         N = T.const("N")

@@ -65,10 +65,10 @@ def test_gemm(dtype: str, result: str, marks: str) -> None:
     left = a.astype(np.float64).T if "transpose_a" in marks else a.astype(np.float64)
     right = b.astype(np.float64).T if "transpose_b" in marks else b.astype(np.float64)
     start = 0 if marks == "clear" else c.astype(np.float64)
-    wanted = (start + left @ right).astype(DTYPES[result])
+    expected = (start + left @ right).astype(DTYPES[result])
     run(_gemm(dtype, result, marks), a, b, c)
     # Operands are small multiples of 1/8, so sums are exact.
-    assert np.array_equal(c.astype(np.float64), wanted.astype(np.float64))
+    assert np.array_equal(c.astype(np.float64), expected.astype(np.float64))
 
 
 def test_gemm_of_unsigned_bytes() -> None:
@@ -210,14 +210,14 @@ def test_reduce(kind: str, dim: int, dtype: str) -> None:
     b = random((33 if dim == 0 else 7,), dtype, 5)
     start = b.copy()
     wide = a.astype(np.int64 if dtype == "i32" else np.float64)
-    wanted = _REFERENCES[kind](wide, dim)
+    expected = _REFERENCES[kind](wide, dim)
     run(_reduce(kind, dtype, dim, (7, 33)), a, b)
-    assert np.array_equal(b.astype(np.float64), wanted.astype(DTYPES[dtype]).astype(np.float64))
+    assert np.array_equal(b.astype(np.float64), expected.astype(DTYPES[dtype]).astype(np.float64))
     if dtype == "bf16":
         return  # sums of both would not be exact
     b[:] = start
     run(_reduce(kind, dtype, dim, (7, 33), rest="accumulate"), a, b)
-    pair = np.stack([wanted, start.astype(wide.dtype)])
+    pair = np.stack([expected, start.astype(wide.dtype)])
     combined = _REFERENCES[kind.removeprefix("abs")](pair, 0)
     assert np.array_equal(b.astype(np.float64), combined.astype(DTYPES[dtype]).astype(np.float64))
 
@@ -238,7 +238,7 @@ def test_maxima_and_nan() -> None:
     assert np.isnan(b).all()
 
 
-def test_sums_do_not_depend_on_where_the_tile_lies() -> None:
+def test_reductions_do_not_depend_on_the_offset_of_the_tile() -> None:
     draw = np.random.default_rng(1)
     a = draw.standard_normal((16, 128)).astype(np.float32)
     results: list[Any] = []
@@ -280,11 +280,11 @@ def test_scan(kind: str, dim: int, reverse: bool, dtype: str) -> None:
     run(text, a, b)
     wide = np.flip(a, dim) if reverse else a
     ufunc = np.add if kind == "sum" else np.maximum
-    wanted = ufunc.accumulate(wide, axis=dim, dtype=a.dtype)
-    assert np.array_equal(b, np.flip(wanted, dim) if reverse else wanted)
+    expected = ufunc.accumulate(wide, axis=dim, dtype=a.dtype)
+    assert np.array_equal(b, np.flip(expected, dim) if reverse else expected)
 
 
-def test_sums_of_small_floats_add_neighbours_first() -> None:
+def test_reductions_of_small_floats_add_adjacent_elements_first() -> None:
     a = np.full((1, 300), 1, ml_dtypes.bfloat16)
     b = np.zeros(1, ml_dtypes.bfloat16)
     run(_reduce("sum", "bf16", 1, (1, 300)), a, b)

@@ -59,14 +59,14 @@ def test_load(case: Any, masked: bool, is_global: bool, least: int) -> None:
         buffer = TileBuffer("b", data, "global" if is_global else "shared")
         if masked:
             lanes.active = (np.arange(lanes.size) % 3 != 1).reshape(loop)
-        wanted = np.zeros(loop, np.float32)
+        expected = np.zeros(loop, np.float32)
         is_outside = False
         for at in np.ndindex(*loop):
             if masked and not lanes.active[at]:
                 continue
             place = _place(at, index)
             if _is_inside(place, shape):
-                wanted[at] = data[place]
+                expected[at] = data[place]
             else:
                 is_outside = True
         try:
@@ -77,7 +77,7 @@ def test_load(case: Any, masked: bool, is_global: bool, least: int) -> None:
             return
         assert is_global or not is_outside
         seen = np.ones(loop, np.bool_) if lanes.active is None else lanes.active
-        assert np.array_equal(found[seen], wanted[seen])
+        assert np.array_equal(found[seen], expected[seen])
     finally:
         elements.MESH = before
 
@@ -95,14 +95,14 @@ def test_store(case: Any, masked: bool, least: int) -> None:
         if masked:
             lanes.active = (np.arange(lanes.size) % 3 != 1).reshape(loop)
         values = np.arange(lanes.size, dtype=np.float32).reshape(loop) + 1
-        wanted = np.zeros(shape, np.float32)
+        expected = np.zeros(shape, np.float32)
         for at in np.ndindex(*loop):
             place = _place(at, index)
             if _is_inside(place, shape) and (not masked or lanes.active[at]):
-                wanted[place] = values[at]
+                expected[place] = values[at]
         store(lanes, buffer, values, _indices(lanes, index))
-        assert np.array_equal(data, wanted)
-        assert np.array_equal(shadow.flags, wanted != 0)
+        assert np.array_equal(data, expected)
+        assert np.array_equal(shadow.flags, expected != 0)
     finally:
         elements.MESH = before
 
@@ -139,7 +139,7 @@ def test_races_are_found_exactly(case: Any, reads: bool) -> None:
     assert not is_race
 
 
-def test_only_touched_elements_are_remembered() -> None:
+def test_only_accessed_elements_are_recorded() -> None:
     """A tile of a large tensor: notes about all of it would take half a gigabyte an array."""
     data = np.zeros((1 << 13, 1 << 13), np.int8)
     buffer = TileBuffer("b", data, "global")

@@ -46,7 +46,7 @@ def test_view_of_another_type() -> None:
     assert c.tolist() == [-1, 1, 1, 1, 1, 1, 1, 1]
 
 
-def test_view_of_bytes_nobody_wrote() -> None:
+def test_view_of_uninitialised_bytes() -> None:
     text = block(
         "%B: memref<8xf32, #global>",
         """
@@ -115,7 +115,7 @@ def test_overwritten_by_a_buffer_of_the_same_storage() -> None:
     assert (b == 2).all()
 
 
-def test_aliasing_is_real_when_nobody_checks() -> None:
+def test_aliasing_is_real_without_checks() -> None:
     a, b = np.zeros(16, np.float32), np.zeros(16, np.float16)
     run(block(ALIAS_ARGUMENTS, ALIASED.replace("{offset}", "0")), a, b, checked=False)
     halves = np.full(16, 2, np.float16)

@@ -30,8 +30,8 @@ def test_copy_converts(source: str, target: str) -> None:
     b = np.ones((8, 16), DTYPES[target])
     run(_copies(source, target), a, b)
     wide = a.astype(np.float64)
-    wanted = (np.trunc(wide) if target.startswith("i") else wide).astype(DTYPES[target])
-    assert np.array_equal(b.astype(np.float64), wanted.astype(np.float64))
+    expected = (np.trunc(wide) if target.startswith("i") else wide).astype(DTYPES[target])
+    assert np.array_equal(b.astype(np.float64), expected.astype(np.float64))
 
 
 def test_copy_rounds_once_to_nearest_even() -> None:
@@ -184,9 +184,9 @@ def test_fill_of_a_region() -> None:
     )
     b = np.zeros((6, 6), np.float16)
     run(text, b)
-    wanted = np.full((6, 6), 2, np.float16)
-    wanted[1:4, 2:6] = 1
-    assert np.array_equal(b, wanted)
+    expected = np.full((6, 6), 2, np.float16)
+    expected[1:4, 2:6] = 1
+    assert np.array_equal(b, expected)
 
 
 def test_transpose() -> None:
@@ -230,8 +230,8 @@ def _im2col(image: Any, kernel: int, stride: int, dilation: int, pad: int) -> An
 )
 def test_im2col(kernel: int, stride: int, dilation: int, pad: int) -> None:
     image = random((2, 6, 5, 4), "f32", 7)
-    wanted = _im2col(image, kernel, stride, dilation, pad)
-    rows, columns = wanted.shape
+    expected = _im2col(image, kernel, stride, dilation, pad)
+    rows, columns = expected.shape
     text = block(
         f"%A: memref<2x6x5x4xf32, #global>, %B: memref<{rows}x{columns}xf32, #global>",
         f"""
@@ -248,7 +248,7 @@ def test_im2col(kernel: int, stride: int, dilation: int, pad: int) -> None:
     )
     b = np.full((rows, columns), 5, np.float32)
     run(text, image, b)
-    assert np.array_equal(b, wanted)
+    assert np.array_equal(b, expected)
 
 
 def test_region_that_leaves_shared_memory() -> None:

@@ -39,8 +39,8 @@ def test_every_op_rounds_to_its_type(dtype: str) -> None:
         return x.astype(DTYPES[dtype]).astype(np.float32)
 
     product = rounded(a.astype(np.float32) * b.astype(np.float32))
-    wanted = rounded(product + a.astype(np.float32))
-    assert np.array_equal(c.astype(np.float32), wanted)
+    expected = rounded(product + a.astype(np.float32))
+    assert np.array_equal(c.astype(np.float32), expected)
 
 
 def test_integers_wrap_and_unsigned_ops_look_at_bits() -> None:
@@ -62,8 +62,8 @@ def test_casts_and_math() -> None:
     a, b = random((64, 48), "f16", 1), np.full((64, 48), 3, np.float16)
     c = np.zeros((64, 48), ml_dtypes.bfloat16)
     run(_elementwise("f16", ops, "bf16"), a, b, c)
-    wanted = (np.exp2(a.astype(np.float32)) / np.float32(3)).astype(ml_dtypes.bfloat16)
-    assert np.array_equal(c, wanted)
+    expected = (np.exp2(a.astype(np.float32)) / np.float32(3)).astype(ml_dtypes.bfloat16)
+    assert np.array_equal(c, expected)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 5), (64, 48), (33, 100)])
@@ -139,9 +139,9 @@ def test_branches_switch_iterations_off() -> None:
     )
     a, b = random((8, 8), "i32", 3), np.zeros((8, 8), np.int32)
     run(text, a, b)
-    wanted = np.where(np.tri(8, k=-1, dtype=bool), 2 * a, a.T)
-    np.fill_diagonal(wanted, 10)
-    assert np.array_equal(b, wanted)
+    expected = np.where(np.tri(8, k=-1, dtype=bool), 2 * a, a.T)
+    np.fill_diagonal(expected, 10)
+    assert np.array_equal(b, expected)
 
 
 def test_loops_inside_with_bounds_that_differ() -> None:
@@ -499,7 +499,7 @@ def test_races_are_not_looked_for_unchecked() -> None:
 # Faults inside parallel loops.
 
 
-def test_index_out_of_bounds_on_chip() -> None:
+def test_index_out_of_bounds_in_shared_memory() -> None:
     text = block(
         "%B: memref<8xf32, #global>",
         """

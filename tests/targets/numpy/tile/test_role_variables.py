@@ -39,8 +39,8 @@ def test_a_role_of_all_threads_sets_a_variable_for_what_follows():
     assert run(set_by_all, threads=128) == [517] * 4
 
 
-def test_a_group_has_its_variable_when_it_is_met_again():
-    def met_again(A, Y):
+def test_a_group_has_its_variable_in_its_next_role():
+    def next_role(A, Y):
         v = T.alloc_var("int32", init=1)
         with T.ws(0):
             v = 5
@@ -54,7 +54,7 @@ def test_a_group_has_its_variable_when_it_is_met_again():
             Y[2] = v + 1
             Y[3] = v + 2
 
-    assert run(met_again) == [5, 2, 3, 4]
+    assert run(next_role) == [5, 2, 3, 4]
 
 
 def test_a_group_counts_over_the_iterations_of_a_loop_around_it():

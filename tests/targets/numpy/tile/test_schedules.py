@@ -143,7 +143,7 @@ def _inputs() -> tuple[Any, Any, Any]:
     return random((32, 64), "f16", 1), random((64, 32), "f16", 2), np.zeros((32, 32), np.float32)
 
 
-def _wanted() -> Any:
+def _expected() -> Any:
     a, b, _ = _inputs()
     return a.astype(np.float32) @ b.astype(np.float32)
 
@@ -154,14 +154,14 @@ def test_right_kernels_give_the_same_under_every_schedule(text: str) -> None:
     report = run(text, a, b, c, schedules=20)
     assert report.schedules == 20
     assert report.is_concurrent
-    assert np.array_equal(c, _wanted())
+    assert np.array_equal(c, _expected())
 
 
 @pytest.mark.parametrize("text", [WARP_SPECIALISED, PIPELINED, TENSOR_CORE])
 def test_unchecked(text: str) -> None:
     a, b, c = _inputs()
     run(text, a, b, c, schedules=6, checked=False)
-    assert np.array_equal(c, _wanted())
+    assert np.array_equal(c, _expected())
 
 
 def _fault(text: str, old: str, new: str, seed: int = 0, schedules: int = 1) -> TileFault:
@@ -199,7 +199,7 @@ def test_missing_wait_reads_what_has_not_arrived() -> None:
         assert fault.kind in ("not arrived", "uninitialised", "barrier"), str(fault)
 
 
-def test_too_few_bytes_announced() -> None:
+def test_too_few_bytes_expected() -> None:
     fault = _fault(WARP_SPECIALISED, "2048", "1024")
     assert fault.kind == "not arrived"
     shown = str(fault)
@@ -208,7 +208,7 @@ def test_too_few_bytes_announced() -> None:
     assert "T.mbarrier_wait_parity for a barrier" in shown
 
 
-def test_too_many_bytes_announced() -> None:
+def test_too_many_bytes_expected() -> None:
     fault = _fault(WARP_SPECIALISED, "2048", "4096")
     assert fault.kind == "deadlock"
     assert "2048 announced bytes were not delivered" in str(fault)
@@ -252,7 +252,7 @@ def test_missing_commit_is_found() -> None:
     assert fault.kind == "not arrived"
 
 
-def test_product_that_is_not_waited_for() -> None:
+def test_gemm_that_is_not_waited_for() -> None:
     fault = _fault(TENSOR_CORE, "nv.wgmma.wait 0", "")
     shown = str(fault)
     assert fault.kind == "not arrived"
@@ -388,7 +388,7 @@ def test_custom_roles_run_side_by_side() -> None:
     assert (a == 1).all()
 
 
-def test_copy_announces_its_own_bytes() -> None:
+def test_copy_issues_expect_tx_for_its_own_bytes() -> None:
     """Where the kernel never issues expect-tx on a barrier, its copies do (`T.tma_copy`)."""
     text = block(
         "%A: memref<8xf32, #global>, %B: memref<8xf32, #global>",

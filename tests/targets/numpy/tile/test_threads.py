@@ -144,12 +144,12 @@ def test_votes() -> None:
     %p = arith.cmpi sgt, %a, %zero : i32
     %any = tile.vote any %p : i1
     %all = tile.vote all %p : i1
-    %who = tile.vote ballot %p : i32
+    %ballot = tile.vote ballot %p : i32
     %x = arith.extui %any : i1 to i32
     %y = arith.extui %all : i1 to i32
     memref.store %x, %B[%tx, %c0] : memref<64x3xi32, #global>
     memref.store %y, %B[%tx, %c1] : memref<64x3xi32, #global>
-    memref.store %who, %B[%tx, %c2] : memref<64x3xi32, #global>
+    memref.store %ballot, %B[%tx, %c2] : memref<64x3xi32, #global>
 """,
         threads=64,
     )
@@ -208,7 +208,7 @@ def test_custom_roles_count_the_threads_of_the_block() -> None:
     assert a.tolist() == [0] * 128 + list(range(128, 256))
 
 
-def test_dot_product_of_bytes() -> None:
+def test_dp4a() -> None:
     text = block(
         "%A: memref<16xi32, #global>, %B: memref<16xi32, #global>, %C: memref<16xi32, #global>",
         """
@@ -369,7 +369,7 @@ def test_branches_that_wait_in_vain_are_named_by_their_threads() -> None:
     assert "128 of 129 arrivals came" in str(caught.value)
 
 
-MEETING = block(
+DIVERGENT_BARRIER = block(
     "%A: memref<128xf32, #global>",
     """
     %c64 = arith.constant 64 : index
@@ -384,14 +384,14 @@ MEETING = block(
 )
 
 
-def test_a_meeting_that_only_some_threads_come_to_never_ends() -> None:
+def test_a_barrier_that_only_some_threads_reach_deadlocks() -> None:
     with pytest.raises(TileFault) as caught:
-        run(MEETING, np.zeros(128, np.float32))
+        run(DIVERGENT_BARRIER, np.zeros(128, np.float32))
     assert caught.value.kind == "deadlock"
     assert "64 of 128 threads came" in str(caught.value)
 
 
-def test_warps_that_meet_in_a_branch_go_on() -> None:
+def test_warps_that_synchronise_in_a_branch_continue() -> None:
     a = np.zeros(128, np.float32)
-    run(MEETING.replace("tile.sync", "tile.sync warp"), a)
+    run(DIVERGENT_BARRIER.replace("tile.sync", "tile.sync warp"), a)
     assert (a == 1).all()

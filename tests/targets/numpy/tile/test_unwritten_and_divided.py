@@ -76,7 +76,7 @@ def test_arguments_that_are_only_read_may_be_one_array():
     np.testing.assert_array_equal(add(x, x), 2 * x)
 
 
-def test_neighbours_in_one_array_do_not_overlap():
+def test_adjacent_views_of_one_array_do_not_overlap():
     both = np.zeros(32, np.float32)
     both[:16] = 3
     partly(both[:16], both[16:])

@@ -17,7 +17,7 @@ from tilewright.targets.numpy.simt.shadow import Shadow, ShadowAccess
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.support.select import where
 
-_MOST_WATCHED = 1 << 16
+_MAX_WATCHED = 1 << 16
 """Elements of a tensor that is read and written, beyond which its races are not checked."""
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -38,10 +38,10 @@ def checked(frame: Frame, name: str, size: int, index: Any, lanes: int) -> None:
     if index.ndim == 0:
         low = high = int(index)
     else:
-        mine = index if frame.mask is None else index[frame.mask]
-        if not mine.size:
+        active_index = index if frame.mask is None else index[frame.mask]
+        if not active_index.size:
             return
-        low, high = int(mine.min()), int(mine.max())
+        low, high = int(active_index.min()), int(active_index.max())
     if low >= 0 and high + lanes <= size:
         return
     wrong = low if low < 0 else high + lanes - 1
@@ -58,14 +58,14 @@ def aligned(frame: Frame, name: str, index: Any, lanes: int, base: int, size: in
     if lanes == 1:
         return
     wide = lanes * size
-    mine = frame.wide(index)[frame.active]
-    off = (base + mine * size) % wide != 0
+    active_index = frame.wide(index)[frame.active]
+    off = (base + active_index * size) % wide != 0
     if off.any():
         where = int(np.argmax(off))
         raise frame.problem(
             "misaligned",
             f"misaligned access: thread {int(frame.active_tids[where])} accesses {wide} bytes at "
-            f"{name}[{mine[where]}], whose address is not a multiple of {wide}",
+            f"{name}[{active_index[where]}], whose address is not a multiple of {wide}",
         )
 
 
@@ -204,9 +204,9 @@ class SharedBuffer(Memory):
     dtype: np.dtype[Any]
 
     def __post_init__(self) -> None:
-        behind = self.base + self.size * self.dtype.itemsize
-        self.data = self.block.arena[self.base : behind].view(self.dtype)
-        span = self.base, behind, self.name, self.dtype.itemsize
+        end = self.base + self.size * self.dtype.itemsize
+        self.data = self.block.arena[self.base : end].view(self.dtype)
+        span = self.base, end, self.name, self.dtype.itemsize
         if span not in self.block.spans:
             self.block.spans.append(span)
 
@@ -221,8 +221,8 @@ class SharedBuffer(Memory):
         if frame.block.options.checked and frame.op is not None:
             shadow = self.block.shadow
             start = self.address(index[frame.active])
-            touch = shadow.touch(start, lanes * self.dtype.itemsize, frame.active_tids)
-            shadow.read_by_threads(frame.op, touch)
+            access = shadow.access(start, lanes * self.dtype.itemsize, frame.active_tids)
+            shadow.read_by_threads(frame.op, access)
         inside = index if frame.mask is None else np.where(frame.mask, index, 0)
         return self.data[inside[:, None] + np.arange(lanes)]
 
@@ -230,15 +230,17 @@ class SharedBuffer(Memory):
         lanes = values.shape[1]
         checked(frame, self.name, self.size, index, lanes)
         aligned(frame, self.name, index, lanes, self.base, self.dtype.itemsize)
-        mine = frame.wide(index)[frame.active]
+        active_index = frame.wide(index)[frame.active]
         if frame.block.options.checked and frame.op is not None:
             shadow = self.block.shadow
-            start = self.address(mine)
-            touch = shadow.touch(start, lanes * self.dtype.itemsize, frame.active_tids)
+            start = self.address(active_index)
+            access = shadow.access(start, lanes * self.dtype.itemsize, frame.active_tids)
             shadow.write_by_threads(
-                frame.op, touch, lambda: holds(self.data, mine, values[frame.active], touch)
+                frame.op,
+                access,
+                lambda: holds(self.data, active_index, values[frame.active], access),
             )
-        scatter(frame, self.name, self.data, mine, values[frame.active])
+        scatter(frame, self.name, self.data, active_index, values[frame.active])
 
 
 @dataclass(eq=False)
@@ -257,7 +259,7 @@ class GlobalBuffer(Memory):
 
     def watched(self) -> GlobalBuffer:
         """The same tensor for a kernel that reads and writes it."""
-        return GlobalBuffer(self.name, self.data, self.tensor, self.size <= _MOST_WATCHED)
+        return GlobalBuffer(self.name, self.data, self.tensor, self.size <= _MAX_WATCHED)
 
     def read(self, frame: Frame, index: Any, lanes: int) -> Any:
         checked(frame, self.name, self.size, index, lanes)
@@ -272,10 +274,10 @@ class GlobalBuffer(Memory):
         lanes = values.shape[1]
         checked(frame, self.name, self.size, index, lanes)
         aligned(frame, self.name, index, lanes, 0, self.data.itemsize)
-        mine = frame.wide(index)[frame.active]
+        active_index = frame.wide(index)[frame.active]
         if self.is_watched:
-            self._watch(frame, mine, lanes, values[frame.active])
-        scatter(frame, self.name, self.data, mine, values[frame.active])
+            self._watch(frame, active_index, lanes, values[frame.active])
+        scatter(frame, self.name, self.data, active_index, values[frame.active])
 
     def _element(self, place: int) -> str:
         return f"{self.name}[{place}]"
@@ -285,17 +287,17 @@ class GlobalBuffer(Memory):
         if not frame.block.options.checked or frame.op is None:
             return
         shadow = self._shadow(frame)
-        touch = shadow.touch(index, lanes, frame.active_tids)
+        access = shadow.access(index, lanes, frame.active_tids)
         if written is None:
-            shadow.read_by_threads(frame.op, touch)
+            shadow.read_by_threads(frame.op, access)
             return
-        shadow.write_by_threads(frame.op, touch, lambda: holds(self.data, index, written, touch))
+        shadow.write_by_threads(frame.op, access, lambda: holds(self.data, index, written, access))
 
     def watch_update(self, op: Operation, frame: Frame, index: Any, threads: Any) -> None:
         """Note an atomic update of one element by each of these threads."""
         if self.is_watched and frame.block.options.checked:
             shadow = self._shadow(frame)
-            shadow.update_by_threads(op, shadow.touch(index, 1, threads))
+            shadow.update_by_threads(op, shadow.access(index, 1, threads))
 
     def _shadow(self, frame: Frame) -> Shadow:
         block = frame.block
@@ -306,10 +308,10 @@ class GlobalBuffer(Memory):
         return shadow
 
 
-def holds(data: Any, index: Any, values: Any, touch: ShadowAccess) -> Any:
+def holds(data: Any, index: Any, values: Any, access: ShadowAccess) -> Any:
     """Whether memory already holds what is written, by granule."""
     same = bits_of(data[runs_from(index, values.shape[1])]) == bits_of(values)
-    return np.repeat(same.ravel(), len(touch.granules) // same.size)
+    return np.repeat(same.ravel(), len(access.granules) // same.size)
 
 
 def scatter(frame: Frame, name: str, data: Any, index: Any, values: Any) -> None:

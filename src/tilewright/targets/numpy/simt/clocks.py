@@ -59,7 +59,7 @@ class Clocks(WarpClocks):
 
     # -- agents ------------------------------------------------------------------------------
 
-    def product_agent(self, warp: int) -> int:
+    def mma_agent(self, warp: int) -> int:
         return self.warps + warp
 
     def store_agent(self, warp: int) -> int:

@@ -223,7 +223,7 @@ def _roles(compiler: Compiler, op: Operation) -> Blocking:
         machine = frame.block.machine
         tasks: list[Any] = []
         for role, code in zip(roles, bodies, strict=True):
-            numbers = np.concatenate([np.arange(first, behind) for first, behind in role.ranges])
+            numbers = np.concatenate([np.arange(first, end) for first, end in role.ranges])
             numbers = numbers[np.isin(numbers, frame.tids)]
             if not len(numbers):
                 continue

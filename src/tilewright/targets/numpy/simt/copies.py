@@ -106,7 +106,7 @@ class _Tile:
                 f"'{buffer.name}' has {buffer.size} elements",
             )
         plain = start + np.arange(count) * map.itemsize
-        self.places = swizzle_address(plain, map.swizzle)
+        self.addresses = swizzle_address(plain, map.swizzle)
         self.window = [
             (max(first, 0), min(first + extent, size))
             for first, extent, size in zip(at, map.box, map.tensor.shape, strict=True)
@@ -155,7 +155,7 @@ class _Tile:
     def _elements(self) -> tuple[Any, Any]:
         """The arena as elements, and the index of each element of the tile in it."""
         dtype = self.map.tensor.dtype
-        return self.arena.view(dtype), self.places // dtype.itemsize
+        return self.arena.view(dtype), self.addresses // dtype.itemsize
 
     def load(self) -> None:
         box = np.zeros(self.map.box, self.map.tensor.dtype)
@@ -163,14 +163,14 @@ class _Tile:
             box[...] = np.nan
         if not self.is_empty:
             box[self._inside()] = self.map.tensor[self._outside()]
-        arena, places = self._elements()
-        arena[places] = box.ravel()
+        arena, addresses = self._elements()
+        arena[addresses] = box.ravel()
 
     def store(self, combine: Any) -> None:
         if self.is_empty:
             return
-        arena, places = self._elements()
-        box = arena[places].reshape(self.map.box)[self._inside()]
+        arena, addresses = self._elements()
+        box = arena[addresses].reshape(self.map.box)[self._inside()]
         target = self._outside()
         old = self.map.tensor[target]
         self.map.tensor[target] = box if combine is None else combine(old, box)
@@ -219,7 +219,7 @@ def _tma_load(compiler: Compiler, op: Operation) -> Act:
         barrier = _target_barrier(frame, where, at, leader)
         tile = _Tile(frame, frame.env[map], frame.env[target], index, corner)
         if receivers is None:
-            _start_load(frame, op, barrier, leader, tile.places, tile.map.itemsize, tile.load)
+            _start_load(frame, op, barrier, leader, tile.addresses, tile.map.itemsize, tile.load)
             return
         mask = int(frame.wide(frame.env[receivers])[leader])
         slot = int(frame.wide(frame.env[at])[leader])
@@ -242,17 +242,22 @@ def _send(
             continue
         there = barrier_of_block(frame, barrier[0], barrier[1], rank)
         if block is frame.block:
-            places, size = tile.places, tile.map.itemsize
-            _start_load(frame, op, there, leader, places, size, tile.load)
+            addresses, size = tile.addresses, tile.map.itemsize
+            _start_load(frame, op, there, leader, addresses, size, tile.load)
             continue
         # Happens-before between CTAs is not tracked: only the arrival is ordered.
         agent = block.clocks.load_agent()
         time = int(block.clocks.tick(agent))
         block.shadow.mark_by_engine(
-            op, block.shadow.spread(tile.places, tile.map.itemsize), agent, time
+            op, block.shadow.spread(tile.addresses, tile.map.itemsize), agent, time
         )
         arrive = _arrival(
-            frame, there, block.clocks.nothing(), agent, time, len(tile.places) * tile.map.itemsize
+            frame,
+            there,
+            block.clocks.nothing(),
+            agent,
+            time,
+            len(tile.addresses) * tile.map.itemsize,
         )
         there_too = tile.into(block.arena)
 
@@ -268,7 +273,7 @@ def _start_load(
     op: Operation,
     barrier: PhaseBarrier,
     leader: int,
-    places: Any,
+    addresses: Any,
     itemsize: int,
     load: Any,
 ) -> None:
@@ -277,9 +282,9 @@ def _start_load(
     agent = block.clocks.load_agent()
     time = int(block.clocks.tick(agent))
     if block.options.checked:
-        granules = block.shadow.spread(places, itemsize)
+        granules = block.shadow.spread(addresses, itemsize)
         block.shadow.write_by_engine(op, granules, agent, time, issuer)
-    arrive = _arrival(frame, barrier, issuer, agent, time, len(places) * itemsize)
+    arrive = _arrival(frame, barrier, issuer, agent, time, len(addresses) * itemsize)
 
     def finish() -> None:
         load()
@@ -328,7 +333,7 @@ def _tma_store(compiler: Compiler, op: Operation) -> Act:
                 "coordinates",
             )
         tile.check_end(frame)
-        granules = frame.block.shadow.spread(tile.places, tile.map.itemsize)
+        granules = frame.block.shadow.spread(tile.addresses, tile.map.itemsize)
         _start_store(frame, op, leader, granules, lambda: tile.store(combine))
 
     return act
@@ -351,17 +356,17 @@ def _bulk(compiler: Compiler, op: Operation) -> Act:
         _check_run(frame, dst, place, count)
         shared, start = (src, first) if isinstance(src, SharedBuffer) else (dst, place)
         size = shared.dtype.itemsize
-        places = shared.address(start) + np.arange(count) * size
+        addresses = shared.address(start) + np.arange(count) * size
 
         def transfer() -> None:
             dst.data[place : place + count] = src.data[first : first + count]
 
         if barrier_slots is None:
-            granules = frame.block.shadow.spread(places, size)
+            granules = frame.block.shadow.spread(addresses, size)
             _start_store(frame, op, leader, granules, transfer)
             return
         barrier = _target_barrier(frame, barrier_slots[0], barrier_slots[1], leader)
-        _start_load(frame, op, barrier, leader, places, size, transfer)
+        _start_load(frame, op, barrier, leader, addresses, size, transfer)
 
     return act
 

@@ -36,7 +36,7 @@ from tilewright.targets.numpy.simt.scalars import type_of
 from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.strided_view import strided_view
 
-Teams: TypeAlias = dict[Operation, Sequence[Any]]
+LockstepGroups: TypeAlias = dict[Operation, Sequence[Any]]
 """Threads that execute in lockstep."""
 
 
@@ -66,13 +66,13 @@ class SimtProgram:
         started = perf_counter()
         arrays = [each.array for each in arguments if isinstance(each, Buffer)]
         before = [array.copy() for array in arrays]
-        teams: Teams = {}
+        groups: LockstepGroups = {}
         for seed in range(options.seed, options.seed + options.schedules):
             run: _Run | None = None
             while run is None or run.part():
                 for array, old in zip(arrays, before, strict=True):
                     array[...] = old
-                run = _Run(self, options, seed, teams)
+                run = _Run(self, options, seed, groups)
                 run.host(arguments)
             if run.error is not None:
                 raise _fault(run.error, run) from run.error
@@ -85,8 +85,10 @@ class SimtProgram:
 class _Run:
     """One run under one schedule."""
 
-    def __init__(self, program: SimtProgram, options: SimtOptions, seed: int, teams: Teams) -> None:
-        self.program, self.options, self.seed, self.teams = program, options, seed, teams
+    def __init__(
+        self, program: SimtProgram, options: SimtOptions, seed: int, groups: LockstepGroups
+    ) -> None:
+        self.program, self.options, self.seed, self.groups = program, options, seed, groups
         self.kernel: Kernel | None = None
         self.block: Grid | None = None
         self.blocks = 0
@@ -188,17 +190,17 @@ class _Run:
     def _spawn(
         self, kernel: Kernel, block: BlockRun, arguments: Sequence[Any], outside: Sequence[Any]
     ) -> None:
-        teams = self.teams.setdefault(kernel.op, self._first_teams(kernel))
-        for team in teams:
+        groups = self.groups.setdefault(kernel.op, self._first_groups(kernel))
+        for group in groups:
             env = [*outside, *[None] * (len(kernel.compiler.slots) - len(outside))]
-            name = name_of_team(team, teams, "block")
-            frame = Frame(block, team, env, name)
+            name = name_of_team(group, groups, "block")
+            frame = Frame(block, group, env, name)
             for slot, value in zip(kernel.arguments, arguments, strict=True):
                 frame.env[slot] = value
             self.frame = frame
-            block.machine.spawn(name, kernel.code.process(frame), len(team), context=frame)
+            block.machine.spawn(name, kernel.code.process(frame), len(group), context=frame)
 
-    def _first_teams(self, kernel: Kernel) -> Sequence[Any]:
+    def _first_groups(self, kernel: Kernel) -> Sequence[Any]:
         unit, threads = self.options.unit or kernel.unit, np.arange(kernel.threads)
         return [threads[first : first + unit] for first in range(0, kernel.threads, unit)]
 
@@ -213,9 +215,9 @@ class _Run:
         waiting = [
             each.active_tids for each in frames if isinstance(each, Frame) and each.mask is not None
         ]
-        finer = divided(self.teams[self.kernel.op], waiting, self.kernel.least)
+        finer = divided(self.groups[self.kernel.op], waiting, self.kernel.least)
         if finer is not None:
-            self.teams[self.kernel.op] = finer
+            self.groups[self.kernel.op] = finer
         return finer is not None
 
     def _check_end(self, block: BlockRun) -> None:

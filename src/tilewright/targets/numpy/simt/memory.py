@@ -282,9 +282,9 @@ def _start_copy(
     operation = Pending(f"cp.async to {dst.name}", finish, op, frame.name)
     if frame.block.options.checked:
         shadow = frame.block.shadow
-        touch = shadow.touch(dst.address(places), lanes * size, frame.active_tids)
-        times = shadow.start_copy(op, touch)
-        operation.landed = lambda: shadow.finish_copy(op, touch, times)
+        access = shadow.access(dst.address(places), lanes * size, frame.active_tids)
+        times = shadow.start_copy(op, access)
+        operation.landed = lambda: shadow.finish_copy(op, access, times)
     frame.block.machine.issue("cp.async", operation)
     frame.copies.issue(operation)
 
@@ -360,8 +360,10 @@ def _mark_atomic(frame: Frame, op: Operation, held: SharedBuffer, index: Any) ->
     if not frame.block.options.checked:
         return
     shadow = held.block.shadow
-    touch = shadow.touch(held.address(index[frame.active]), held.dtype.itemsize, frame.active_tids)
-    shadow.update_by_threads(op, touch)
+    access = shadow.access(
+        held.address(index[frame.active]), held.dtype.itemsize, frame.active_tids
+    )
+    shadow.update_by_threads(op, access)
 
 
 # -- views -------------------------------------------------------------------------------------

@@ -98,10 +98,10 @@ def _rows(frame: Frame, buffer: SharedBuffer, index: Any, count: int, *, writes:
     if frame.block.options.checked and frame.op is not None:
         shadow = frame.block.shadow
         threads = np.repeat(warps * WARP, count * _SIDE)
-        touch = shadow.touch(address.ravel(), _ROW_BYTES, threads)
+        access = shadow.access(address.ravel(), _ROW_BYTES, threads)
         # What a lane gets comes from rows that others name.
-        touch = ShadowAccess(touch.granules, touch.warps, np.full(len(touch.warps), WARP))
-        (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, touch)
+        access = ShadowAccess(access.granules, access.warps, np.full(len(access.warps), WARP))
+        (shadow.write_by_threads if writes else shadow.read_by_threads)(frame.op, access)
     return start[..., None] + np.arange(width)
 
 
@@ -222,7 +222,7 @@ class _Wgmma:
         types = scalar_type(op.a_type), scalar_type(op.b_type)
         assert types[0] is not None and types[1] is not None
         self.a_type, self.b_type = types[0].dtype, types[1].dtype
-        self.sums = op.accumulators
+        self.acc_registers = op.accumulators
         self.k_major = op.transposed_a is None, op.transposed_b is None
 
     def issue(self, frame: Frame) -> None:
@@ -234,32 +234,33 @@ class _Wgmma:
         value = frame.env[slot]
         if not value.ndim:
             return int(value)
-        mine = value[(frame.tids >= first * WARP) & (frame.tids < first * WARP + GROUP)]
-        if (mine != mine[0]).any():
+        in_group = value[(frame.tids >= first * WARP) & (frame.tids < first * WARP + GROUP)]
+        if (in_group != in_group[0]).any():
             raise frame.problem(
                 "divergent", f"threads of a warp group have different values of {what}"
             )
-        return int(mine[0])
+        return int(in_group[0])
 
     def _issue(self, frame: Frame, first: int) -> None:
         block, op = frame.block, self.op
         acc = frame.env[self.acc]
         base = self._group_value(frame, self.acc_index, first, "the accumulator index")
         rows = slice(first * WARP, first * WARP + GROUP)
-        columns = slice(base, base + self.sums)
-        if not 0 <= base <= acc.size - self.sums:
+        columns = slice(base, base + self.acc_registers)
+        if not 0 <= base <= acc.size - self.acc_registers:
             raise frame.problem(
                 "out of bounds",
-                f"wgmma accumulator out of bounds: {acc.name}[{base}] to [{base + self.sums - 1}], "
+                f"wgmma accumulator out of bounds: {acc.name}[{base}] to "
+                f"[{base + self.acc_registers - 1}], "
                 f"but '{acc.name}' has {acc.size} registers",
             )
         self._check_registers(frame, acc, rows, columns)
-        b_places = self._operand(frame, self.b, first, self.n, self.b_type, self.k_major[1])
+        b_addresses = self._operand(frame, self.b, first, self.n, self.b_type, self.k_major[1])
         if self.a_index is None:
-            a_places = self._operand(frame, self.a, first, 64, self.a_type, self.k_major[0])
+            a_addresses = self._operand(frame, self.a, first, 64, self.a_type, self.k_major[0])
             taken = None
         else:
-            a_places = None
+            a_addresses = None
             start = self._group_value(frame, self.a_index, first, "the operand index")
             count = 64 * self.k // GROUP
             taken = frame.env[self.a], slice(start, start + count)
@@ -272,17 +273,17 @@ class _Wgmma:
             self._check_registers(frame, taken[0], rows, taken[1])
             taken[0].taken[rows, taken[1]] += 1
         adds = self.scale is None or bool(self._group_value(frame, self.scale, first, "scale-d"))
-        agent = block.clocks.product_agent(first)
+        agent = block.clocks.mma_agent(first)
         time = int(block.clocks.tick(agent))
         if block.options.checked:
-            self._read(frame, first, agent, time, a_places, b_places)
+            self._read(frame, first, agent, time, a_addresses, b_addresses)
         acc.flight[rows, columns] += 1
         acc.unsettled[rows, columns] = True
 
         def finish() -> None:
-            b = _elements(block.arena, b_places, self.b_type)
+            b = _elements(block.arena, b_addresses, self.b_type)
             if taken is None:
-                a = _elements(block.arena, a_places, self.a_type)
+                a = _elements(block.arena, a_addresses, self.a_type)
             else:
                 thread, register = _operand_map(8 * self.a_type.itemsize)
                 a = taken[0].data[rows, taken[1]][thread, register]
@@ -329,11 +330,11 @@ class _Wgmma:
         return places
 
     def _read(
-        self, frame: Frame, first: int, agent: int, time: int, a_places: Any, b_places: Any
+        self, frame: Frame, first: int, agent: int, time: int, a_addresses: Any, b_addresses: Any
     ) -> None:
         shadow = frame.block.shadow
         issuer = frame.block.clocks.common(np.arange(first, first + 4))
-        for places, dtype in ((a_places, self.a_type), (b_places, self.b_type)):
+        for places, dtype in ((a_addresses, self.a_type), (b_addresses, self.b_type)):
             if places is not None:
                 granules = shadow.spread(places, dtype.itemsize)
                 shadow.read_by_engine(self.op, granules, agent, time, issuer, None)
@@ -343,7 +344,7 @@ def _elements(arena: Any, places: Any, dtype: np.dtype[Any]) -> Any:
     return arena.view(dtype)[places // dtype.itemsize]
 
 
-def _settle(compiler: Compiler, op: Operation) -> Act:
+def _fence_operand(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, WgmmaFenceOperandOp)
     slot = compiler.slot(op.acc)
 
@@ -362,5 +363,5 @@ RULES: Mapping[str, Rule] = {
     "nv.mma": _mma,
     "nv.matrix": _matrix,
     "nv.wgmma": _wgmma,
-    "nv.wgmma.fence_operand": _settle,
+    "nv.wgmma.fence_operand": _fence_operand,
 }

@@ -20,10 +20,10 @@ from xdsl.ir import Operation
 from tilewright.targets.numpy.simt.clocks import WARP, Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.problems import Note, SimtRuntimeFault
 
-Ask: TypeAlias = Callable[[], Any]
+LazyMask: TypeAlias = Callable[[], Any]
 """A bool for each granule, computed on demand."""
 
-_NOBODY = -1
+_UNWRITTEN = -1
 _SEVERAL = WARP
 """The lane of a read by more than one lane."""
 
@@ -57,7 +57,7 @@ class Shadow:
         """Names the element at a byte address."""
         count = -(-size // granule)
         self.readers = 3 * clocks.warps
-        self.writer = np.full(count, _NOBODY, np.int16)
+        self.writer = np.full(count, _UNWRITTEN, np.int16)
         self.written = np.zeros(count, np.int32)
         self.write_lane = np.zeros(count, np.int8)
         self.write_op = np.zeros(count, np.int32)
@@ -65,9 +65,9 @@ class Shadow:
         self.read_lane = np.zeros((count, clocks.warps), np.int8)
         self.read_op = np.zeros((count, self.readers), np.int32)
         self.ops: list[Operation] = []
-        self._numbers: dict[Operation, int] = {}
+        self._op_indices: dict[Operation, int] = {}
 
-    def touch(self, start: Any, size: int, threads: Any) -> ShadowAccess:
+    def access(self, start: Any, size: int, threads: Any) -> ShadowAccess:
         """The access of `size` bytes from `start` on by each thread."""
         steps = max(1, size // self.granule)
         granules = (start // self.granule)[:, None] + np.arange(steps)
@@ -82,10 +82,10 @@ class Shadow:
 
     # -- threads -----------------------------------------------------------------------------
 
-    def read_by_threads(self, op: Operation, touch: ShadowAccess) -> None:
-        at, warps, lanes = touch.granules, touch.warps, touch.lanes
+    def read_by_threads(self, op: Operation, access: ShadowAccess) -> None:
+        at, warps, lanes = access.granules, access.warps, access.lanes
         self._check_written(op, at)
-        self._after_write(op, touch, "reads")
+        self._after_write(op, access, "reads")
         now = self.clocks.known[warps, warps]
         before = self.read[at, warps]
         lane = np.where((before == now) & (self.read_lane[at, warps] != lanes), _SEVERAL, lanes)
@@ -94,61 +94,61 @@ class Shadow:
         mixed = self.read_lane[at, warps] != lane
         if mixed.any():
             self.read_lane[at[mixed], warps[mixed]] = _SEVERAL
-        self.read_op[at, warps] = self._number(op)
+        self.read_op[at, warps] = self._op_index(op)
 
     def write_by_threads(
-        self, op: Operation, touch: ShadowAccess, is_there: Ask | None = None
+        self, op: Operation, access: ShadowAccess, is_there: LazyMask | None = None
     ) -> None:
         """A write; `is_there` computes for each granule whether it already holds the written value.
 
         Threads may write the same value to one element with the same op, in lockstep or not.
         """
-        self._after_write(op, touch, "writes", is_there)
-        self._after_reads(op, touch)
-        self.settle_write(op, touch)
+        self._after_write(op, access, "writes", is_there)
+        self._after_reads(op, access)
+        self.record_write(op, access)
 
-    def settle_write(self, op: Operation, touch: ShadowAccess) -> None:
+    def record_write(self, op: Operation, access: ShadowAccess) -> None:
         """The write is in memory as one of these threads."""
-        at, warps = touch.granules, touch.warps
+        at, warps = access.granules, access.warps
         self.writer[at] = warps
         self.written[at] = self.clocks.known[warps, warps]
-        self.write_lane[at] = touch.lanes
-        self.write_op[at] = self._number(op)
+        self.write_lane[at] = access.lanes
+        self.write_op[at] = self._op_index(op)
 
-    def update_by_threads(self, op: Operation, touch: ShadowAccess) -> None:
+    def update_by_threads(self, op: Operation, access: ShadowAccess) -> None:
         """Atomic updates: in any order among themselves, each with all other accesses."""
-        at = touch.granules
+        at = access.granules
         again = np.array(
             [
                 self.writer[each] >= 0 and self.ops[self.write_op[each]].name == op.name
                 for each in at
             ]
         )
-        rest = ShadowAccess(at[~again], touch.warps[~again], touch.lanes[~again])
+        rest = ShadowAccess(at[~again], access.warps[~again], access.lanes[~again])
         self._after_write(op, rest, "updates")
-        self._after_reads(op, touch)
-        self.settle_write(op, touch)
+        self._after_reads(op, access)
+        self.record_write(op, access)
 
-    def start_copy(self, op: Operation, touch: ShadowAccess) -> Any:
+    def start_copy(self, op: Operation, access: ShadowAccess) -> Any:
         """A write by `cp.async` of these threads; the times at which their warps did it."""
-        self._after_write(op, touch, "writes")
-        self._after_reads(op, touch)
-        agents = self.clocks.copy_agents(np.unique(touch.warps))
+        self._after_write(op, access, "writes")
+        self._after_reads(op, access)
+        agents = self.clocks.copy_agents(np.unique(access.warps))
         self.clocks.tick(agents)
-        mine = self.clocks.copy_agents(touch.warps)
-        times = self.clocks.ticks[mine]
-        at = touch.granules
-        self.writer[at], self.written[at] = mine, times
-        self.write_lane[at], self.write_op[at] = touch.lanes, self._number(op)
+        own = self.clocks.copy_agents(access.warps)
+        times = self.clocks.ticks[own]
+        at = access.granules
+        self.writer[at], self.written[at] = own, times
+        self.write_lane[at], self.write_op[at] = access.lanes, self._op_index(op)
         return times
 
-    def finish_copy(self, op: Operation, touch: ShadowAccess, times: Any) -> None:
+    def finish_copy(self, op: Operation, access: ShadowAccess, times: Any) -> None:
         """The issuing threads have waited: their copies count as their own writes from now on."""
-        at = touch.granules
-        still = (self.writer[at] == self.clocks.copy_agents(touch.warps)) & (
+        at = access.granules
+        still = (self.writer[at] == self.clocks.copy_agents(access.warps)) & (
             self.written[at] == times
         )
-        self.settle_write(op, ShadowAccess(at[still], touch.warps[still], touch.lanes[still]))
+        self.record_write(op, ShadowAccess(at[still], access.warps[still], access.lanes[still]))
 
     # -- asynchronous units ------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Shadow:
             other = self.ops[int(self.write_op[where])]
             self._raise_unfenced(op, where, "reads", "written", other)
         self.read[granules, agent] = time
-        self.read_op[granules, agent] = self._number(op)
+        self.read_op[granules, agent] = self._op_index(op)
 
     def write_by_engine(
         self, op: Operation, granules: Any, agent: int, time: int, issuer: ClockSnapshot
@@ -207,35 +207,35 @@ class Shadow:
     def mark_by_engine(self, op: Operation, granules: Any, agent: int, time: int) -> None:
         """Record a write without checking its order."""
         self.writer[granules], self.written[granules] = agent, time
-        self.write_lane[granules], self.write_op[granules] = 0, self._number(op)
+        self.write_lane[granules], self.write_op[granules] = 0, self._op_index(op)
 
     # -- order -------------------------------------------------------------------------------
 
     def _after_write(
-        self, op: Operation, touch: ShadowAccess, verb: str, is_there: Ask | None = None
+        self, op: Operation, access: ShadowAccess, verb: str, is_there: LazyMask | None = None
     ) -> None:
-        at, warps = touch.granules, touch.warps
+        at, warps = access.granules, access.warps
         writer, written = self.writer[at], self.written[at]
         late = (writer >= 0) & (self.clocks.known[warps, writer] < written)
-        mine = (writer == warps) & (written >= self.clocks.met[warps])
-        late |= mine & (self.write_lane[at] != touch.lanes)
+        own = (writer == warps) & (written >= self.clocks.met[warps])
+        late |= own & (self.write_lane[at] != access.lanes)
         if is_there is not None and late.any():
-            late &= ~(is_there() & (self.write_op[at] == self._number(op)))
+            late &= ~(is_there() & (self.write_op[at] == self._op_index(op)))
         if late.any():
             where = int(np.argmax(late))
-            thread = int(warps[where]) * WARP + int(touch.lanes[where])
+            thread = int(warps[where]) * WARP + int(access.lanes[where])
             self._raise_race(op, int(at[where]), verb, thread=thread)
 
-    def _after_reads(self, op: Operation, touch: ShadowAccess) -> None:
-        at, warps = touch.granules, touch.warps
+    def _after_reads(self, op: Operation, access: ShadowAccess) -> None:
+        at, warps = access.granules, access.warps
         read = self.read[at]
         late = read > self.clocks.known[warps, : self.readers]
-        mine = read[np.arange(len(at)), warps]
-        others = (mine > 0) & (mine >= self.clocks.met[warps])
-        late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != touch.lanes)
+        own = read[np.arange(len(at)), warps]
+        others = (own > 0) & (own >= self.clocks.met[warps])
+        late[np.arange(len(at)), warps] = others & (self.read_lane[at, warps] != access.lanes)
         if late.any():
             where, reader = (int(each) for each in np.argwhere(late)[0])
-            thread = int(warps[where]) * WARP + int(touch.lanes[where])
+            thread = int(warps[where]) * WARP + int(access.lanes[where])
             self._raise_race(op, int(at[where]), "writes", thread=thread, reader=reader)
 
     def _known_to(
@@ -245,22 +245,22 @@ class Shadow:
         late = (writer >= 0) & (issuer.known[writer] < written)
         if thread is not None:
             warp, lane = divmod(thread, WARP)
-            mine = (writer == warp) & (written >= self.clocks.met[warp])
-            late |= mine & (self.write_lane[granules] != lane)
+            own = (writer == warp) & (written >= self.clocks.met[warp])
+            late |= own & (self.write_lane[granules] != lane)
         if late.any():
             self._raise_race(op, int(granules[int(np.argmax(late))]), verb)
 
     # -- reports -----------------------------------------------------------------------------
 
-    def _number(self, op: Operation) -> int:
-        found = self._numbers.get(op)
+    def _op_index(self, op: Operation) -> int:
+        found = self._op_indices.get(op)
         if found is None:
-            found = self._numbers[op] = len(self.ops)
+            found = self._op_indices[op] = len(self.ops)
             self.ops.append(op)
         return found
 
     def _check_written(self, op: Operation, granules: Any) -> None:
-        missing = self.writer[granules] == _NOBODY
+        missing = self.writer[granules] == _UNWRITTEN
         if missing.any() and not self.is_filled:
             where = int(granules[int(np.argmax(missing))])
             raise SimtRuntimeFault(
@@ -283,10 +283,11 @@ class Shadow:
             did = "written"
         else:
             agent, other, did = reader, self.ops[int(self.read_op[granule, reader])], "read"
-        who = "an asynchronous unit" if thread is None else f"thread {thread}"
+        subject = "an asynchronous unit" if thread is None else f"thread {thread}"
         raise SimtRuntimeFault(
             "race",
-            f"data race: {who} {verb} {place}, and nothing orders it after {self._agent(agent)}",
+            f"data race: {subject} {verb} {place}, and nothing orders it after "
+            f"{self._agent(agent)}",
             op,
             [
                 Note(f"{did} here by {self._agent(agent)}", other),

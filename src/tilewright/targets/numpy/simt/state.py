@@ -64,8 +64,8 @@ class BlockRun:
 
     def describe(self, address: int) -> str:
         """The element at a byte of shared memory."""
-        for first, behind, name, size in reversed(self.spans):
-            if first <= address < behind:
+        for first, end, name, size in reversed(self.spans):
+            if first <= address < end:
                 return f"{name}[{(address - first) // size}]"
         return f"byte {address} of shared memory"
 

@@ -102,17 +102,19 @@ def set_up_all(frame: Frame, buffer: BarrierBuffer, counts: Sequence[int]) -> No
         set_up(frame, buffer, index, count).is_fenced = True
 
 
-def _touch(frame: Frame, buffer: BarrierBuffer, index: int, *, writes: bool = False) -> None:
+def _check_initialised(
+    frame: Frame, buffer: BarrierBuffer, index: int, *, writes: bool = False
+) -> None:
     """The initialisation of a barrier must happen before its use."""
     if not frame.block.options.checked or frame.op is None:
         return
     shadow, tids = frame.block.shadow, frame.active_tids
     start = np.full(len(tids), buffer.base + index * _BARRIER_BYTES)
-    touch = shadow.touch(start, _BARRIER_BYTES, tids)
+    access = shadow.access(start, _BARRIER_BYTES, tids)
     if writes:
-        shadow.write_by_threads(frame.op, touch)
-    elif shadow.writer[touch.granules[0]] >= 0:
-        shadow.read_by_threads(frame.op, touch)
+        shadow.write_by_threads(frame.op, access)
+    elif shadow.writer[access.granules[0]] >= 0:
+        shadow.read_by_threads(frame.op, access)
 
 
 # -- barriers in shared memory -----------------------------------------------------------------
@@ -126,7 +128,7 @@ def _init(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         buffer, index = frame.env[where], frame.uniform(frame.env[at], "the barrier")
         frame.leader("nv.mbarrier.init")
-        _touch(frame, buffer, index, writes=True)
+        _check_initialised(frame, buffer, index, writes=True)
         set_up(frame, buffer, index, count)
 
     return act
@@ -143,7 +145,7 @@ def _arrive(compiler: Compiler, op: Operation) -> Act:
             _arrive_there(frame, buffer, index, frame.env[block])
             return
         barrier = barrier_at(frame, buffer, index)
-        _touch(frame, buffer, index)
+        _check_initialised(frame, buffer, index)
         barrier.tell(frame.block.clocks.release(frame.active_warps))
         _use(frame, lambda: barrier.arrive(len(frame.active_tids)))
 
@@ -190,7 +192,7 @@ def _bytes(arrives: bool) -> Rule:
         def act(frame: Frame) -> None:
             buffer, index = frame.env[where], frame.uniform(frame.env[at], "the barrier")
             barrier = barrier_at(frame, buffer, index)
-            _touch(frame, buffer, index)
+            _check_initialised(frame, buffer, index)
             size = count if slot is None else frame.uniform(frame.env[slot], "the bytes")
             assert isinstance(size, int)
             threads = len(frame.active_tids)
@@ -214,7 +216,7 @@ def _wait(compiler: Compiler, op: Operation) -> Blocking:
     def process(frame: Frame) -> Steps:
         buffer, index = frame.env[where], frame.uniform(frame.env[at], "the barrier")
         barrier = barrier_at(frame, buffer, index)
-        _touch(frame, buffer, index)
+        _check_initialised(frame, buffer, index)
         parity = frame.uniform(frame.env[which], "the parity") & 1
         yield Wait(
             f"{barrier.name} to complete a phase of parity {parity}",
@@ -238,7 +240,7 @@ def _copies_arrive(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         buffer, index = frame.env[where], frame.uniform(frame.env[at], "the barrier")
         barrier = barrier_at(frame, buffer, index)
-        _touch(frame, buffer, index)
+        _check_initialised(frame, buffer, index)
         threads, warps = len(frame.active_tids), frame.active_warps
         earlier = [*frame.copies.open, *frame.copies.older(0)]
         if not noinc:
@@ -461,7 +463,7 @@ def _fence_init(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
-def _product_fence(compiler: Compiler, op: Operation) -> Act:
+def _wgmma_fence(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         frame.whole_groups("nv.wgmma.fence")
         frame.fence_time = frame.tick()
@@ -489,5 +491,5 @@ RULES: Mapping[str, Rule] = {
     "nv.tma_store.wait": _store_wait,
     "nv.fence_proxy_async": _fence_async,
     "nv.fence_barrier_init": _fence_init,
-    "nv.wgmma.fence": _product_fence,
+    "nv.wgmma.fence": _wgmma_fence,
 }

@@ -158,20 +158,20 @@ class TileKernel:
             if not first:
                 first = [array.copy() for array in arrays]
                 continue
-            for name, array, wanted in zip(names, arrays, first, strict=True):
-                self._require_same(name, array, wanted, seeds[0], seed, options)
+            for name, array, expected in zip(names, arrays, first, strict=True):
+                self._require_same(name, array, expected, seeds[0], seed, options)
 
     def _require_same(
-        self, name: str, array: Array, wanted: Array, first: int, seed: int, options: TileOptions
+        self, name: str, array: Array, expected: Array, first: int, seed: int, options: TileOptions
     ) -> None:
         bits = f"u{array.dtype.itemsize}"
-        one, other = (np.ascontiguousarray(each).view(bits) for each in (array, wanted))
+        one, other = (np.ascontiguousarray(each).view(bits) for each in (array, expected))
         if np.array_equal(one, other):
             return
         index = tuple(int(i) for i in np.argwhere(one != other)[0])
         message = (
             f"the result depends on the schedule: {name}[{', '.join(map(str, index))}] is "
-            f"{wanted[index]} under seed {first} and {array[index]} under seed {seed}"
+            f"{expected[index]} under seed {first} and {array[index]} under seed {seed}"
         )
         diagnostic = Diagnostic(Severity.ERROR, message, None, RESULT_DEPENDS_ON_SCHEDULE)
         diagnostic.notes.append(
@@ -335,8 +335,8 @@ def _entry(module: ModuleOp, name: str | None, sources: SourceManager | None) ->
     found = marked or functions
     if len(found) == 1:
         return found[0]
-    wanted = "one function marked tile.entry" if name is None else f"one function named '{name}'"
-    message = f"expected {wanted} in the module, found {len(found)}"
+    expected = "one function marked tile.entry" if name is None else f"one function named '{name}'"
+    message = f"expected {expected} in the module, found {len(found)}"
     raise Unsupported(Diagnostic(Severity.ERROR, message, None, NO_ENTRY), sources)
 
 

@@ -188,8 +188,8 @@ def _keeps_apart(
 def _same_memory(one: Operation, other: Operation) -> bool:
     """Whether two accesses go through the same name of a buffer."""
     mine = one.operands[1 if one.name == "memref.store" else 0]
-    theirs = other.operands[1 if other.name == "memref.store" else 0]
-    return mine is theirs
+    other_buffer = other.operands[1 if other.name == "memref.store" else 0]
+    return mine is other_buffer
 
 
 def _key(value: SSAValue, depth: int) -> object:

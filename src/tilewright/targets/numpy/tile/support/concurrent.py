@@ -167,10 +167,10 @@ class ConcurrentRuntime(Runtime):
     def wait(self, barriers: Barriers, index: Any, parity: Any, place: int | None = None) -> Wait:
         """What to yield until the phase of a parity has ended."""
         barrier = barriers.at(index)
-        wanted = int(parity) & 1
+        required = int(parity) & 1
         return Wait(
-            f"the phase of parity {wanted} of {barrier.name} to complete",
-            lambda: barrier.has_passed(wanted),
+            f"the phase of parity {required} of {barrier.name} to complete",
+            lambda: barrier.has_passed(required),
             barrier.missing,
             barrier,
             place,
@@ -369,14 +369,14 @@ class ConcurrentRuntime(Runtime):
         everybody = 1
         for extent in self.threads:
             everybody *= extent
-        wanted = everybody if threads is None else int(threads)
-        if wanted == self._threads and number is None:
+        required = everybody if threads is None else int(threads)
+        if required == self._threads and number is None:
             yield None
             return
         name = "the block's barrier" if number is None else f"barrier {int(number)}"
         barrier = self._gate((self.state.block, name), name)
-        generation = _come(barrier, self._threads, wanted)
-        yield _opened(barrier, generation, f"{count_text(wanted, 'thread')} at {name}", place)
+        generation = _come(barrier, self._threads, required)
+        yield _opened(barrier, generation, f"{count_text(required, 'thread')} at {name}", place)
 
     def signal(self, number: Any, threads: Any) -> None:
         """Come to a barrier and do not wait."""
@@ -416,9 +416,9 @@ class ConcurrentRuntime(Runtime):
         return self._gates.setdefault(key, NamedBarrier(name))
 
 
-def _come(barrier: NamedBarrier, count: int, wanted: int) -> int:
+def _come(barrier: NamedBarrier, count: int, required: int) -> int:
     try:
-        return barrier.arrive(count, wanted)
+        return barrier.arrive(count, required)
     except BarrierMisuse as misuse:
         raise RuntimeFault("barrier", str(misuse), [_COUNT_NOTE]) from None
 

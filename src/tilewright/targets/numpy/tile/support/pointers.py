@@ -71,8 +71,8 @@ class ThreadCopy:
             mask = lanes.spread(lanes.active)
         takes = None
         if predicate is not None:
-            wanted = np.asarray(predicate) if lanes is None else lanes.spread(predicate)[mask]
-            takes = wanted.reshape(-1, 1)
+            selected = np.asarray(predicate) if lanes is None else lanes.spread(predicate)[mask]
+            takes = selected.reshape(-1, 1)
         places = target.elements(lanes, mask, count)
         if takes is None:
             return cls(target, source, places, source.elements(lanes, mask, count), None)
