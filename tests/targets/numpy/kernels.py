@@ -179,7 +179,7 @@ def on_blocks(ops: str, result: np.ndarray, *inputs: np.ndarray, **options: Any)
     """What `ops` compute from `%a`, `%b`, …, blocks of the inputs, as `%r`, a block of the result.
 
     The first axis of all arrays counts programs. Every number of programs at once must give the
-    same bits. `result` says shape and type only.
+    same bits. `result` gives shape and type only.
     """
     lines = ["%pid = tt.get_program_id x : i32"]
     for letter, array in zip("abcdef", inputs, strict=False):

@@ -76,7 +76,7 @@ def expect(fault: MemoryFault, text: str) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One op on `buffer`: lane l of program p touches element table[p][l], moved by the register
+    """One op on `buffer`: lane l of program p accesses element table[p][l], moved by the register
     if `follows`, where mask[p][l]."""
 
     kind: str
@@ -169,7 +169,7 @@ class Kernel:
     def run_in_batches(
         self, batch: int, **options: Any
     ) -> tuple[list[np.ndarray], np.ndarray, int]:
-        """Memory, registers, and how many batches had to be run one by one."""
+        """Memory, registers, and the number of batches that had to run sequentially."""
         arrays = self.arrays()
         buffers = [Buffer(f"b{number}", array) for number, array in enumerate(arrays)]
         grid = (self.programs, 1, 1)
@@ -227,8 +227,8 @@ class Kernel:
                 assert read is None
                 return register
         else:
-            wanted = np.full((1, 1), 2, self.dtype)
-            read = memory.atomic_cas(number, address, wanted, value)
+            expected = np.full((1, 1), 2, self.dtype)
+            read = memory.atomic_cas(number, address, expected, value)
         return (register * self.dtype(3) + read).astype(self.dtype)
 
 

@@ -149,7 +149,7 @@ def test_an_update_that_does_not_exist_is_refused(kind: str, dtype: str):
         update(kind, Typed(table, np.dtype(dtype)), np.array([0]), table)
 
 
-def test_the_number_wins_over_a_nan():
+def test_the_value_wins_over_a_nan():
     table = np.array([np.nan, 1.0], np.float32)
     values = np.array([2.0, np.nan], np.float32)
     update("max", Typed(bits(table), table.dtype), np.array([0, 1]), bits(values))

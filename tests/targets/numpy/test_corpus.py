@@ -1,4 +1,4 @@
-"""Kernels as Triton prints them: values against double precision, and batches against one by one."""
+"""Kernels as Triton prints them: values against double precision, and batches against sequential runs."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_vector_add() -> None:
 def test_softmax() -> None:
     x = single(7, 1000)
     (out,) = launched("softmax_row", (7,), [np.full_like(x, np.nan), x, 1000, 1000, 1000], [0])
-    wanted = np.exp(double(x) - double(x).max(1, keepdims=True))
-    np.testing.assert_allclose(out, wanted / wanted.sum(1, keepdims=True), rtol=1e-5)
+    expected = np.exp(double(x) - double(x).max(1, keepdims=True))
+    np.testing.assert_allclose(out, expected / expected.sum(1, keepdims=True), rtol=1e-5)
 
 
 def test_layernorm() -> None:
@@ -86,8 +86,8 @@ def test_layernorm() -> None:
     scale = 1 / np.sqrt(((double(x) - centre) ** 2).mean(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(mean, centre[:, 0], rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(rstd, scale[:, 0], rtol=1e-5)
-    wanted = (double(x) - centre) * scale * double(w) + double(b)
-    np.testing.assert_allclose(y, wanted, rtol=2e-3, atol=2e-3)
+    expected = (double(x) - centre) * scale * double(w) + double(b)
+    np.testing.assert_allclose(y, expected, rtol=2e-3, atol=2e-3)
 
 
 def test_transpose() -> None:
@@ -113,15 +113,15 @@ def test_histogram() -> None:
 def test_called_function() -> None:
     x, w = single(6, 512), single(512)
     (out,) = launched("noinline_rowsum", (6,), [x, w, np.zeros(6, np.float32), 512, 400], [2])
-    wanted = double(x)[:, :400].sum(1) * double(w)[:400].sum()
-    np.testing.assert_allclose(out, wanted, rtol=1e-3, atol=1e-3)
+    expected = double(x)[:, :400].sum(1) * double(w)[:400].sum()
+    np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["matmul_grouped", "matmul_block_ptr", "matmul_tma"])
 def test_matmul(name: str) -> None:
     m, n, k = 160, 304, 96
     a, b = half(m, k), half(k, n)
-    wanted = double(a) @ double(b)
+    expected = double(a) @ double(b)
     if name == "matmul_grouped":
         c = np.zeros((m, n), np.float16)
         arguments, grid = [a, b, c, m, n, k, k, n, n], (2 * 2,)
@@ -132,7 +132,7 @@ def test_matmul(name: str) -> None:
         c = np.zeros((m, n), np.float16)
         arguments, grid = [a, b.T.copy(), c, m, n, k], (2, 3)
     (found,) = launched(name, grid, arguments, [2])
-    np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-2)
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-2)
 
 
 def test_attention() -> None:

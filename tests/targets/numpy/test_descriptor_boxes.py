@@ -1,6 +1,6 @@
 """Accesses through descriptors that the tensor memory accelerator does not do, or does otherwise.
 
-On an H200 a start that is no multiple of 16 bytes ends the kernel with an illegal instruction, and a
+On an H200 a start that is not a multiple of 16 bytes ends the kernel with an illegal instruction, and a
 store writes the rest of the 16 bytes in which a row ends (`tests/fuzz/tl/device.py`).
 """
 
@@ -57,7 +57,7 @@ def test_other_starts_are_right(start: int) -> None:
     np.testing.assert_array_equal(o[:, 16:32], x[:, :16])
 
 
-def test_a_store_behind_the_end_of_a_row_was_silent() -> None:
+def test_a_store_past_the_end_of_a_row_was_silent() -> None:
     x, o = arrays()
     with pytest.raises(tw.NumpyFault) as fault:
         copy[(1,)](x, o, 27, 0, B=16, TO=16)
@@ -76,10 +76,10 @@ def test_a_store_behind_the_end_of_a_row_was_silent() -> None:
 def test_rows_that_end_with_16_bytes_or_are_not_reached(columns: int, to: int) -> None:
     x, o = arrays()
     copy[(1,)](x, o, columns, 0, B=16, TO=to)
-    wanted = np.full_like(o, 7)
+    expected = np.full_like(o, 7)
     stop = max(to, min(columns, to + 16))
-    wanted[:, to:stop] = x[:, : stop - to]
-    np.testing.assert_array_equal(o, wanted)
+    expected[:, to:stop] = x[:, : stop - to]
+    np.testing.assert_array_equal(o, expected)
 
 
 def test_a_reduction_starts_at_16_bytes_too() -> None:

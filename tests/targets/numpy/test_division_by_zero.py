@@ -44,7 +44,7 @@ DTYPES = ["int16", "int32", "int64", "uint16", "uint32", "uint64"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_quotient_that_nobody_uses_is_no_fault(dtype: str) -> None:
+def test_an_unused_quotient_is_no_fault(dtype: str) -> None:
     x, y, out = operands(dtype)
     divide[(2,)](x, y, out, USE="masked", N=N)
     assert out.tolist() == [50 if i == N + 5 else i // 3 for i in range(2 * N)]

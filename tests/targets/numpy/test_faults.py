@@ -1,4 +1,4 @@
-"""What a kernel author reads when an access goes wrong: whole messages, and the numbers in them."""
+"""Messages of memory faults: the whole text, and the values in it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_mask_that_lets_a_bad_lane_through():
 
 
 def test_a_block_pointer_with_the_wrong_shape():
-    """The op checks bounds, but it has no mask the author could change."""
+    """The op checks bounds, but it has no user-defined mask."""
     x = np.zeros(10, np.float32)
     memory = memory_of([site("load", "f4", (8,))], x, grid=(2, 1, 1))
     offsets = np.arange(2)[:, None] * 8 + np.arange(8)
@@ -180,7 +180,7 @@ def test_a_misaligned_address():
     )
 
 
-def test_an_address_of_nobody():
+def test_an_unmapped_address():
     x = np.zeros(4, np.float32)
     memory = memory_of([site("load", "f4", (), None)], x)
     fault = fails(lambda: memory.load(0, (memory.address_of(0) + (1 << 40),), (), None))
@@ -272,10 +272,10 @@ def test_a_bad_lane_stops_the_whole_store():
     assert not y.any()
 
 
-# Memory that nobody has written.
+# Uninitialised memory.
 
 
-def test_reading_what_nobody_has_written():
+def test_uninitialised_load():
     x = np.empty((2, 4), np.float32)
     sites = [site("store", "f4", (3,)), site("load", "f4", (4,)), site("load", "i2", (4,))]
     memory = memory_of(sites, x, initialised=False)
@@ -306,7 +306,7 @@ def test_an_atomic_reads_too():
     assert fault.kind == "uninitialised"
 
 
-def test_unwritten_memory_may_be_read_if_nobody_asks():
+def test_uninitialised_memory_may_be_read_without_the_check():
     memory = memory_of(
         [site("load", "i4")], np.empty(1, np.int32), initialised=False, check_uninitialised=False
     )
@@ -364,7 +364,7 @@ def test_a_mask_that_leaves_out_too_much():
     )
 
 
-def test_a_lane_keeps_its_number_where_the_mask_crops_the_block():
+def test_a_lane_keeps_its_index_where_the_mask_crops_the_block():
     lane = np.arange(4096)[None]
     fault = block_load(2500, 4096, 1, mask=((lane >= 100) & (lane < 3000),))
     assert (fault.lane, fault.index, fault.lanes) == (2500, (2500,), 500)

@@ -1,4 +1,4 @@
-"""Launching: arguments, grids, batches, output, and errors at the author's line."""
+"""Launching: arguments, grids, batches, output, and errors at the source line."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ DESCRIPTOR = """tt.func public @kernel(%d: !tt.tensordesc<4x8xf32>, %out: !tt.pt
 @pytest.mark.parametrize(("padding", "fill"), [("zero", 0.0), ("nan", np.nan)])
 def test_a_descriptor_fills_in_what_is_outside(padding: str, fill: float) -> None:
     x = np.arange(6 * 12, dtype=np.float32).reshape(6, 12)
-    wanted = np.full((8, 12), fill, np.float32)
-    wanted[:6, :10] = x[:, :10]
+    expected = np.full((8, 12), fill, np.float32)
+    expected[:6, :10] = x[:, :10]
     for batch in (None, 1):
         out = np.zeros((2, 4, 8), np.float32)
         given = Descriptor(Buffer("x", x), (6, 10), (12, 1), padding)
         arguments = [given, Buffer("out", out)]
         compiled(DESCRIPTOR).launch((2,), arguments, RunOptions(batch=batch))
-        np.testing.assert_array_equal(out, wanted[:, 4:12].reshape(2, 4, 8))
+        np.testing.assert_array_equal(out, expected[:, 4:12].reshape(2, 4, 8))
 
 
 PRINTS = """tt.func public @kernel(%n: i32) {
@@ -218,7 +218,7 @@ def test_a_fault_is_that_of_the_first_program() -> None:
         assert str(caught.value).startswith("kernel.mlir:6:")
 
 
-def test_an_exception_in_generated_code_is_told_at_the_authors_line() -> None:
+def test_an_exception_in_generated_code_is_reported_at_the_source_line() -> None:
     kernel = compiled(IDS)
 
     class Broken:
@@ -280,7 +280,7 @@ def test_ops_of_threads_are_refused() -> None:
 
 
 def test_offsets_of_32_bits_wrap_around_where_memory_is_vast() -> None:
-    """Terms add up in 64 bits; the other code adds in 32 first. Small memory cannot tell."""
+    """Terms add up in 64 bits; the other code adds in 32 first. Small memory shows no difference."""
     text = (CORPUS / "matmul_grouped.ttir").read_text()
     kernel = compiled(text)
     assert kernel.wrapping.source != kernel.source

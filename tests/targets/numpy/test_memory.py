@@ -133,7 +133,7 @@ def test_a_load_reads_each_lane(access, dtype, margin, with_other, known):
     active = access[3]
     for lane, place, taking_part in lanes:
         if active is not None and not active[lane[0]]:
-            continue  # what a program reads that does not take part is not said
+            continue  # what an inactive program reads is unspecified
         background = np.zeros((), dtype)[()] if other is None else other
         expected = array[place] if taking_part else background
         assert found[lane] == expected, lane
@@ -195,8 +195,8 @@ def test_a_view_is_accessed_by_its_strides(view, data):
 
 
 @given(view=views(), distance=st.integers(-8, 60))
-def test_what_is_between_the_elements_of_a_view_is_not_touched(view, distance):
-    """Every address is an element of the view or a fault; which, is told by looking at them all."""
+def test_bytes_between_the_elements_of_a_view_are_not_accessed(view, distance):
+    """Every address is an element of the view or a fault; which, is decided by looking at them all."""
     array, _ = view
     memory = memory_of([site("load", "i4")], array)
     addresses = {
@@ -241,7 +241,7 @@ def test_any_byte_but_zero_is_true():
     assert found.tolist() == [[False, True, True, True]]
 
 
-def test_bits_of_a_nan_are_kept():
+def test_bits_of_a_nan_are_preserved():
     array = np.zeros(2, np.float32)
     bits = np.array([0x7F800001, 0xFFC12345], np.uint32)
     memory = memory_of([site("store", "f4", (2,)), site("load", "f4", (2,))], array)
@@ -300,7 +300,7 @@ def test_a_descriptor_stands_for_its_buffer():
     assert memory.load(0, (memory.address_of(0) + 20,), (), None) == 5
 
 
-def test_an_empty_array_may_be_given_as_long_as_nobody_touches_it():
+def test_an_empty_array_may_be_given_if_it_is_not_accessed():
     memory = memory_of([site("load", "f4", (4,))], np.empty(0, np.float32))
     address = (memory.address_of(0), np.arange(4)[None] * 4)
     found = memory.load(0, address, (np.zeros((1, 4), np.bool_),), np.float32(3))
@@ -400,8 +400,8 @@ def test_windows_are_their_elements(starts, axes, data):
     assert isinstance(scaled, Windows)
 
 
-def test_what_all_programs_read_has_one_shape_whoever_is_active():
-    # Generated code knows the rank of a value from its operands; who takes part must not add one.
+def test_what_all_programs_read_has_one_shape_whichever_are_active():
+    # Generated code derives the rank of a value from its operands; the active mask must not add one.
     memory = memory_of([site("load", np.int32)], np.arange(4, dtype=np.int32), grid=(3, 1, 1))
     memory.begin(np.arange(3))
     memory.active = np.array([False, True, False])

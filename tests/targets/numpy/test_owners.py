@@ -1,4 +1,4 @@
-"""A batch leaves memory as running its programs one after another does, or is undone."""
+"""A batch leaves memory as running its programs sequentially does, or is undone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _way(request, monkeypatch):
 
 @st.composite
 def tables(draw, programs: int, lanes: int, size: int) -> np.ndarray:
-    """Elements for each lane: blocks, rows side by side, one for all, or anything."""
+    """Elements for each lane: blocks, adjacent rows, one for all, or anything."""
     kind = draw(st.sampled_from(["block", "same", "reversed", "any", "any"]))
     if kind == "any" or size < programs + lanes:
         flat = st.lists(
@@ -152,17 +152,17 @@ LOOP = [Step("load", 0, BLOCKS, in_loop=True), Step("store", 0, BLOCKS, in_loop=
 @pytest.mark.parametrize(
     ("last", "undone"), [(BLOCKS, 0), (BLOCKS[::-1], 1)], ids=["its own block", "another's"]
 )
-def test_long_loops_forget_what_they_touched_but_not_where(last: np.ndarray, undone: int):
+def test_long_loops_forget_elements_but_not_spans(last: np.ndarray, undone: int):
     assert assert_same(Kernel(4, 8, [*LOOP, Step("store", 0, last)], [32]), 4) == undone
 
 
 def test_interleaved_programs_are_batched():
-    """Columns of one row belong to different programs: their spans meet, their elements do not."""
+    """Columns of one row belong to different programs: their spans overlap, their elements do not."""
     columns = np.arange(4)[:, None] + np.arange(8) * 4
     assert assert_same(in_place(columns, columns), 4) == 0
 
 
-def test_sums_of_floats_keep_the_order_of_programs():
+def test_float_additions_keep_the_order_of_programs():
     add = Step("atomic_rmw", 0, ALL_THE_SAME, rmw="fadd", result_used=False)
     twice = Kernel(4, 8, [add, add], [4], dtype=np.float32)
     assert assert_same(twice, 4) == 1
@@ -201,7 +201,7 @@ def test_what_is_ordered_by_the_ops_alone(sites, ordered: bool):
 
 @given(kernel=kernels())
 def test_ops_that_are_ordered_need_no_tables(kernel: Kernel):
-    """What `is_ordered` says holds for any addresses: the batch is never undone, and right."""
+    """The result of `is_ordered` holds for any addresses: the batch is never undone, and right."""
     if is_ordered(kernel.sites()) and not any(step.follows for step in kernel.steps):
         assert assert_same(kernel, kernel.programs) == 0
 
@@ -231,7 +231,7 @@ def test_without_the_tables_results_differ(monkeypatch):
     assert all(map(_differs, CONFLICTS))
 
 
-def test_spans_that_never_meet_are_caught(monkeypatch):
+def test_spans_that_never_overlap_are_caught(monkeypatch):
     monkeypatch.setattr(spans.Spans, "_are_apart", lambda _: True)
     assert all(map(_differs, CONFLICTS[:3]))
 

@@ -1,4 +1,4 @@
-"""Two programs that touch one element without an order: found, named, and never invented."""
+"""Data races between programs: found, named, and without false positives."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ ORDERED = {"semantic": "acq_rel"}
                 ("store", [5, 4], {}),
                 ("atomic_store", [7, 1], {"semantic": "release"}),
             ],
-            id="handed on by a flag",
+            id="released by a flag",
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_what_is_no_race(steps):
                 ("store", [5, 4], {}),
                 ("atomic_store", [7, 1], {"semantic": "release"}),
             ],
-            id="handed on by a flag that orders nothing",
+            id="signalled by a flag that orders nothing",
         ),
         pytest.param(
             [
@@ -159,7 +159,7 @@ def test_what_is_no_race(steps):
                 ("atomic_rmw", [0, 0], ORDERED),
                 ("store", [5, 5], {}),
             ],
-            id="after the lock was given back",
+            id="after the lock was released",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Generated code is meant to be read: the author's names, one op a line, its place beside it."""
+"""Generated code is meant to be read: source names, one op a line, its source position beside it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_same_ir_gives_the_same_text() -> None:
     assert compiled(text).source == first
 
 
-def test_every_statement_says_where_it_comes_from() -> None:
+def test_every_statement_has_its_source_line() -> None:
     body = source("flash_attn_fwd").partition("def flash_attn_fwd")[2].splitlines()[3:]
     assert len(body) > 60
     assert all(re.search(r"  # \w+\.py:\d+$", line) for line in body if line)
@@ -68,7 +68,7 @@ def test_what_does_not_change_in_a_loop_is_before_it() -> None:
     assert any("dot(" in line for line in inside)
 
 
-def test_lines_are_mapped_to_places() -> None:
+def test_lines_are_mapped_to_source_positions() -> None:
     kernel = compiled((CORPUS / "vector_add.ttir").read_text())
     lines = kernel.source.splitlines()
     for number, location in kernel.generated.locations.items():
@@ -77,7 +77,7 @@ def test_lines_are_mapped_to_places() -> None:
         assert place.startswith("kernels.py:")
 
 
-def test_names_never_meet_the_supports_or_pythons() -> None:
+def test_names_never_collide_with_the_supports_or_pythons() -> None:
     text = """tt.func public @kernel(%np: !tt.ptr<i32>, %lambda: i32, %grow: i32) {
   %pick = arith.addi %lambda, %grow : i32
   %i32 = tt.get_program_id x : i32

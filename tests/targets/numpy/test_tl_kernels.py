@@ -302,7 +302,7 @@ def exchanges(x, y, out, n, N: tl.constexpr, TURNS: tl.constexpr):
     tl.store(out + lanes, w, mask=lanes < n)
 
 
-def test_code_for_exchanges_of_what_may_be_undefined_grows_with_their_number() -> None:
+def test_code_for_exchanges_of_what_may_be_undefined_grows_with_their_count() -> None:
     x, y = np.arange(16, dtype=np.int32), np.arange(16, dtype=np.int32)[::-1].copy()
     lengths = []
     for turns in (10, 20, 40):
@@ -382,7 +382,7 @@ def test_a_step_of_zero_in_one_program_or_in_all_of_them_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(5, 5, -1), (5, 0, 0), (5, 0, 1)])
-def test_loops_that_do_not_turn_with_any_step_are_fine(bounds) -> None:
+def test_loops_without_iterations_accept_any_step(bounds) -> None:
     out = np.full(1, 7, np.int64)
     steps[(1,)](out, *bounds)
     assert out[0] == 0

@@ -140,14 +140,14 @@ def test_wrong(name: str) -> None:
     run(kernel(body), (1,), x, out, 5, check_uninitialised=False, output=lines.append)
 
 
-def test_a_loop_that_does_not_turn_leaves_the_value_defined() -> None:
+def test_a_loop_without_iterations_leaves_the_value_defined() -> None:
     x, out = arrays()
     body = WRONG["carried by a loop"][0]
     run(kernel(body), (1,), x, out, 0)
     assert out.tolist() == [0] * 16
 
 
-def test_most_checks_are_made_when_compiling() -> None:
+def test_many_checks_are_made_when_compiling() -> None:
     source = compiled(kernel(FINE["stored under the same mask"])).source
     assert "rt.need(" not in source
     assert "rt.need(" in compiled(kernel(WRONG["stored without a mask"][0])).source
@@ -213,7 +213,7 @@ def test_an_index_out_of_range_gives_nothing() -> None:
 
 
 def test_values_of_a_branch_inside_a_branch() -> None:
-    """What says where they are defined is computed where they are."""
+    """Their shadows are computed where they are."""
     body = """%c3 = arith.constant 3 : i32
   %c9 = arith.constant 9 : i32
   %c = arith.cmpi sgt, %n, %c3 : i32

@@ -16,11 +16,11 @@ from tilewright.targets.numpy import NumpyFault, Unsupported
 def check(text: str, rule: Callable[[int, int], int], values: list[int]) -> None:
     """Program i writes `rule(i, values[i])`; however many run at once, and whatever they share."""
     for array in (np.array(values, np.int32), np.full(len(values), values[0], np.int32)):
-        wanted = [rule(index, int(value)) for index, value in enumerate(array)]
+        expected = [rule(index, int(value)) for index, value in enumerate(array)]
         for batch in (None, 1, 3):
             out = np.full(len(array), -77, np.int32)
             run(text, (len(array),), array, out, batch=batch)
-            assert out.tolist() == wanted, batch
+            assert out.tolist() == expected, batch
 
 
 def program(body: str) -> str:
@@ -266,12 +266,12 @@ def test_loops_carry_tensors_and_pointers(values: list[int]) -> None:
     x = np.array(values, np.int32)
     for batch in (None, 1, 2):
         out = np.full(8 * len(x) + 8, -1, np.int32)
-        wanted = out.copy()
+        expected = out.copy()
         for index, count in enumerate(values):
             first = 8 * index + count
-            wanted[first : first + 8] = np.arange(8) * sum(range(count))
+            expected[first : first + 8] = np.arange(8) * sum(range(count))
         report = run(TENSORS, (len(x),), x, out, batch=batch)
-        assert out.tolist() == wanted.tolist(), report.serial_reasons
+        assert out.tolist() == expected.tolist(), report.serial_reasons
 
 
 def test_a_loop_without_a_difference_is_pythons_own() -> None:
@@ -305,7 +305,7 @@ def test_a_lock_makes_programs_run_one_by_one() -> None:
     assert report.serial_programs == 7
 
 
-def test_a_lock_that_nobody_opens_is_reported() -> None:
+def test_a_lock_that_is_never_released_is_reported() -> None:
     lock, out = np.ones(1, np.int32), np.zeros(1, np.int32)
     with pytest.raises(
         NumpyFault, match=r"deadlock: program \(0, 0, 0\) waits for memory that no program writes"

@@ -58,13 +58,13 @@ def rounded(exact: Fraction, dtype: np.dtype) -> float:
     return value if exact > 0 else -value
 
 
-def same(found: np.ndarray, wanted: np.ndarray) -> None:
+def same(found: np.ndarray, expected: np.ndarray) -> None:
     """Equal numbers, NaN for NaN, and the sign of zeros."""
     with np.errstate(all="ignore"):  # signalling NaNs
-        found, wanted = found.astype(np.float64), wanted.astype(np.float64)
-    np.testing.assert_array_equal(found, wanted)
-    numbers = ~np.isnan(wanted)
-    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(wanted[numbers]))
+        found, expected = found.astype(np.float64), expected.astype(np.float64)
+    np.testing.assert_array_equal(found, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
 
 
 @pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64"])
@@ -73,11 +73,11 @@ def test_arithmetic_rounds_once(type: str, name: str) -> None:
     a, b = samples(type, seed=1), samples(type, seed=2)[::-1].copy()
     found = elementwise(f"%r = arith.{name} %a, %b : <A>", type, a, b)
     with np.errstate(all="ignore"):
-        wanted = ARITHMETIC[name](a.astype(np.float64), b.astype(np.float64))
-    for index in np.flatnonzero(np.isfinite(wanted) & (wanted != 0)):
+        expected = ARITHMETIC[name](a.astype(np.float64), b.astype(np.float64))
+    for index in np.flatnonzero(np.isfinite(expected) & (expected != 0)):
         exact = EXACT[name](Fraction(float(a[index])), Fraction(float(b[index])))
-        wanted[index] = rounded(exact, a.dtype)
-    same(found, wanted)
+        expected[index] = rounded(exact, a.dtype)
+    same(found, expected)
 
 
 @pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64"])
@@ -93,12 +93,12 @@ def test_fused_multiply_add_rounds_once(type: str) -> None:
         Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
         for x, y, z in zip(a, b, c, strict=True)
     ]
-    wanted = np.array([rounded(value, a.dtype) for value in exact])
-    np.testing.assert_array_equal(found.astype(np.float64), wanted)
+    expected = np.array([rounded(value, a.dtype) for value in exact])
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
 EXTREMA = {
-    # NaN is ignored if the other is a number, or handed on.
+    # NaN is ignored if the other is a value, or propagated.
     "maxnumf": [1.0, 2.0, 2.0, nan, inf],
     "minnumf": [0.5, 2.0, 2.0, nan, 1.0],
     "maximumf": [1.0, nan, nan, nan, inf],
@@ -198,10 +198,10 @@ def check_rounding(value: float, result, dtype: np.dtype, mode: str) -> None:
         stays = not saturates or (mode == "rtz" and dtype == ml_dtypes.float8_e5m2)
         assert got == (value if stays else np.sign(value) * largest)
     elif mode == "rtne":
-        wanted = rounded(Fraction(value), dtype)
+        expected = rounded(Fraction(value), dtype)
         if saturates:
-            wanted = min(max(wanted, -largest), largest)
-        assert got == wanted, value
+            expected = min(max(expected, -largest), largest)
+        assert got == expected, value
     else:
         assert abs(got) <= abs(value), value
         step = np.array(result).view(f"u{dtype.itemsize}") + 1
@@ -210,7 +210,7 @@ def check_rounding(value: float, result, dtype: np.dtype, mode: str) -> None:
 
 
 @pytest.mark.parametrize("source", NARROW)
-def test_widening_keeps_every_number(source: str) -> None:
+def test_widening_keeps_every_value(source: str) -> None:
     dtype = DTYPES[source]
     bits = np.arange(1 << (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}")[
         :: dtype.itemsize * 8 - 7
@@ -230,11 +230,11 @@ def test_integers_become_floats(width: int, target: str) -> None:
     values = [value for value in edges if -(1 << (width - 1)) <= value < 1 << (width - 1)]
     a = np.array(values, DTYPES[f"i{width}"])
     found = elementwise("%r = arith.sitofp %a : <A> to <R>", target, a)
-    wanted = [rounded(Fraction(value), found.dtype) for value in values]
-    np.testing.assert_array_equal(found.astype(np.float64), wanted)
+    expected = [rounded(Fraction(value), found.dtype) for value in values]
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
     found = elementwise("%r = arith.uitofp %a : <A> to <R>", target, a)
-    wanted = [rounded(Fraction(value % (1 << width)), found.dtype) for value in values]
-    np.testing.assert_array_equal(found.astype(np.float64), wanted)
+    expected = [rounded(Fraction(value % (1 << width)), found.dtype) for value in values]
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
 def test_floats_become_integers_as_hardware_makes_them() -> None:
@@ -282,8 +282,8 @@ def test_floats_out_of_range_become_what_triton_makes_of_them(
     op = "fptosi" if signed else "fptoui"
     found = elementwise(f"%r = arith.{op} %a : <A> to <R>", f"i{width}", a)
     double = source is np.float64
-    wanted = [converted(float(x), width, max(width, 16), signed=signed, double=double) for x in a]
-    assert found.tolist() == wanted
+    expected = [converted(float(x), width, max(width, 16), signed=signed, double=double) for x in a]
+    assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
@@ -298,8 +298,8 @@ def test_floats_out_of_range_become_what_cxx_makes_of_them(
     with np.errstate(invalid="ignore"):
         found = (cast_signed if signed else cast_unsigned)(a, np.dtype(f"i{width // 8}").type)
     double = source is np.float64
-    wanted = [converted(float(x), width, max(width, 32), signed=signed, double=double) for x in a]
-    assert found.tolist() == wanted
+    expected = [converted(float(x), width, max(width, 32), signed=signed, double=double) for x in a]
+    assert found.tolist() == expected
 
 
 def test_bits_as_another_type() -> None:
@@ -317,7 +317,7 @@ CONSTANTS = ["0.1", "-0.0", "1.0e-40", "3.40282347E+38", "0x7FC00123", "0xFF8000
 def test_constants_have_their_bits(value: str) -> None:
     a = np.zeros(3, np.float32)
     found = elementwise(f"%r = const {value} : <A>\n%u = arith.addf %a, %a : <A>", "f32", a)
-    wanted = (
+    expected = (
         np.uint32(int(value, 16)) if value.startswith("0x") else np.float32(value).view(np.uint32)
     )
-    assert found.view(np.uint32).tolist() == [int(wanted)] * 3
+    assert found.view(np.uint32).tolist() == [int(expected)] * 3

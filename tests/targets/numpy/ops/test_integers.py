@@ -126,13 +126,13 @@ def test_division_by_a_constant(name: str, divisor: int) -> None:
 def test_comparison(name: str, case) -> None:
     bits, a, b = case
     found = elementwise(f"%r = arith.cmpi {name}, %a, %b : <A>", "i1", a, b)
-    wanted = [COMPARISONS[name](int(x), int(y), bits) for x, y in zip(a, b, strict=True)]
-    assert found.tolist() == wanted
+    expected = [COMPARISONS[name](int(x), int(y), bits) for x, y in zip(a, b, strict=True)]
+    assert found.tolist() == expected
 
 
 @settings(max_examples=40)
 @given(case=pairs())
-def test_multiplication_in_two_words(case) -> None:
+def test_multiplication_in_two_halves(case) -> None:
     bits, a, b = case
     high = [
         (unsigned(int(x), bits) * unsigned(int(y), bits)) >> bits for x, y in zip(a, b, strict=True)
@@ -148,13 +148,13 @@ def test_multiplication_in_two_words(case) -> None:
 
 @settings(max_examples=40)
 @given(case=pairs())
-def test_sums_tell_when_they_overflow(case) -> None:
+def test_sums_report_overflow(case) -> None:
     bits, a, b = case
     found = elementwise("%s, %r = arith.addui_extended %a, %b : <A>, <I>", "i1", a, b)
-    wanted = [
+    expected = [
         (unsigned(int(x), bits) + unsigned(int(y), bits)) >> bits for x, y in zip(a, b, strict=True)
     ]
-    assert found.tolist() == [bool(carry) for carry in wanted]
+    assert found.tolist() == [bool(carry) for carry in expected]
     found = elementwise("%s, %r = arith.subui_extended %a, %b : <A>, <I>", "i1", a, b)
     assert found.tolist() == [
         unsigned(int(x), bits) < unsigned(int(y), bits) for x, y in zip(a, b, strict=True)
@@ -185,11 +185,11 @@ def test_powers(case, exponents) -> None:
     if not len(a):
         return
     found = elementwise("%r = math.ipowi %a, %b : <A>", f"i{bits}", a, b)
-    wanted = [
+    expected = [
         int(x) ** int(y) if y >= 0 else truncated(1, int(x) ** -int(y))
         for x, y in zip(a, b, strict=True)
     ]
-    assert found.tolist() == [signed(value, bits) for value in wanted]
+    assert found.tolist() == [signed(value, bits) for value in expected]
 
 
 @pytest.mark.parametrize("source", WIDTHS)
@@ -235,11 +235,11 @@ def test_truth_values(name: str) -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_comparison_of_truth_values(name: str) -> None:
     found = elementwise(f"%r = arith.cmpi {name}, %a, %b : <A>", "i1", *TRUTHS)
-    wanted = [COMPARISONS[name](-int(x), -int(y), 1) for x, y in zip(*TRUTHS, strict=True)]
-    assert found.tolist() == wanted
+    expected = [COMPARISONS[name](-int(x), -int(y), 1) for x, y in zip(*TRUTHS, strict=True)]
+    assert found.tolist() == expected
 
 
-def test_truth_values_as_numbers() -> None:
+def test_truth_values_as_integers() -> None:
     a = TRUTHS[1]
     assert elementwise("%r = arith.extui %a : <A> to <R>", "i32", a).tolist() == [0, 1, 0, 1]
     assert elementwise("%r = arith.extsi %a : <A> to <R>", "i32", a).tolist() == [0, -1, 0, -1]

@@ -75,10 +75,10 @@ def test_precise_functions_are_rounded_correctly(type: str) -> None:
         .tolist()
     )
     found = elementwise("%r = tt.precise_divf %a, %b : <A>", type, x, y)
-    wanted = (x.astype(np.float64) / y.astype(np.float64)).astype(
+    expected = (x.astype(np.float64) / y.astype(np.float64)).astype(
         np.float32 if type != "f64" else np.float64
     )
-    assert found.tolist() == wanted.astype(x.dtype).tolist()
+    assert found.tolist() == expected.astype(x.dtype).tolist()
 
 
 def test_two_arguments() -> None:
@@ -96,16 +96,16 @@ def test_two_arguments() -> None:
     np.testing.assert_allclose(found, base[:7].astype(float) ** exponent, rtol=1e-5)
 
 
-def test_what_a_number_is() -> None:
+def test_what_a_scalar_is() -> None:
     x = np.array([1, math.nan, math.inf, 1e-40, 0], np.float32)
-    for name, wanted in {
+    for name, expected in {
         "isnan": [0, 1, 0, 0, 0],
         "isinf": [0, 0, 1, 0, 0],
         "isfinite": [1, 0, 0, 1, 1],
         "isnormal": [1, 0, 0, 0, 0],
     }.items():
         found = elementwise(f"%r = math.{name} %a : <A>", "i1", x)
-        assert found.tolist() == [bool(value) for value in wanted]
+        assert found.tolist() == [bool(value) for value in expected]
 
 
 def test_sine_and_cosine_at_once() -> None:

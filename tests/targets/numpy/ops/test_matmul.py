@@ -1,4 +1,4 @@
-"""Matrix products against double precision."""
+"""`tt.dot` against double precision."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def dot(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2"])
-def test_products_of_floats(type: str) -> None:
+def test_float_dots(type: str) -> None:
     dtype = DTYPES[type]
     a = RNG.standard_normal((5, 16, 32)).astype(dtype)
     b = RNG.standard_normal((5, 32, 64)).astype(dtype)
     c = RNG.standard_normal((5, 16, 64)).astype(np.float64 if type == "f64" else np.float32)
-    wanted = a.astype(np.float64) @ b.astype(np.float64) + c
+    expected = a.astype(np.float64) @ b.astype(np.float64) + c
     found = on_blocks(dot(a, b, c), c, a, b, c)
     size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)) + np.abs(c)
-    assert (np.abs(found - wanted) <= 32 * np.finfo(c.dtype).eps * size).all()
+    assert (np.abs(found - expected) <= 32 * np.finfo(c.dtype).eps * size).all()
 
 
 def test_an_accumulator_of_half_precision_is_rounded_once() -> None:
@@ -35,16 +35,16 @@ def test_an_accumulator_of_half_precision_is_rounded_once() -> None:
 
 
 @pytest.mark.parametrize("k", [16, 512, 2048])
-def test_products_of_integers_are_exact(k: int) -> None:
+def test_integer_dots_are_exact(k: int) -> None:
     a = RNG.integers(-128, 128, (3, 16, k)).astype(np.int8)
     b = RNG.integers(-128, 128, (3, k, 16)).astype(np.int8)
-    a[0, 0], b[0, :, 0] = -128, -128  # the greatest product there is
+    a[0, 0], b[0, :, 0] = -128, -128  # the greatest magnitude
     c = RNG.integers(-(2**31), 2**31, (3, 16, 16)).astype(np.int32)
-    wanted = (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32)
-    np.testing.assert_array_equal(on_blocks(dot(a, b, c), c, a, b, c), wanted)
+    expected = (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32)
+    np.testing.assert_array_equal(on_blocks(dot(a, b, c), c, a, b, c), expected)
 
 
-def test_products_of_stacks() -> None:
+def test_dots_of_stacks() -> None:
     a, b = (RNG.integers(-9, 9, (3, 4, 16, 16)).astype(np.float32) for _ in range(2))
     c = np.zeros((3, 4, 16, 16), np.float32)
     np.testing.assert_array_equal(on_blocks(dot(a, b, c), c, a, b, c), a @ b)
@@ -59,8 +59,8 @@ def test_operands_that_are_broadcast() -> None:
 %t = tt.trans %b {order = array<i32: 1, 0>} : tensor<16x32xf32> -> tensor<32x16xf32>
 %z = arith.constant dense<0.0> : tensor<16x16xf32>
 %r = tt.dot %w, %t, %z : tensor<16x32xf32> * tensor<32x16xf32> -> tensor<16x16xf32>"""
-    wanted = np.broadcast_to((a[:, None] @ b.swapaxes(1, 2)), (3, 16, 16))
-    np.testing.assert_array_equal(on_blocks(ops, np.zeros((3, 16, 16), np.float32), a, b), wanted)
+    expected = np.broadcast_to((a[:, None] @ b.swapaxes(1, 2)), (3, 16, 16))
+    np.testing.assert_array_equal(on_blocks(ops, np.zeros((3, 16, 16), np.float32), a, b), expected)
 
 
 def scales(*shape: int) -> np.ndarray:
@@ -76,7 +76,7 @@ FORMATS = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
 
 @pytest.mark.parametrize(("left", "right"), [("e4m3", "e5m2"), ("e5m2", "e4m3")])
-def test_scaled_products(left: str, right: str) -> None:
+def test_scaled_dots(left: str, right: str) -> None:
     a = RNG.standard_normal((2, 16, 64)).astype(FORMATS[left])
     b = RNG.standard_normal((2, 64, 32)).astype(FORMATS[right])
     c = RNG.standard_normal((2, 16, 32)).astype(np.float32)
@@ -92,7 +92,7 @@ def test_scaled_products(left: str, right: str) -> None:
     np.testing.assert_allclose(found, x @ y + c, rtol=1e-4, atol=1e-3)
 
 
-def test_scaled_products_of_four_bits() -> None:
+def test_scaled_dots_of_four_bits() -> None:
     values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
     low, high = RNG.integers(0, 16, (2, 2, 16, 32))
     a = (low | (high << 4)).astype(np.uint8).view(np.int8)
@@ -105,5 +105,5 @@ def test_scaled_products_of_four_bits() -> None:
         f"{tensor_type(a)}, {tensor_type(sa)} * {tensor_type(b)} -> {tensor_type(c)}"
     )
     found = on_blocks(ops, c, a, b, c, sa)
-    wanted = (unpacked * powers(sa, 64)) @ b.astype(np.float64)
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+    expected = (unpacked * powers(sa, 64)) @ b.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Reductions and scans: known ops, functions of the author's, and the order of combination."""
+"""Reductions and scans: known ops, user-defined functions, and the order of combination."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def sample(op: str, *shape: int) -> np.ndarray:
 @pytest.mark.parametrize("op", KNOWN)
 def test_reduction_by_one_op(op: str, axis: int) -> None:
     a = sample(op, 3, 16, 8)
-    wanted = KNOWN[op].reduce(a, axis=axis + 1, dtype=a.dtype)
+    expected = KNOWN[op].reduce(a, axis=axis + 1, dtype=a.dtype)
     type = IR_NAMES[a.dtype]
-    ops = reduction(a, axis, f"%z = {op} %x, %y : {type}", wanted)
-    np.testing.assert_array_equal(on_blocks(ops, wanted, a), wanted)
+    ops = reduction(a, axis, f"%z = {op} %x, %y : {type}", expected)
+    np.testing.assert_array_equal(on_blocks(ops, expected, a), expected)
 
 
 @pytest.mark.parametrize("op", KNOWN)
 def test_reduction_to_a_scalar(op: str) -> None:
     a = sample(op, 3, 64)
-    wanted = KNOWN[op].reduce(a, axis=1, dtype=a.dtype)
-    ops = reduction(a, 0, f"%z = {op} %x, %y : {IR_NAMES[a.dtype]}", wanted)
-    np.testing.assert_array_equal(on_blocks(ops, wanted, a), wanted)
+    expected = KNOWN[op].reduce(a, axis=1, dtype=a.dtype)
+    ops = reduction(a, 0, f"%z = {op} %x, %y : {IR_NAMES[a.dtype]}", expected)
+    np.testing.assert_array_equal(on_blocks(ops, expected, a), expected)
 
 
 @pytest.mark.parametrize(
@@ -67,25 +67,25 @@ def test_reduction_to_a_scalar(op: str) -> None:
 def test_reduction_of_truth_values(op: str) -> None:
     a = RNG.random((3, 16)) < 0.9
     ufunc = {"andi": np.logical_and, "ori": np.logical_or, "maxsi": np.logical_and}
-    wanted = ufunc.get(op.partition(".")[2], np.logical_xor).reduce(a, axis=1)
-    ops = reduction(a, 0, f"%z = {op} %x, %y : i1", wanted)
-    np.testing.assert_array_equal(on_blocks(ops, wanted, a), wanted)
+    expected = ufunc.get(op.partition(".")[2], np.logical_xor).reduce(a, axis=1)
+    ops = reduction(a, 0, f"%z = {op} %x, %y : i1", expected)
+    np.testing.assert_array_equal(on_blocks(ops, expected, a), expected)
 
 
 def test_a_sum_over_what_does_not_change() -> None:
     a = RNG.integers(-9, 9, (3, 4)).astype(np.int32)
     wide = np.zeros((3, 4, 8), np.int32)
-    wanted = a * 8
+    expected = a * 8
     ops = """%e = tt.expand_dims %c {axis = 1 : i32} : tensor<4xi32> -> tensor<4x1xi32>
 %a = tt.broadcast %e : tensor<4x1xi32> -> tensor<4x8xi32>
-""" + reduction(wide, 1, "%z = arith.addi %x, %y : i32", wanted)
+""" + reduction(wide, 1, "%z = arith.addi %x, %y : i32", expected)
     # `%c` is the third input so that `%a` is free for the broadcast.
-    found = on_blocks(ops.replace("%a", "%w").replace("%c", "%a"), wanted, a)
-    np.testing.assert_array_equal(found, wanted)
+    found = on_blocks(ops.replace("%a", "%w").replace("%c", "%a"), expected, a)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_sums_are_as_good_as_their_type(dtype) -> None:
+def test_additions_are_as_good_as_their_type(dtype) -> None:
     a = RNG.standard_normal((3, 4, 256)).astype(dtype)
     exact = a.astype(np.float64).sum(axis=2)
     size = np.abs(a).astype(np.float64).sum(axis=2)
@@ -94,22 +94,22 @@ def test_sums_are_as_good_as_their_type(dtype) -> None:
     assert (np.abs(found - exact) <= size * np.finfo(dtype).eps).all()
 
 
-def test_narrow_sums_round_at_every_step() -> None:
-    # Neighbours first: (1 + 2^-11) rounds to 1, so the second half of every pair is lost.
+def test_narrow_additions_round_at_every_step() -> None:
+    # Adjacent elements first: (1 + 2^-11) rounds to 1, so the second half of every pair is lost.
     a = np.tile(np.array([1, 2**-11], np.float16), (2, 8))
     ops = reduction(a, 0, "%z = arith.addf %x, %y : f16", np.zeros(2, np.float16))
     assert on_blocks(ops, np.zeros(2, np.float16), a).tolist() == [8, 8]
 
 
-def test_a_function_of_the_authors() -> None:
-    """x + y + x * y is associative: 1 + it is the product of what is one more."""
+def test_a_user_defined_function() -> None:
+    """x + y + x * y is associative: (1 + x) * (1 + y) - 1."""
     a = RNG.uniform(-0.3, 0.3, (3, 4, 32))
     body = """%p = arith.mulf %x, %y : f64
   %s = arith.addf %x, %y : f64
   %z = arith.addf %s, %p : f64"""
-    wanted = np.prod(1 + a, axis=2) - 1
-    found = on_blocks(reduction(a, 1, body, wanted), wanted, a)
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    expected = np.prod(1 + a, axis=2) - 1
+    found = on_blocks(reduction(a, 1, body, expected), expected, a)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_function_that_must_not_be_swapped() -> None:
@@ -130,16 +130,16 @@ def test_control_flow_in_a_function_of_elements() -> None:
     scf.yield %x : i32
   }"""
     a[:, 0] = 5  # no zero is ever the greater one
-    wanted = a.max(axis=1)
-    np.testing.assert_array_equal(on_blocks(reduction(a, 0, body, wanted), wanted, a), wanted)
+    expected = a.max(axis=1)
+    np.testing.assert_array_equal(on_blocks(reduction(a, 0, body, expected), expected, a), expected)
 
 
-def test_numbers_from_outside_in_a_function_of_elements() -> None:
+def test_captured_scalars_in_an_elementwise_function() -> None:
     a = RNG.integers(0, 9, (5, 16)).astype(np.int32)
     body = "%s = arith.addi %x, %y : i32\n  %z = arith.addi %s, %pid : i32"
-    wanted = a.sum(axis=1) + 15 * np.arange(5, dtype=np.int32)
-    ops = reduction(a, 0, body, wanted.astype(np.int32))
-    np.testing.assert_array_equal(on_blocks(ops, wanted.astype(np.int32), a), wanted)
+    expected = a.sum(axis=1) + 15 * np.arange(5, dtype=np.int32)
+    ops = reduction(a, 0, body, expected.astype(np.int32))
+    np.testing.assert_array_equal(on_blocks(ops, expected.astype(np.int32), a), expected)
 
 
 ARG = """%i = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
@@ -188,22 +188,22 @@ def test_scan(reverse: str, axis: int) -> None:
     a = RNG.integers(-9, 9, (3, 8, 16)).astype(np.int32)
     ops = reduction(a, axis, "%z = arith.addi %x, %y : i32", a, "scan").replace("REVERSE", reverse)
     turned = np.flip(a, axis + 1) if reverse == "true" else a
-    wanted = np.cumsum(turned, axis=axis + 1, dtype=np.int32)
-    wanted = np.flip(wanted, axis + 1) if reverse == "true" else wanted
-    np.testing.assert_array_equal(on_blocks(ops, a, a), wanted)
+    expected = np.cumsum(turned, axis=axis + 1, dtype=np.int32)
+    expected = np.flip(expected, axis + 1) if reverse == "true" else expected
+    np.testing.assert_array_equal(on_blocks(ops, a, a), expected)
 
 
 @pytest.mark.parametrize("reverse", ["false", "true"])
-def test_scan_by_a_function_of_the_authors(reverse: str) -> None:
+def test_scan_by_a_user_defined_function(reverse: str) -> None:
     a = RNG.integers(0, 9, (3, 16)).astype(np.int32)
     body = "%s = arith.addi %x, %y : i32\n  %z = arith.remsi %s, %seven : i32"
     ops = "%seven = arith.constant 7 : i32\n" + reduction(a, 0, body, a, "scan")
     turned = np.flip(a, 1) if reverse == "true" else a
-    wanted = np.cumsum(turned, axis=1) % 7
-    wanted[:, 0] = turned[:, 0]
-    wanted = np.flip(wanted, 1) if reverse == "true" else wanted
+    expected = np.cumsum(turned, axis=1) % 7
+    expected[:, 0] = turned[:, 0]
+    expected = np.flip(expected, 1) if reverse == "true" else expected
     found = on_blocks(ops.replace("REVERSE", reverse), a, a)
-    np.testing.assert_array_equal(found % 7, wanted % 7)
+    np.testing.assert_array_equal(found % 7, expected % 7)
 
 
 MAP = """%r = "tt.map_elementwise"(%a, %b) <{pack = PACK : i32}> ({
@@ -232,6 +232,6 @@ def test_a_function_of_pairs_of_elements() -> None:
   %p = arith.mulf %x1, %y0 : f32
   tt.map_elementwise.return %s, %p : f32, f32"""
     found = on_blocks(MAP.replace("PACK", "2").replace("BODY", body), a, a, b)
-    wanted = np.empty_like(a)
-    wanted[:, ::2], wanted[:, 1::2] = a[:, ::2] + b[:, 1::2], a[:, 1::2] * b[:, ::2]
-    np.testing.assert_array_equal(found, wanted)
+    expected = np.empty_like(a)
+    expected[:, ::2], expected[:, 1::2] = a[:, ::2] + b[:, 1::2], a[:, 1::2] * b[:, ::2]
+    np.testing.assert_array_equal(found, expected)

@@ -40,8 +40,8 @@ def test_reshape_adds_and_drops_axes_of_one_element() -> None:
     ops = """%e = tt.expand_dims %a {axis = 1 : i32} : tensor<8xf32> -> tensor<8x1xf32>
 %w = tt.broadcast %e : tensor<8x1xf32> -> tensor<8x4xf32>
 %r = tt.reshape %w : tensor<8x4xf32> -> tensor<1x8x1x4xf32>"""
-    wanted = np.broadcast_to(a[:, None, :, None, None], r.shape)
-    np.testing.assert_array_equal(on_blocks(ops, r, a), wanted)
+    expected = np.broadcast_to(a[:, None, :, None, None], r.shape)
+    np.testing.assert_array_equal(on_blocks(ops, r, a), expected)
 
 
 def test_outer_sum_of_broadcasts() -> None:
@@ -107,8 +107,8 @@ def test_histogram(dtype) -> None:
     name = "i32" if dtype is np.int32 else "i64"
     r = np.zeros((5, 16), np.int32)
     found = on_blocks(f"%r = tt.histogram %a : tensor<64x{name}> -> tensor<16xi32>", r, a)
-    wanted = [[int((row == value).sum()) for value in range(16)] for row in a]
-    assert found.tolist() == wanted
+    expected = [[int((row == value).sum()) for value in range(16)] for row in a]
+    assert found.tolist() == expected
 
 
 def test_histogram_of_some_lanes() -> None:
@@ -117,8 +117,8 @@ def test_histogram_of_some_lanes() -> None:
 %low = arith.cmpi slt, %a, %seven : tensor<64xi32>
 %r = tt.histogram %a, %low : tensor<64xi32> -> tensor<16xi32>"""
     found = on_blocks(ops, np.zeros((5, 16), np.int32), a)
-    wanted = [[int((row == value).sum()) if value < 7 else 0 for value in range(16)] for row in a]
-    assert found.tolist() == wanted
+    expected = [[int((row == value).sum()) if value < 7 else 0 for value in range(16)] for row in a]
+    assert found.tolist() == expected
 
 
 def test_unsplat() -> None:

@@ -11,7 +11,7 @@ def gemm_tensor_memory(
     a_desc, b_desc, c_desc, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Producer, issuer of products, and an epilogue that stages the result."""
+    """Producer, MMA issuer, and an epilogue that stages the result."""
     a = tlx.local_alloc((BLOCK_M, BLOCK_K), tl.float16, STAGES)
     b = tlx.local_alloc((BLOCK_K, BLOCK_N), tl.float16, STAGES)
     c = tlx.local_alloc((BLOCK_M, BLOCK_N), tl.float16, 1)
@@ -100,7 +100,7 @@ def dynamic_tiles(out_ptr, counts_ptr):
 
 @tw.jit
 def shared_columns(x_ptr, out_ptr, ALIASED: tl.constexpr):
-    """P lies where S was: reading S after P was written gives other bits."""
+    """P aliases S: reading S after P was written gives other bits."""
     spec = tlx.storage_alias_spec(storage=tlx.storage_kind.tmem)
     s = tlx.local_alloc((128, 64), tl.float32, 1, tlx.storage_kind.tmem, reuse=spec)
     p = tlx.local_alloc((128, 64), tl.float16, 1, tlx.storage_kind.tmem, reuse=spec)

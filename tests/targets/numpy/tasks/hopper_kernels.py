@@ -65,7 +65,7 @@ def gemm_pipelined(
     a_ptr, b_ptr, c_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """cp.async keeps a ring of tiles ahead of the products."""
+    """cp.async keeps a ring of tiles ahead of the MMAs."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     depth = tl.arange(0, BLOCK_K)
@@ -97,7 +97,7 @@ def gemm_pipelined(
 
 @tw.jit
 def gemm_too_early(a_ptr, c_ptr, ACTS: tl.constexpr):
-    """The result of a product is used before the wait for it, unless `ACTS` is "wait"."""
+    """The result of a wgmma is used before the wait for it, unless `ACTS` is "wait"."""
     rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     a = tlx.local_alloc((64, 64), tl.float16, 1)
     tlx.local_store(a[0], tl.load(a_ptr + rows * 64 + columns))
@@ -110,7 +110,7 @@ def gemm_too_early(a_ptr, c_ptr, ACTS: tl.constexpr):
 
 @tw.jit
 def ping_pong(out_ptr, ROUNDS: tl.constexpr, THREADS: tl.constexpr):
-    """Two tasks write in turns into one buffer; named barriers hand the turn over."""
+    """Two tasks write alternately into one buffer, ordered by named barriers."""
     log = tlx.local_alloc((2 * ROUNDS, 32), tl.int32, 1)
     with tlx.async_tasks():
         with tlx.async_task("default"):
@@ -211,7 +211,7 @@ def unwritten(out_ptr):
 
 @tw.jit
 def announced(out_ptr):
-    """CTA 1 signals a barrier of CTA 0; nobody asks the cluster to meet first."""
+    """CTA 1 signals a barrier of CTA 0; no cluster barrier precedes it."""
     value = tlx.local_alloc((32,), tl.int32, 1)
     bars = tlx.alloc_barriers(1)
     lane = tl.arange(0, 32)
@@ -253,7 +253,7 @@ def by_index(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
 
 @tw.jit
 def from_registers(a_ptr, b_ptr, c_ptr):
-    """The left operand of a product in registers, the right one a transposed view."""
+    """The left operand of an MMA in registers, the right one a transposed view."""
     rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     b = tlx.local_alloc((64, 64), tl.float16, 1)
     tlx.local_store(b[0], tl.load(b_ptr + rows * 64 + columns))
@@ -290,7 +290,7 @@ def described_on_device(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
 
 @tw.jit
 def described_again(x_ptr, out_ptr, N: tl.constexpr):
-    """One place, two descriptors after each other; the first name for it means the second then."""
+    """One address, two descriptors after each other; the first name for it means the second then."""
     place = tlx.allocate_tensor_descriptor(1)
     where = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
     tlx.make_tensor_descriptor(place[0], x_ptr, [N, N], [N, 1], [N, N])
@@ -339,7 +339,7 @@ def talkative(bar_count: tl.constexpr):
 
 @tw.jit
 def reused(x_ptr, out_ptr):
-    """A buffer in the bytes of another one, the older way: the larger one decides the room."""
+    """A buffer in the bytes of another one, the older way: the larger one decides the size."""
     lane = tl.arange(0, 64)
     small = tlx.local_alloc((32,), tl.int32, 1)
     large = tlx.local_alloc((64,), tl.int32, 2, reuse=small)
@@ -365,7 +365,7 @@ def _returns_early(buffer, count):
 
 @tw.jit
 def calls_with_jumps(out_ptr, count):
-    """A function that works on a buffer, and returns from two places."""
+    """A function that works on a buffer, and has two returns."""
     buffer = tlx.local_alloc((32,), tl.int32, 1)
     tlx.local_store(buffer[0], tl.arange(0, 32))
     _returns_early(buffer[0], count)

@@ -81,7 +81,7 @@ def aliased(x_desc, y_desc, z_ptr, BLOCK: tl.constexpr):
 
 @tw.jit
 def product(a_desc, c_ptr, STEPS: tl.constexpr, BLOCK: tl.constexpr):
-    """A ring of one, filled by the task that multiplies: the product must be done before."""
+    """A ring of one, filled by the task that multiplies: the MMA must be done before."""
     tile = tlx.local_alloc((BLOCK, BLOCK), tl.float16, 1)
     full = tlx.alloc_barriers(1)
     acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)

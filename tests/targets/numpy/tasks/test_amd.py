@@ -1,4 +1,4 @@
-"""Ops of AMD GPUs have IR and no run: the error names the op and the author's line."""
+"""Ops of AMD GPUs have IR and no run: the error names the op and the source line."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ def blackwell() -> Iterator[None]:
         yield
 
 
-def test_products_in_tensor_memory() -> None:
+def test_mmas_in_tensor_memory() -> None:
     a, b, c = half(128, 320), half(320, 64), np.full((128, 64), np.nan, np.float16)
     kernels.gemm_tensor_memory[(1, 1)](
         tiled(a, 128, 64), tiled(b, 64, 64), tiled(c, 128, 64), 320, 128, 64, 64, 3
     )
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2e-3, atol=2e-2)
 
 
 def test_pairs_of_ctas() -> None:
@@ -36,8 +36,8 @@ def test_pairs_of_ctas() -> None:
         tiled(a, 128, 64), tiled(b, 64, 32), tiled(c, 128, 64), 128, 128, 64, 64,
         ctas_per_cga=(2, 1, 1),
     )  # fmt: skip
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2e-3, atol=2e-2)
 
 
 def test_programs_take_over_tiles() -> None:
@@ -70,7 +70,7 @@ def in_blocks(scales: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("copies", [False, True])
-def test_scaled_products(copies: bool) -> None:
+def test_scaled_dots(copies: bool) -> None:
     m, n, k = 128, 128, 256
     a, b = (
         RNG.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((m, k), (k, n))
@@ -83,8 +83,8 @@ def test_scaled_products(copies: bool) -> None:
     powers = [np.exp2(x.astype(np.float64) - 127) for x in (a_scale, b_scale)]
     left = a.astype(np.float64) * np.repeat(powers[0], 32, axis=1)
     right = b.astype(np.float64) * np.repeat(powers[1], 32, axis=1).T
-    wanted = left @ right
-    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())
+    expected = left @ right
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())
 
 
 def test_views() -> None:
@@ -95,5 +95,5 @@ def test_views() -> None:
     np.testing.assert_array_equal(out[4096:4608].reshape(32, 16), x[32:, 16:32])
     np.testing.assert_array_equal(out[8192:12288].reshape(64, 64), x)
     np.testing.assert_array_equal(out[12288:16384].reshape(64, 64), x)
-    wanted = np.arange(128)[:, None] * 100 + np.arange(64)[None, :]
-    np.testing.assert_array_equal(out[16384:].reshape(128, 64), wanted)
+    expected = np.arange(128)[:, None] * 100 + np.arange(64)[None, :]
+    np.testing.assert_array_equal(out[16384:].reshape(128, 64), expected)

@@ -1,4 +1,4 @@
-"""Kernels whose buffers do not fit on the chip are turned down, with numbers and a way out."""
+"""Kernels whose buffers exceed the memory of the target are rejected, with sizes and a fix."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_just_fits_runs() -> None:
     assert out[0] == 0  # the sum of 32768 threes, in eight bits
 
 
-def test_what_does_not_fit_is_told_with_its_parts() -> None:
+def test_what_does_not_fit_is_reported_with_its_parts() -> None:
     text = failure(module(three(65536)))
     assert "error[TW5001]: shared memory: 262144 bytes needed, 232448 available on sm_90" in text
     for part in ("a: 1 x 131072 bytes", "b: 1 x 65536 bytes", "c: 1 x 65536 bytes"):
@@ -90,7 +90,7 @@ def test_buffers_that_are_never_in_use_together_may_share() -> None:
     assert "262144 bytes needed" in failure(module(together))
 
 
-def test_the_module_names_the_chip() -> None:
+def test_the_module_names_the_target() -> None:
     body = "\n".join([filled("a", 131072), used("a", 131072)])
     assert compiled(module(body, "cuda:90")).tables.smem_bytes == 131072
     assert "131072 bytes needed, 101376 available on sm_86" in failure(module(body, "cuda:86"))
@@ -147,7 +147,7 @@ def test_the_way_out_is_fewer_stages() -> None:
     text = str(found.value)
     assert "shared memory: 262272 bytes needed, 232448 available on sm_90" in text
     assert "fits with 7 instead of 8 buffers of 'tile', 'full' and 'empty' (229496 bytes)" in text
-    assert "tile = tlx.local_alloc((64, 128), tl.float32, STAGES)" in text  # the author's line
+    assert "tile = tlx.local_alloc((64, 128), tl.float32, STAGES)" in text  # the source line
     ring[(1,)](desc, out, 4, STAGES=7)
     assert out[0] == x.sum()
 

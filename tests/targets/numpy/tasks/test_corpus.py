@@ -59,8 +59,8 @@ def test_specialized_attention() -> None:
         rows = slice(head * length, (head + 1) * length)
         scores = double(q[rows]) @ double(k[rows]).T / 8
         weights = np.exp(scores - scores.max(1, keepdims=True))
-        wanted = weights / weights.sum(1, keepdims=True) @ double(v[rows])
-        np.testing.assert_allclose(double(out[rows]), wanted, rtol=5e-3, atol=5e-3)
+        expected = weights / weights.sum(1, keepdims=True) @ double(v[rows])
+        np.testing.assert_allclose(double(out[rows]), expected, rtol=5e-3, atol=5e-3)
 
 
 def fours(packed: np.ndarray, axis: int) -> np.ndarray:
@@ -73,7 +73,7 @@ def fours(packed: np.ndarray, axis: int) -> np.ndarray:
     return pair.reshape(shape)
 
 
-def test_scaled_product() -> None:
+def test_scaled_dot() -> None:
     kernel = compiled((CORPUS / "scaled_dot_e2m1.sm100.ttgir").read_text())
     a, b = (RNG.integers(-128, 128, shape).astype(np.int8) for shape in ((128, 64), (64, 128)))
     a_scale, b_scale = (RNG.integers(120, 134, (128, 4)).astype(np.int8) for _ in range(2))
@@ -83,5 +83,5 @@ def test_scaled_product() -> None:
     powers = [np.exp2(x.view(np.uint8).astype(np.float64) - 127) for x in (a_scale, b_scale)]
     left = fours(a, 1) * np.repeat(powers[0], 32, axis=1)
     right = fours(b, 0) * np.repeat(powers[1], 32, axis=1).T
-    wanted = left @ right
-    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=2e-6 * np.abs(wanted).max())
+    expected = left @ right
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=2e-6 * np.abs(expected).max())

@@ -1,4 +1,4 @@
-"""Accesses to global memory by tasks and engines that nothing orders are found, the others not."""
+"""Accesses to global memory by tasks and asynchronous units: unordered ones are found, no others."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def run_through_memory(seed: int, wait: bool, fence: str) -> np.ndarray:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fence", ["gpu", "sys"])
 def test_a_wait_and_a_fence_are_enough(seed: int, fence: str) -> None:
-    wanted = np.arange(512, dtype=np.float32).reshape(16, 32)
-    np.testing.assert_array_equal(run_through_memory(seed, wait=True, fence=fence), wanted)
+    expected = np.arange(512, dtype=np.float32).reshape(16, 32)
+    np.testing.assert_array_equal(run_through_memory(seed, wait=True, fence=fence), expected)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -134,7 +134,7 @@ def halves(x_ptr, out_ptr, SHIFT: tl.constexpr):
             tl.store(out_ptr + 16 - SHIFT + lanes, tl.load(x_ptr + 16 + lanes))
 
 
-def test_neighbours_are_no_conflict_and_one_common_element_is() -> None:
+def test_adjacent_blocks_are_no_conflict_and_one_common_element_is() -> None:
     x, out = np.arange(32, dtype=np.int16), np.zeros(32, np.int16)
     with tw.running(recorder=OrderingLog().recorder):
         halves[(1,)](x, out, 0)
@@ -156,7 +156,7 @@ def test_arrays_that_share_bytes_are_one() -> None:
 
 
 def test_every_event_is_handed_on() -> None:
-    """A recorder behind it must not miss what recorders are told of."""
+    """A recorder that it wraps must receive every event."""
     asked = {"fault", "verdict"}  # of the recorder itself, when a run is over
     events = {name for name, value in vars(Recorder).items() if callable(value)} - asked
     assert {"begin", "access", "waited_group"} <= events

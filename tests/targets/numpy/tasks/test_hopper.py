@@ -28,8 +28,8 @@ def test_specialised_gemm() -> None:
             tiled(a, 64, 64), tiled(b, 64, 128), tiled(c, 64, 128), 320, 128, 128, 64, 2
         )
     assert done.last_report is not None and done.last_report.schedules == 8
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2e-3, atol=2e-2)
 
 
 def test_pipelined_gemm() -> None:
@@ -37,22 +37,22 @@ def test_pipelined_gemm() -> None:
     a, b, c = half(m, k), half(k, n), np.full((m, n), np.nan, np.float16)
     with tw.running(schedules=6):
         kernels.gemm_pipelined[(1, 1)](a, b, c, m, n, k, 64, 64, 64, 3)
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_allclose(c.astype(np.float64), wanted, rtol=2e-3, atol=2e-2)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2e-3, atol=2e-2)
 
 
-def test_result_of_a_product_must_be_waited_for() -> None:
+def test_result_of_an_mma_must_be_waited_for() -> None:
     a, c = half(64, 64), np.zeros((64, 64), np.float32)
     kernels.gemm_too_early[(1,)](a, c, "wait")
-    wanted = 2 * (a.astype(np.float64) @ a.astype(np.float64))
-    np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-3)
+    expected = 2 * (a.astype(np.float64) @ a.astype(np.float64))
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
     with pytest.raises(TaskFault, match="is used before the wait for it") as found:
         kernels.gemm_too_early[(1,)](a, c, "nothing")
     assert found.value.kind == "not arrived"
     assert "tl.store(c_ptr + rows * 64 + columns, acc * 2)" in str(found.value)
 
 
-def test_named_barriers_hand_over_turns() -> None:
+def test_named_barriers_alternate_two_tasks() -> None:
     out = np.zeros((8, 32), np.int32)
     with tw.running(schedules=10):
         kernels.ping_pong[(1,)](out, 4, 256)
@@ -115,7 +115,7 @@ def test_unwritten_shared_memory_is_reported() -> None:
     assert np.isnan(out[:32]).all() and not out[32:].any()
 
 
-def test_clusters_meet_before_the_first_signal() -> None:
+def test_clusters_synchronise_before_the_first_signal() -> None:
     out = np.zeros(32, np.int32)
     with tw.running(schedules=12):
         kernels.announced[(2,)](out, ctas_per_cga=(2, 1, 1))
@@ -150,8 +150,8 @@ def test_left_operand_in_registers() -> None:
     a, b, c = half(64, 64), half(64, 64), np.zeros((64, 64), np.float32)
     with tw.running(schedules=4):
         kernels.from_registers[(1,)](a, b, c)
-    wanted = a.astype(np.float64) @ b.astype(np.float64).T
-    np.testing.assert_allclose(c, wanted, rtol=1e-4, atol=1e-3)
+    expected = a.astype(np.float64) @ b.astype(np.float64).T
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
 
 
 def test_bulk_copies() -> None:

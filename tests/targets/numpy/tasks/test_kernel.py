@@ -23,12 +23,12 @@ tt.func public @copy(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
 """
 
 
-def test_only_kernels_with_on_chip_memory_become_tasks() -> None:
+def test_only_kernels_with_shared_memory_become_tasks() -> None:
     assert not isinstance(compiled_plain(PLAIN), TaskKernel)
     assert isinstance(compiled_plain(RING), TaskKernel)
 
 
-def test_places_are_those_of_the_layouts() -> None:
+def test_offsets_are_those_of_the_layouts() -> None:
     tables = compiled(RING).tables
     placed = [(each.name, each.offset, each.size) for each in tables.allocations]
     assert placed == [("ring", 0, 131072), ("full", 131072, 32), ("empty", 131104, 32)]
@@ -40,7 +40,7 @@ def test_places_are_those_of_the_layouts() -> None:
     }
 
 
-def test_tasks_are_generators_with_the_lines_of_the_author() -> None:
+def test_tasks_are_generators_with_source_lines() -> None:
     source = compiled(RING).source
     assert "    def partition0():" in source
     assert "yield from rt.wait(" in source
@@ -71,7 +71,7 @@ def test_results_that_depend_on_the_schedule_are_reported() -> None:
     assert found.value.kind == "schedule"
 
 
-def test_rounding_of_sums_may_depend_on_the_schedule() -> None:
+def test_rounding_of_additions_may_depend_on_the_schedule() -> None:
     out = np.zeros(1, np.float32)
     with tw.running(schedules=8):
         kernels.summed[(1,)](out)

@@ -13,7 +13,7 @@ from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 @tw.jit
 def tiles_of_pairs(out_ptr, counts_ptr):
-    """CTAs of a cluster ask once for both; each does its half of what comes."""
+    """CTAs of a cluster request once for both; each does its half of the response."""
     context = tlx.clc_create_context(2)  # consumers of both CTAs
     tile = tl.program_id(0)
     phase_producer = 1
@@ -27,7 +27,7 @@ def tiles_of_pairs(out_ptr, counts_ptr):
         phase_consumer ^= 1
 
 
-def test_a_cluster_asks_once() -> None:
+def test_a_cluster_requests_once() -> None:
     out, counts = np.zeros(8, np.int32), np.zeros(8, np.int32)
     log = OrderingLog()
     with tw.running(target="cuda:100", schedules=6, recorder=log.recorder):
@@ -74,13 +74,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32} {
 """
 
 
-def test_triton_asks_for_a_single_cta() -> None:
+def test_triton_requires_a_single_cta() -> None:
     out = np.full(6, -1, np.int32)
     compiled(TEXT).launch((6,), [Buffer("out", out)], RunOptions(schedules=3))
     assert out.tolist() == [0, 1, 2, 3, 4, 5]  # the first program takes over all others
 
 
-def test_without_multicast_each_cta_gets_its_own_answer() -> None:
+def test_without_multicast_each_cta_gets_its_own_response() -> None:
     out = np.full(6, -1, np.int32)
     compiled(TEXT, cluster=(2, 1, 1)).launch((6,), [Buffer("out", out)])
     # The clusters of programs 2 and 4 are taken over, each by one CTA, which does one tile of it.

@@ -1,4 +1,4 @@
-"""Swizzles are not modelled: a read through another layout than the writer's is told, not trusted."""
+"""Swizzles are not modelled: a read through another layout than the writer's is reported, not trusted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright import tl, tlx
 
 @tw.jit
 def seen_as(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ONE: tl.constexpr):
-    """A tile of 32 x 64 words, read as a tile of another shape."""
+    """A tile of 32 x 64 int32, read as a tile of another shape."""
     tile = tlx.local_alloc((32, 64), tl.int32, 1)
     flat = tl.arange(0, 32)[:, None] * 64 + tl.arange(0, 64)[None, :]
     tlx.local_store(tile[0], tl.load(x_ptr + flat))
@@ -52,7 +52,7 @@ def test_rows_of_another_length_are_not() -> None:
     assert "value = tlx.local_load(other).to(tl.int32, bitcast=True)" in text
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     words = np.zeros(2048, np.int32)
     with tw.running(schedules=4), pytest.warns(UserWarning) as found:
         seen_as[(3,)](X, words, 64, 32, True)

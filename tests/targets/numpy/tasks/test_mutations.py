@@ -1,7 +1,7 @@
-"""A kernel with something missing is told so, at the right line; a whole one runs on any schedule.
+"""A mutant with something missing is reported at the right line; a correct kernel runs on any schedule.
 
 The kernel is the GEMM of `examples/storage_alias/hopper_gemm_ring.mlir`: a ring of four stages
-filled by TMA, products by wgmma, and the result staged in the memory of the ring.
+filled by TMA, wgmma, and the result staged in the memory of the ring.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def run(text: str, schedules: int = 8) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_kernel_is_right_under_many_schedules() -> None:
-    got, wanted = run(RING, schedules=20)
-    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-3)
+    got, expected = run(RING, schedules=20)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
 
 
 WAIT_FULL = "ttng.wait_barrier %f, %phase"
@@ -71,7 +71,7 @@ def test_mutants_are_reported(text: str, kinds: set[str]) -> None:
     assert found.value.kind in kinds
 
 
-def test_a_deadlock_names_the_circle_and_who_could_help() -> None:
+def test_a_deadlock_names_the_cycle_and_the_signalling_tasks() -> None:
     with pytest.raises(TaskFault) as found:
         run(without(RING, ARRIVE_EMPTY), schedules=1)
     text = str(found.value)
@@ -100,7 +100,7 @@ def test_wrong_bytes_are_counted() -> None:
 
 
 def test_aliased_storage_is_shared() -> None:
-    """The staged result really overwrites the ring: written before the last product it is seen."""
+    """The staged result really overwrites the ring: written before the last wgmma it is seen."""
     early = without(RING, "ttg.local_store %sum, %ct")
     early = changed(
         early,
@@ -113,7 +113,7 @@ def test_aliased_storage_is_shared() -> None:
         run(early, schedules=4)
 
 
-def test_the_report_names_task_place_and_both_lines() -> None:
+def test_the_report_names_task_source_and_both_lines() -> None:
     with pytest.raises(TaskFault) as found:
         run(changed(RING, EXPECT, EXPECT.replace("32768", "16384")), schedules=1)
     text = str(found.value)

@@ -1,7 +1,7 @@
 """Right kernels pass under many schedules; with one line changed, the report names the right lines.
 
-The kernels are those of `ordering_kernels.py`. A mutant is the same file with one piece of text
-replaced, run from a temporary folder, so its lines are the ones that reports must name.
+The kernels are those of `ordering_kernels.py`. A mutant is the same file with one fragment of text
+replaced, run from a temporary directory, so its lines are the ones that reports must name.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def run_ring(module: ModuleType) -> tuple[Any, Any]:
 def run_ping_pong(module: ModuleType) -> tuple[Any, Any]:
     out = np.full((2, ROUNDS, 32), -1, np.int32)
     module.ping_pong[(1,)](out, ROUNDS=ROUNDS)
-    wanted = np.arange(32)[None] + 100 * np.arange(ROUNDS)[:, None]
-    return out, np.stack([wanted, wanted])
+    expected = np.arange(32)[None] + 100 * np.arange(ROUNDS)[:, None]
+    return out, np.stack([expected, expected])
 
 
 def run_aliased(module: ModuleType) -> tuple[Any, Any]:
@@ -82,8 +82,8 @@ def load(folder: Path, text: str) -> ModuleType:
 def test_right_kernels_are_quiet_under_many_schedules(runner: Runner, tmp_path: Path) -> None:
     log = OrderingLog()
     with tw.running(schedules=24, recorder=log.recorder):
-        got, wanted = runner(load(tmp_path, SOURCE))
-    np.testing.assert_allclose(got, wanted, rtol=1e-3)
+        got, expected = runner(load(tmp_path, SOURCE))
+    np.testing.assert_allclose(got, expected, rtol=1e-3)
     assert (log.schedules, log.unread(), log.not_analysed) == (24, [], {})
 
 
@@ -138,7 +138,7 @@ DONE = "        acc = tlx.async_dot_wait(0, acc)\n"
 DOT = "acc = tlx.async_dot(tile[0]"
 
 CASES: list[tuple[str, Runner, tuple[tuple[str, str], ...], str, tuple[str, ...]]] = [
-    # name, kernel, changes, kind, words in lines that must be named
+    # name, kernel, changes, kind, fragments of lines that must be named
     ("no wait for full", run_ring, ((FULL, ""),), "wait", (LOAD, "total +=")),
     ("no wait for empty", run_ring, ((EMPTY, ""),), "wait", ()),
     ("full the wrong way", run_ring, ((FULL, FULL.replace(" & 1)", " & 1 ^ 1)")),), "phase",
@@ -183,8 +183,8 @@ def test_a_fault_is_found_in_every_schedule(
     fault = fault_of(runner, tmp_path, text, seed)
     assert isinstance(fault, OrderingFault), str(fault)
     assert [each.kind for each in fault.findings] == [kind], str(fault)
-    wanted = {line_of(text, each.strip()) for each in words}
-    assert wanted <= lines_of(fault, tmp_path), str(fault)
+    expected = {line_of(text, each.strip()) for each in words}
+    assert expected <= lines_of(fault, tmp_path), str(fault)
 
 
 DEADLOCKS: list[tuple[str, Runner, tuple[tuple[str, str], ...], str, str]] = [
@@ -200,7 +200,7 @@ DEADLOCKS: list[tuple[str, Runner, tuple[tuple[str, str], ...], str, str]] = [
     [each[1:] for each in DEADLOCKS],
     ids=[c[0] for c in DEADLOCKS],
 )
-def test_a_deadlock_says_what_is_wrong_with_which_barrier(
+def test_a_deadlock_names_the_barrier_and_what_is_missing(
     runner: Runner,
     changes: tuple[tuple[str, str], ...],
     kind: str,
@@ -215,7 +215,7 @@ def test_a_deadlock_says_what_is_wrong_with_which_barrier(
     assert "note: most likely: " in str(fault)
 
 
-def test_buffers_nobody_reads_are_reported(tmp_path: Path) -> None:
+def test_buffers_never_read_are_reported(tmp_path: Path) -> None:
     text = mutant(
         (
             "    ready = tlx.alloc_barriers(1)\n",
@@ -271,7 +271,7 @@ def test_a_read_of_what_was_handed_back_is_stale(tmp_path: Path) -> None:
     assert finding.cause.fix.text == "read tile[1] here"
 
 
-def test_a_load_nobody_reads_is_reported(tmp_path: Path) -> None:
+def test_a_load_never_read_is_reported(tmp_path: Path) -> None:
     """The second block is waited for and left out."""
     text = mutant(
         ("total += tlx.local_load(tile[slot])",
@@ -280,8 +280,8 @@ def test_a_load_nobody_reads_is_reported(tmp_path: Path) -> None:
     )  # fmt: skip
     log = OrderingLog()
     with tw.running(schedules=3, recorder=log.recorder):
-        got, wanted = run_ring(load(tmp_path, text))
-    assert not np.array_equal(got, wanted)
+        got, expected = run_ring(load(tmp_path, text))
+    assert not np.array_equal(got, expected)
     (report,) = log.unread()
     assert report.message == (
         "buffer never read: no task reads the data of the TMA load into tile[1] (issued by "
@@ -297,8 +297,8 @@ def test_elements_by_index_are_not_analysed_and_listed(tmp_path: Path) -> None:
     )
     log = OrderingLog()
     with tw.running(schedules=2, recorder=log.recorder):
-        got, wanted = run_ping_pong(load(tmp_path, text))
-    np.testing.assert_array_equal(got, wanted)
+        got, expected = run_ping_pong(load(tmp_path, text))
+    np.testing.assert_array_equal(got, expected)
     line = line_of(text, "local_gather")
     assert list(log.not_analysed) == [f"which elements of box[0] are accessed at kernels.py:{line}"]
     assert log.unread() == []

@@ -1,4 +1,4 @@
-"""What a recorder is told: every event, in an order that explains the next one."""
+"""What a recorder receives: every event, in an order that explains the next one."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_events_are_complete() -> None:
     assert counts["expect"] == STEPS
     assert counts["deliver"] == 2 * STEPS
     assert counts["waiting"] == counts["waited"] == 2 * STEPS
-    assert counts["issue"] == counts["complete"] == 3 * STEPS + 1  # two loads, a product; a store
+    assert counts["issue"] == counts["complete"] == 3 * STEPS + 1  # two loads, an MMA; a store
     assert counts["phase"] == 2 * STEPS
-    # A load writes, a product reads twice, the result is written and stored.
+    # A load writes, an MMA reads twice, the result is written and stored.
     deeds = Counter(kind for _, kind, *_ in log.named_events("access"))
     assert deeds == {"write": 2 * STEPS + 1, "read": 2 * STEPS + 1}
 
@@ -122,7 +122,7 @@ def test_views_find_their_bytes() -> None:
         cells[...] = number
     starts = [int(np.flatnonzero(table == number)[0]) for number in (1, 2, 3, 4)]
     assert starts == [0, 16384, 32768, 49152]
-    # The result takes the place of the first two stages.
+    # The result aliases the first two stages.
     assert set(np.unique(views["c[0]"].cells(table))) == {1, 2, 3, 4}
     assert views["c[0]"].overlap(views["b[1]"]) == 16384
     assert views["a[0]"].overlap(views["b[0]"]) == 0
