@@ -312,5 +312,5 @@ def _hint(hint: Hint) -> HintObject:
         disjoint=hint.disjoint,
         ahead=hint.ahead,
         tma=hint.tma,
-        neighbours=hint.neighbours,
+        neighbours=hint.next_block,
     )

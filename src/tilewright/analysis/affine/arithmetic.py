@@ -42,7 +42,7 @@ def itself(value: int) -> int:
     return value
 
 
-def least(*values: int) -> int:
+def minimum(*values: int) -> int:
     return min(values)
 
 
@@ -56,7 +56,7 @@ OPERATIONS: dict[SymbolKind, Callable[..., int]] = {
     SymbolKind.TDIV: trunc_div,
     SymbolKind.MOD: floor_mod,
     SymbolKind.TREM: trunc_rem,
-    SymbolKind.MIN: least,
+    SymbolKind.MIN: minimum,
     SymbolKind.MAX: greatest,
     SymbolKind.AND: int.__and__,
     SymbolKind.OR: int.__or__,

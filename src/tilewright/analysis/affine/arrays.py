@@ -177,7 +177,7 @@ def _shift_right(value: IntArray, amount: IntArray) -> IntArray:
     return np.where(amount < 0, 0, _array(value.astype(object) >> amounts))
 
 
-def _least(*values: IntArray) -> IntArray:
+def _minimum(*values: IntArray) -> IntArray:
     result = values[0]
     for value in values[1:]:
         result = np.minimum(result, value)
@@ -209,7 +209,7 @@ _OPERATIONS: dict[SymbolKind, Callable[..., IntArray]] = {
     SymbolKind.TDIV: _trunc_div,
     SymbolKind.MOD: _floor_mod,
     SymbolKind.TREM: _trunc_rem,
-    SymbolKind.MIN: _least,
+    SymbolKind.MIN: _minimum,
     SymbolKind.MAX: _greatest,
     SymbolKind.AND: np.bitwise_and,
     SymbolKind.OR: np.bitwise_or,

@@ -66,18 +66,18 @@ def _sum_range(ctx: Context, poly: Poly) -> Interval:
     high: int | None = 0
     for monomial, coefficient in poly.terms.items():
         if not monomial:
-            least = most = 1
+            smallest = largest = 1
         else:
             known = (
                 ctx.atom_range(atoms[monomial[0]])
                 if len(monomial) == 1
                 else _product_range(ctx, monomial)
             )
-            least, most = known.lo, known.hi
+            smallest, largest = known.lo, known.hi
         if coefficient < 0:
-            least, most = most, least
-        low = None if low is None or least is None else low + coefficient * least
-        high = None if high is None or most is None else high + coefficient * most
+            smallest, largest = largest, smallest
+        low = None if low is None or smallest is None else low + coefficient * smallest
+        high = None if high is None or largest is None else high + coefficient * largest
         if low is None and high is None:
             return ALL
     return Interval(low, high)

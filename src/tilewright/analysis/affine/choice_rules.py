@@ -50,21 +50,21 @@ def _single(ctx: Context, operands: Operands) -> Iterator[Proposal]:
 def _pairs(operands: Operands) -> Iterator[tuple[Poly, Poly, Operands]]:
     """(dropped, retained, operands without the dropped one)."""
     for i, dropped in enumerate(operands):
-        for j, kept in enumerate(operands):
+        for j, retained in enumerate(operands):
             if i != j:
-                yield dropped, kept, operands[:i] + operands[i + 1 :]
+                yield dropped, retained, operands[:i] + operands[i + 1 :]
 
 
 def _min_dominated(ctx: Context, operands: Operands) -> Iterator[Proposal]:
     """S6: an operand that is never below another one goes."""
-    for dropped, kept, rest in _pairs(operands):
-        yield Proposal(lambda rest=rest: ctx.minimum(*rest), (dropped - kept,))
+    for dropped, retained, rest in _pairs(operands):
+        yield Proposal(lambda rest=rest: ctx.minimum(*rest), (dropped - retained,))
 
 
 def _max_dominated(ctx: Context, operands: Operands) -> Iterator[Proposal]:
     """S6: an operand that is never above another one goes."""
-    for dropped, kept, rest in _pairs(operands):
-        yield Proposal(lambda rest=rest: ctx.maximum(*rest), (kept - dropped,))
+    for dropped, retained, rest in _pairs(operands):
+        yield Proposal(lambda rest=rest: ctx.maximum(*rest), (retained - dropped,))
 
 
 MIN_RULES = (

@@ -83,12 +83,12 @@ class Context:
     def _child(self, formula: Formula, splits: int) -> Context:
         return Context(self.space, facts_with(self, formula), splits)
 
-    def _knows_nothing_of(self, support: int) -> bool:
+    def _has_no_facts_about(self, support: int) -> bool:
         """No fact is about these symbols: the root, which is shared, has the same results."""
-        return not support & self.facts.touched and self is not self.space.root
+        return not support & self.facts.covered and self is not self.space.root
 
     def range(self, poly: Poly) -> Interval:
-        if self._knows_nothing_of(poly.support):
+        if self._has_no_facts_about(poly.support):
             return self.space.root.range(poly)
         known = self._ranges.get(poly)
         if known is None:
@@ -96,7 +96,7 @@ class Context:
         return known
 
     def congruence(self, poly: Poly) -> Congruence:
-        if self._knows_nothing_of(poly.support):
+        if self._has_no_facts_about(poly.support):
             return self.space.root.congruence(poly)
         known = self._congruences.get(poly)
         if known is None:
@@ -104,7 +104,7 @@ class Context:
         return known
 
     def atom_range(self, atom: Atom) -> Interval:
-        if self._knows_nothing_of(atom.support):
+        if self._has_no_facts_about(atom.support):
             return self.space.root.atom_range(atom)
         known = self._atom_ranges.get(atom.id)
         if known is None:
@@ -112,7 +112,7 @@ class Context:
         return known
 
     def atom_congruence(self, atom: Atom) -> Congruence:
-        if self._knows_nothing_of(atom.support):
+        if self._has_no_facts_about(atom.support):
             return self.space.root.atom_congruence(atom)
         known = self._atom_congruences.get(atom.id)
         if known is None:
@@ -235,7 +235,7 @@ class Context:
         if kind is SymbolKind.TREM:
             return self.trem(*args)
         operands = tuple(map(self.limited, args))
-        if all(self._knows_nothing_of(operand.support) for operand in operands):
+        if all(self._has_no_facts_about(operand.support) for operand in operands):
             return self.space.root.apply(kind, *operands)
         key = (kind, operands)
         known = self._results.get(key)

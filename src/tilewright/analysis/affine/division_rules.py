@@ -94,12 +94,12 @@ def common_monomial(monomials: tuple[Monomial, ...]) -> Monomial:
     """The largest monomial that divides all of them."""
     shared = list(monomials[0])
     for monomial in monomials[1:]:
-        left, kept = list(monomial), list[int]()
+        left, remaining = list(monomial), list[int]()
         for id in shared:
             if id in left:
                 left.remove(id)
-                kept.append(id)
-        shared = kept
+                remaining.append(id)
+        shared = remaining
     return tuple(shared)
 
 

@@ -52,7 +52,7 @@ class Facts:
     """Monomial -> polynomials with that monomial, known to be at least 0."""
     held: frozenset[int] = frozenset()
     """Ids of formulas known to hold."""
-    touched: int = 0
+    covered: int = 0
     """Support of everything the facts are about; about other atoms nothing is known."""
     contradictory: bool = False
 
@@ -153,14 +153,14 @@ class Facts:
             if len(monomial) != 1:
                 continue
             rest = Poly(poly.space, {m: c for m, c in poly.terms.items() if m != monomial})
-            most = ctx.range(rest).hi
-            if most is None:
+            upper = ctx.range(rest).hi
+            if upper is None:
                 continue
             # coefficient * x >= -most
             if coefficient > 0:
-                self._narrow(monomial[0], Interval(-(most // coefficient), None))
+                self._narrow(monomial[0], Interval(-(upper // coefficient), None))
             else:
-                self._narrow(monomial[0], Interval(None, most // -coefficient))
+                self._narrow(monomial[0], Interval(None, upper // -coefficient))
 
     def _narrow(self, id: int, found: Interval) -> None:
         known = self.ranges.get(id, ALL).meet(found)
@@ -179,7 +179,7 @@ def facts_with(parent: Context, formula: Formula) -> Facts:
         dict(old.forms),
         dict(old.inequalities),
         old.held | {leaf.id for leaf in _leaves(formula)} | {formula.id},
-        old.touched | formula.support,
+        old.covered | formula.support,
         old.contradictory or decide_by_range(parent, formula) is False,
     )
     if facts.contradictory:

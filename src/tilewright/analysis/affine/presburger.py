@@ -64,12 +64,12 @@ class Encoder:
             self.variables[name] = self.fresh(clean)
         return self.variables[name]
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, base: str) -> str:
         """A name that nothing else has."""
-        name, number = wanted, 0
+        name, suffix = base, 0
         while name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
+            suffix += 1
+            name = f"{base}_{suffix}"
         self._taken.add(name)
         return name
 
@@ -295,17 +295,17 @@ def _mask_bits(mask: int) -> int:
 
 def _digits(encoder: Encoder, value: str, mask: int) -> str:
     """The sum of the digits of a value that a mask has, as a linear expression."""
-    places: list[str] = []
+    terms: list[str] = []
     chosen: list[str] = ["0"]
     for bit in range(mask.bit_length()):
         digit = encoder.existential()
         encoder.constraints.append(f"0 <= {digit} <= 1")
-        places.append(f"{1 << bit}*{digit}")
+        terms.append(f"{1 << bit}*{digit}")
         if mask >> bit & 1:
-            chosen.append(places[-1])
+            chosen.append(terms[-1])
     rest = encoder.existential()
-    places.append(f"{1 << mask.bit_length()}*{rest}")
-    encoder.constraints.append(f"{value} = {' + '.join(places)}")
+    terms.append(f"{1 << mask.bit_length()}*{rest}")
+    encoder.constraints.append(f"{value} = {' + '.join(terms)}")
     return " + ".join(chosen)
 
 

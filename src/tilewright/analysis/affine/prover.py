@@ -78,8 +78,8 @@ def _meaning(ctx: Context, atom: Atom) -> Iterator[Poly]:
         yield from (value - arg for arg in atom.args)
     elif atom.kind is SymbolKind.FDIV:
         dividend, divisor = atom.args
-        least = ctx.range(divisor).lo
-        if least is not None and least > 0:
+        lower = ctx.range(divisor).lo
+        if lower is not None and lower > 0:
             remainder = dividend - value * divisor
             yield remainder
             yield divisor - remainder - 1

@@ -94,8 +94,8 @@ class Substitution:
             if not any(id in replaced for id in monomial):
                 untouched[monomial] = coefficient
                 continue
-            kept = tuple(id for id in monomial if id not in replaced)
-            product = Poly(space, {kept: coefficient})
+            remaining = tuple(id for id in monomial if id not in replaced)
+            product = Poly(space, {remaining: coefficient})
             for id in monomial:
                 if id in replaced:
                     product = product * replaced[id]

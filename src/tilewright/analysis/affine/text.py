@@ -24,15 +24,15 @@ def _terms_text(view: Poly) -> str:
     texts.sort(key=lambda term: (-term[0], [_factor_key(name) for name in term[1]]))
     if not texts:
         return "0"
-    pieces: list[str] = []
+    parts: list[str] = []
     for _, names, coefficient in texts:
         sign = "-" if coefficient < 0 else "+"
         body = _product(abs(coefficient), names)
-        if pieces:
-            pieces.append(f" {sign} {body}")
+        if parts:
+            parts.append(f" {sign} {body}")
         else:
-            pieces.append(f"-{body}" if coefficient < 0 else body)
-    return "".join(pieces)
+            parts.append(f"-{body}" if coefficient < 0 else body)
+    return "".join(parts)
 
 
 def _product(coefficient: int, names: tuple[str, ...]) -> str:

@@ -38,12 +38,12 @@ def with_remainders(poly: Poly) -> Poly:
         view = poly
         for atom in reversed(poly.atoms()):
             if atom.kind in _REMAINDER_OF:
-                view = _turn_quotient(view, atom)
+                view = _rewrite_quotient(view, atom)
         known[poly] = view
     return view
 
 
-def _turn_quotient(poly: Poly, quotient: Atom) -> Poly:
+def _rewrite_quotient(poly: Poly, quotient: Atom) -> Poly:
     cofactor, _, _ = poly.split(quotient)
     for step, (value, divisor) in _turnable(cofactor, quotient):
         turned = _turned(poly, quotient, step, value, divisor)

@@ -102,10 +102,10 @@ def with_hints(info: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo:
 
 def _hint(attribute: Attribute | None, rank: int) -> tuple[int, ...] | None:
     """One value per dimension; a hint of another rank is ignored."""
-    numbers = integers_in(attribute)
-    if numbers is None or len(numbers) != rank or any(number < 1 for number in numbers):
+    values = integers_in(attribute)
+    if values is None or len(values) != rank or any(value < 1 for value in values):
         return None
-    return tuple(numbers)
+    return tuple(values)
 
 
 class _AxisLattice(Lattice[AxisInfo]):

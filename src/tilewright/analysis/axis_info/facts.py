@@ -69,12 +69,12 @@ UNREACHED = AxisInfo((0,), (0,), (0,))
 """No value gets here."""
 
 
-def largest_power_of_two(number: int) -> int:
-    """The largest power of two that divides `number`, within limits."""
-    return min(number & -number, MAX_DIVISOR) if number else MAX_DIVISOR
+def largest_power_of_two(value: int) -> int:
+    """The largest power of two that divides `value`, within limits."""
+    return min(value & -value, MAX_DIVISOR) if value else MAX_DIVISOR
 
 
-def product_of_divisors(left: int, right: int) -> int:
+def multiplied_divisors(left: int, right: int) -> int:
     return min(left * right, MAX_DIVISOR)
 
 
@@ -158,10 +158,10 @@ def better_of(left: AxisInfo, right: AxisInfo) -> AxisInfo:
     if right is UNKNOWN or left is UNREACHED or left.rank != right.rank:
         return left
     for strong, weak in ((left, right), (right, left)):
-        if _is_at_least(strong, weak) and (len(strong.assumes) == 0 or weak.assumes):
+        if _is_as_strong(strong, weak) and (len(strong.assumes) == 0 or weak.assumes):
             return strong
-    if _is_at_least(left, right) or _is_at_least(right, left):
-        return left if _is_at_least(left, right) else right
+    if _is_as_strong(left, right) or _is_as_strong(right, left):
+        return left if _is_as_strong(left, right) else right
     return normalised(
         AxisInfo(
             tuple(map(max, left.contiguity, right.contiguity)),
@@ -173,11 +173,11 @@ def better_of(left: AxisInfo, right: AxisInfo) -> AxisInfo:
     )
 
 
-def _is_at_least(left: AxisInfo, right: AxisInfo) -> bool:
+def _is_as_strong(left: AxisInfo, right: AxisInfo) -> bool:
     pairs = (
         (left.contiguity, right.contiguity),
         (left.divisibility, right.divisibility),
         (left.constancy, right.constancy),
     )
-    knows_constant = left.constant is not None or right.constant is None
-    return knows_constant and all(a >= b for x, y in pairs for a, b in zip(x, y, strict=True))
+    has_constant = left.constant is not None or right.constant is None
+    return has_constant and all(a >= b for x, y in pairs for a, b in zip(x, y, strict=True))

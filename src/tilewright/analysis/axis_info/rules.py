@@ -20,9 +20,9 @@ from tilewright.analysis.axis_info.facts import (
     AxisInfo,
     dimensions,
     join,
+    multiplied_divisors,
     normalised,
     pointee_bytes,
-    product_of_divisors,
     uniform,
 )
 from tilewright.dialects.arith import CMPI_PREDICATES
@@ -33,9 +33,9 @@ from tilewright.ir.interfaces import constant_value
 
 Infos: TypeAlias = Sequence[AxisInfo]
 Rule: TypeAlias = Callable[[Operation, Infos], AxisInfo]
-Numbers: TypeAlias = tuple[int, int, int]
+Triple: TypeAlias = tuple[int, int, int]
 """Contiguity, divisibility, constancy along one dimension."""
-PerDimension: TypeAlias = Callable[[AxisInfo, AxisInfo, int], Numbers]
+PerDimension: TypeAlias = Callable[[AxisInfo, AxisInfo, int], Triple]
 
 _MAX_SHIFT = 62
 
@@ -44,13 +44,13 @@ def combined(
     op: Operation, rule: PerDimension, left: AxisInfo, right: AxisInfo, *, assumes: bool = False
 ) -> AxisInfo:
     """The result of a binary op, dimension by dimension."""
-    numbers = [rule(left, right, dim) for dim in range(left.rank)]
+    triples = [rule(left, right, dim) for dim in range(left.rank)]
     basis = left.assumes | right.assumes
     return normalised(
         AxisInfo(
-            tuple(n[0] for n in numbers),
-            tuple(n[1] for n in numbers),
-            tuple(n[2] for n in numbers),
+            tuple(n[0] for n in triples),
+            tuple(n[1] for n in triples),
+            tuple(n[2] for n in triples),
             None,
             basis | {op} if assumes else basis,
         )
@@ -81,14 +81,14 @@ def _add(op: Operation, infos: Infos) -> AxisInfo:
     if left.constant is not None and right.constant is not None:
         return _folded(op, left.constant + unit * right.constant)
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
         length = max(
             gcd(left.constancy[dim], right.contiguity[dim]),
             gcd(left.contiguity[dim], right.constancy[dim]),
         )
         divisor = gcd(
             left.divisor_at(dim, length, unit),
-            product_of_divisors(right.divisor_at(dim, length), unit),
+            multiplied_divisors(right.divisor_at(dim, length), unit),
         )
         rising = gcd(left.contiguity[dim], right.contiguity[dim])
         if rising > 1 and unit == 1:
@@ -107,7 +107,7 @@ def _subtract(op: Operation, infos: Infos) -> AxisInfo:
     return combined(op, _difference, left, right)
 
 
-def _difference(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+def _difference(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
     length = gcd(left.contiguity[dim], right.constancy[dim])
     divisor = gcd(left.divisor_at(dim, length), right.divisor_at(dim, length))
     constancy = _both_constant(left, right, dim)
@@ -131,8 +131,8 @@ def _multiply(op: Operation, infos: Infos) -> AxisInfo:
     if right.constant == 1:
         return left
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
-        divisor = product_of_divisors(left.divisor_at(dim, 1), right.divisor_at(dim, 1))
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
+        divisor = multiplied_divisors(left.divisor_at(dim, 1), right.divisor_at(dim, 1))
         return 1, divisor, _both_constant(left, right, dim)
 
     return combined(op, rule, left, right)
@@ -169,7 +169,7 @@ def _divide(op: Operation, infos: Infos) -> AxisInfo:
         return left
     is_power = by is not None and by != 0 and abs(by) & (abs(by) - 1) == 0
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
         everywhere = left.divisor_at(dim, 1)
         divisor = max(1, everywhere // abs(by)) if by is not None and is_power else 1
         constancy = max(_both_constant(left, right, dim), _aligned_run(left, right, dim))
@@ -194,7 +194,7 @@ def _remainder(op: Operation, infos: Infos) -> AxisInfo:
         if min(left.constant, right.constant) >= 0:
             return _folded(op, left.constant % right.constant)
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
         length = _aligned_run(left, right, dim)
         divisor = gcd(left.divisor_at(dim, length), right.divisor_at(dim, 1))
         return length, divisor, _both_constant(left, right, dim)
@@ -214,8 +214,8 @@ def _shift_left(op: Operation, infos: Infos) -> AxisInfo:
         return _folded(op, left.constant << amount)
     factor = 1 << amount if amount is not None and 0 <= amount <= _MAX_SHIFT else 1
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
-        divisor = product_of_divisors(left.divisor_at(dim, 1), factor)
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
+        divisor = multiplied_divisors(left.divisor_at(dim, 1), factor)
         return 1, divisor, _both_constant(left, right, dim)
 
     return combined(op, rule, left, right)
@@ -231,7 +231,7 @@ def _shift_right(op: Operation, infos: Infos) -> AxisInfo:
         return _folded(op, left.constant >> (amount or 0))
     factor = 1 << (amount or 0) if known else 1
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
         divisor = max(1, left.divisor_at(dim, 1) // factor) if known else 1
         run = gcd(left.contiguity[dim], left.divisibility[dim], factor, right.constancy[dim])
         return 1, divisor, max(_both_constant(left, right, dim), run)
@@ -263,13 +263,13 @@ def _untouched_run(varying: AxisInfo, mask: AxisInfo, dim: int) -> int:
     )
 
 
-def _or_bits(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+def _or_bits(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
     length = max(_untouched_run(left, right, dim), _untouched_run(right, left, dim))
     divisor = gcd(left.divisor_at(dim, length), right.divisor_at(dim, length))
     return length, divisor, _both_constant(left, right, dim)
 
 
-def _and_bits(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+def _and_bits(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
     length = max(_masked_run(left, right, dim), _masked_run(right, left, dim))
     divisor = max(left.divisor_at(dim, length), right.divisor_at(dim, length))
     cleared = max(_untouched_run(left, right, dim), _untouched_run(right, left, dim))
@@ -312,7 +312,7 @@ def _select(op: Operation, infos: Infos) -> AxisInfo:
     if either.constant is not None or not is_tensor(op.operands[0].type):
         return either
 
-    def rule(either: AxisInfo, condition: AxisInfo, dim: int) -> Numbers:
+    def rule(either: AxisInfo, condition: AxisInfo, dim: int) -> Triple:
         length = gcd(either.contiguity[dim], condition.constancy[dim])
         divisor = gcd(yes.divisor_at(dim, length, unit), no.divisor_at(dim, length, unit))
         return length, divisor, _both_constant(either, condition, dim)
@@ -320,7 +320,7 @@ def _select(op: Operation, infos: Infos) -> AxisInfo:
     return combined(op, rule, either, condition)
 
 
-_PREDICATES = {number: name for name, number in CMPI_PREDICATES.items()}
+_PREDICATES = {code: name for name, code in CMPI_PREDICATES.items()}
 _BREAKS_LEFT = frozenset(("slt", "ult", "sge", "uge"))
 """True to false at a multiple of the bound, if the left side rises."""
 _BREAKS_RIGHT = frozenset(("sgt", "ugt", "sle", "ule"))
@@ -348,7 +348,7 @@ def _compare(op: Operation, infos: Infos) -> AxisInfo:
     if outcome is not None and left.constant is not None and right.constant is not None:
         return _folded(op, int(outcome(left.constant, right.constant)))
 
-    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Numbers:
+    def rule(left: AxisInfo, right: AxisInfo, dim: int) -> Triple:
         constancy = _both_constant(left, right, dim)
         if predicate in _BREAKS_LEFT:
             constancy = max(constancy, _aligned_run(left, right, dim))
@@ -404,7 +404,7 @@ def _extend_zero(op: Operation, infos: Infos) -> AxisInfo:
     return combined(op, _within_alignment, info, info)
 
 
-def _within_alignment(info: AxisInfo, _: AxisInfo, dim: int) -> Numbers:
+def _within_alignment(info: AxisInfo, _: AxisInfo, dim: int) -> Triple:
     length = gcd(info.contiguity[dim], info.divisibility[dim])
     return length, info.divisor_at(dim, length), info.constancy[dim]
 
@@ -434,7 +434,7 @@ def _address_cast(op: Operation, infos: Infos) -> AxisInfo:
         return info
     inner = unit if op.name == "tt.ptr_to_int" else 1
 
-    def rule(info: AxisInfo, _: AxisInfo, dim: int) -> Numbers:
+    def rule(info: AxisInfo, _: AxisInfo, dim: int) -> Triple:
         return 1, info.divisor_at(dim, 1, inner), info.constancy[dim]
 
     return combined(op, rule, info, info)

@@ -66,8 +66,8 @@ def _expand_dims(op: Operation, infos: Infos) -> AxisInfo:
     )
 
 
-def _with(numbers: Sequence[int], axis: int, number: int) -> tuple[int, ...]:
-    return (*numbers[:axis], number, *numbers[axis:])
+def _with(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
+    return (*values[:axis], value, *values[axis:])
 
 
 def _broadcast(op: Operation, infos: Infos) -> AxisInfo:
@@ -169,10 +169,10 @@ def _merged_constancy(
     while info.constancy[dim] == source[dim] and dim > 0 and constancy < extent:
         dim -= 1
         rest = extent // constancy
-        piece = gcd(source[dim], rest)
-        equal = gcd(info.constancy[dim], piece)
+        common = gcd(source[dim], rest)
+        equal = gcd(info.constancy[dim], common)
         constancy *= equal
-        if equal < piece:
+        if equal < common:
             break
     return constancy
 

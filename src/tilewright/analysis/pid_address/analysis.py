@@ -93,13 +93,13 @@ class TileKernel:
 
     function: TileFuncOp
     op: KernelOp
-    number: int
+    index: int
     of: int
 
     @property
     def name(self) -> str:
         own = self.function.sym_name.data
-        return own if self.of == 1 else f"{own}#{self.number}"
+        return own if self.of == 1 else f"{own}#{self.index}"
 
 
 def tile_kernels(root: Operation, function: str | None = None) -> list[TileKernel]:
@@ -109,7 +109,7 @@ def tile_kernels(root: Operation, function: str | None = None) -> list[TileKerne
         if not isinstance(func, TileFuncOp) or function not in (None, func.sym_name.data):
             continue
         ops = [op for op in walk(func) if isinstance(op, KernelOp)]
-        found += [TileKernel(func, op, number, len(ops)) for number, op in enumerate(ops)]
+        found += [TileKernel(func, op, index, len(ops)) for index, op in enumerate(ops)]
     return found
 
 
@@ -157,7 +157,7 @@ def evaluate(
         begin.space,
         begin.atoms,
         names,
-        {op: number for number, op in enumerate(walk(top))},
+        {op: index for index, op in enumerate(walk(top))},
         CONTROL,
         UNKNOWN,
         facts.strict_overflow,
@@ -187,11 +187,11 @@ def _numbered(machine: Machine) -> dict[Operation, int]:
     for site in machine.sites.values():
         parts[site.operation] = max(parts.get(site.operation, 0), site.part + 1)
     indices: dict[Operation, int] = {}
-    number = 0
+    position = 0
     for op in machine.positions:
         if op in parts or op.name in ACCESS_OPS:
-            indices[op] = number
-            number += parts.get(op, 1)
+            indices[op] = position
+            position += parts.get(op, 1)
     return indices
 
 
@@ -217,17 +217,17 @@ class _Describer:
             self._axis = solve_axis_info(top)
 
     def report(self) -> AddressReport:
-        sites = sorted(self._machine.sites.values(), key=self._place_of_site)
+        sites = sorted(self._machine.sites.values(), key=self._position_of_site)
         lanes = [self._lane_facts(site) for site in sites]
         signs = [
             self._assume_signs(site) if facts.assumes_signs else 0
             for site, (_, facts) in zip(sites, lanes, strict=True)
         ]
         premises = self._premises()
-        numbers = {premise.number: index for index, premise in enumerate(premises)}
+        premise_indices = {premise.id: index for index, premise in enumerate(premises)}
         accesses = [
-            self._access(site, place, facts, bits, numbers)
-            for site, (place, facts), bits in zip(sites, lanes, signs, strict=True)
+            self._access(site, address, facts, bits, premise_indices)
+            for site, (address, facts), bits in zip(sites, lanes, signs, strict=True)
         ]
         described = list(zip(sites, accesses, strict=True))
         values, lines = report_lines(self._machine, self._paths, described)
@@ -247,11 +247,11 @@ class _Describer:
 
     def _not_analysed(self) -> Iterator[NotAnalysed]:
         skipped = self._machine.skipped
-        places = {key: (self._machine.position(key[0]), self._paths[key[1]]) for key in skipped}
-        for op, path in sorted(skipped, key=places.__getitem__):
+        positions = {key: (self._machine.position(key[0]), self._paths[key[1]]) for key in skipped}
+        for op, path in sorted(skipped, key=positions.__getitem__):
             yield NotAnalysed(op.name, path, location(op), skipped[op, path], op)
 
-    def _place_of_site(self, site: Site) -> tuple[int, int]:
+    def _position_of_site(self, site: Site) -> tuple[int, int]:
         return self._index(site), self._paths[site.path]
 
     def _index(self, site: Site) -> int:
@@ -317,7 +317,7 @@ class _Describer:
         hints = None
         if self._axis is not None and site.box is None:
             hints = self._axis[site.address]
-        place = LaneAddress(
+        address = LaneAddress(
             site.scope.ctx,
             site.offset.expr,
             site.elem_bytes,
@@ -327,10 +327,15 @@ class _Describer:
             site.base.deps,
             hints,
         )
-        return place, lane_facts(place)
+        return address, lane_facts(address)
 
     def _access(
-        self, site: Site, place: LaneAddress, lanes: LaneFacts, signs: int, numbers: dict[int, int]
+        self,
+        site: Site,
+        address: LaneAddress,
+        lanes: LaneFacts,
+        signs: int,
+        premise_indices: dict[int, int],
     ) -> MemoryOp:
         scope, machine, op = site.scope, self._machine, site.operation
         atoms = machine.atoms
@@ -339,11 +344,11 @@ class _Describer:
         virtual = None
         if found.pattern is Pattern.NONLINEAR:
             virtual = virtual_of(atoms, site.offset.virtual)
-        steady = mask_constancy(place, lanes, site.mask)
-        limits = None if site.is_descriptor else vector_limits(place, lanes, steady)
-        aligned = None if site.is_descriptor_argument else alignment(place, lanes)
+        steady = mask_constancy(address, lanes, site.mask)
+        limits = None if site.is_descriptor else vector_limits(address, lanes, steady)
+        aligned = None if site.is_descriptor_argument else alignment(address, lanes)
         basis = site.offset.basis | site.mask_basis | scope.basis | signs
-        own = [numbers[bit] for bit in _bits(basis) if bit in numbers]
+        own = [premise_indices[bit] for bit in _bits(basis) if bit in premise_indices]
         box = site.box
         return MemoryOp(
             self._index(site),
@@ -380,7 +385,7 @@ class _Describer:
             tuple(sorted(own)),
             domain_of(atoms, (offset, site.mask, scope.guard, *scope.facts), scope.loops),
             scope.facts,
-            place.lanes,
+            address.lanes,
             None
             if box is None
             else Box(box.offset, box.shape, box.strides, box.block, box.indices),
@@ -416,7 +421,7 @@ def _is_by_thread(site: Site) -> bool:
 
 def _bits(mask: int) -> list[int]:
     """The numbers of the bits that are set; as text, because there may be thousands."""
-    return [number for number, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
+    return [bit for bit, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
 
 
 def location(op: Operation) -> str | None:

@@ -124,10 +124,10 @@ class Atoms:
         if not mask & self.any_lane:
             return mask
         result = mask & ~self.any_lane
-        for dim, places in enumerate(targets):
+        for dim, positions in enumerate(targets):
             if mask & self.lane_bit(dim):
-                for place in places:
-                    bit = self.lane_bit(place)
+                for position in positions:
+                    bit = self.lane_bit(position)
                     self.any_lane |= bit
                     result |= bit
         return result
@@ -136,10 +136,10 @@ class Atoms:
 
     def counter(self, name: str, last: int | None, enclosing: Iterable[str]) -> Poly:
         """A fresh iteration counter, with a name that no enclosing counter has."""
-        text, number = f"it({name})", 2
+        text, suffix = f"it({name})", 2
         while text in enclosing:
-            text = f"it({name}#{number})"
-            number += 1
+            text = f"it({name}#{suffix})"
+            suffix += 1
         limits = _COUNTER if last is None else Interval(0, max(last, 0))
         counter = self.space.symbol(text, limits, role=Role("it", text))
         self._symbols[text] = counter

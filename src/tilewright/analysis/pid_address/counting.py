@@ -70,13 +70,13 @@ def values_of(part: Poly, lanes: Sequence[Atom]) -> IntArray:
 
     from tilewright.analysis.affine.arrays import evaluate_array
 
-    places: dict[str, IntArray] = {}
+    positions: dict[str, IntArray] = {}
     for at, lane in enumerate(lanes):
         shape = [1] * len(lanes)
         shape[at] = extent_of(lane)
-        places[lane.name] = np.arange(extent_of(lane), dtype=np.int64).reshape(shape)
+        positions[lane.name] = np.arange(extent_of(lane), dtype=np.int64).reshape(shape)
     extents = [extent_of(lane) for lane in lanes]
-    return np.broadcast_to(evaluate_array(part, places), extents)
+    return np.broadcast_to(evaluate_array(part, positions), extents)
 
 
 def longest_group(part: Poly, lane: Atom, unit: int, sizes: Sequence[int]) -> int:

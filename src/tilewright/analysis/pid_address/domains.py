@@ -29,8 +29,8 @@ def domain_of(
         for atom in fresh:
             bound = bounds[atom] = _bound(atoms, space, atom, trips)
             work += [limit for limit in (bound.lower, bound.upper) if limit is not None]
-    places = {loop.counter: at for at, loop in enumerate(loops)}
-    ordered = sorted(bounds, key=lambda atom: (_rank(atom), places.get(atom, 0), atom.id))
+    positions = {loop.counter: at for at, loop in enumerate(loops)}
+    ordered = sorted(bounds, key=lambda atom: (_rank(atom), positions.get(atom, 0), atom.id))
     return Domain(tuple(bounds[atom] for atom in ordered))
 
 

@@ -242,21 +242,21 @@ class _Arguments:
             (),
         )
 
-    def _size(self, name: str, word: str, dim: int, size: int, arg: SSAValue) -> Integer:
+    def _size(self, name: str, attribute: str, dim: int, size: int, arg: SSAValue) -> Integer:
         if size != DYNAMIC_INDEX:
             known = self._space.const(size)
         else:
-            known = self._open_size(name, word, dim, arg)
+            known = self._open_size(name, attribute, dim, arg)
         return Integer(known, known)
 
-    def _open_size(self, name: str, word: str, dim: int, arg: SSAValue) -> Poly:
+    def _open_size(self, name: str, attribute: str, dim: int, arg: SSAValue) -> Poly:
         """A run-time extent or stride: given by ``A.shape.0``, named as in the kernel."""
-        text = f"{name}.{word}.{dim}"
+        text = f"{name}.{attribute}.{dim}"
         if text in self._given:
             return self._space.const(self._given[text])
         index = list(self._function.args).index(arg)
         written = self._function.argument_attributes(index).get(SHAPE)
-        if word == "shape" and isinstance(written, ArrayAttr):
+        if attribute == "shape" and isinstance(written, ArrayAttr):
             symbol = written.data[dim]
             if isinstance(symbol, StringAttr) and symbol.data.isidentifier():
                 text = symbol.data
@@ -268,12 +268,12 @@ class _Arguments:
         assert isinstance(arg.type, MemRefType)
         layout = arg.type.layout
         if isinstance(layout, StridedLayoutAttr):
-            numbers = [
+            given = [
                 stride.data if isinstance(stride, IntAttr) else DYNAMIC_INDEX
                 for stride in layout.strides.data
             ]
             return [
-                self._size(name, "stride", dim, stride, arg) for dim, stride in enumerate(numbers)
+                self._size(name, "stride", dim, stride, arg) for dim, stride in enumerate(given)
             ]
         strides: list[Integer] = []
         step = self._space.one
@@ -355,7 +355,9 @@ class _Arguments:
         name = self._names.of(arg)
         if len(following) < 2 * rank:
             following = [
-                self._hidden(name, word, dim) for word in ("shape", "stride") for dim in range(rank)
+                self._hidden(name, attribute, dim)
+                for attribute in ("shape", "stride")
+                for dim in range(rank)
             ]
         one, zero = self._space.one, self._space.zero
         address = self._atoms.address(f"%{name}", None)
@@ -368,10 +370,10 @@ class _Arguments:
             is_argument=True,
         )
 
-    def _hidden(self, name: str, word: str, dim: int) -> Integer:
+    def _hidden(self, name: str, attribute: str, dim: int) -> Integer:
         """A part of a descriptor that the signature does not show."""
-        text = f"{name}.{word}.{dim}"
-        limits = Interval(0, 2**31 - 1 if word == "shape" else 2**63 - 1)
+        text = f"{name}.{attribute}.{dim}"
+        limits = Interval(0, 2**31 - 1 if attribute == "shape" else 2**63 - 1)
         symbol = self._symbol(text, limits, 1)
         return Integer(symbol, symbol)
 

@@ -68,13 +68,13 @@ class LaneFacts:
         return self.order[0] if self.order else None
 
 
-def lane_facts(place: LaneAddress) -> LaneFacts:
-    strides = tuple(_stride(place, dim) for dim in range(len(place.shape)))
-    runs = [_contiguity(place, dim) for dim in range(len(place.shape))]
+def lane_facts(address: LaneAddress) -> LaneFacts:
+    strides = tuple(_stride(address, dim) for dim in range(len(address.shape)))
+    runs = [_contiguity(address, dim) for dim in range(len(address.shape))]
     contiguity = tuple(length for length, _ in runs)
     order = tuple(sorted(range(len(contiguity)), key=lambda dim: (-contiguity[dim], -dim)))
-    counted = _counted_dimensions(place)
-    lengths = _run_lengths(place, counted)
+    counted = _counted_dimensions(address)
+    lengths = _run_lengths(address, counted)
     others = [contiguity[dim] for dim in range(len(contiguity)) if dim not in counted]
     shortest = min(lengths) if lengths else 1
     return LaneFacts(
@@ -82,60 +82,60 @@ def lane_facts(place: LaneAddress) -> LaneFacts:
         contiguity,
         order,
         max((shortest, *others)),
-        _is_coalesced(place, lengths, others),
+        _is_coalesced(address, lengths, others),
         any(assumed for _, assumed in runs),
-        _first_of_groups(place, order[0], contiguity[order[0]]) if order else place.offset,
+        _first_of_groups(address, order[0], contiguity[order[0]]) if order else address.offset,
     )
 
 
 # Single dimensions.
 
 
-def _lane_mask(place: LaneAddress) -> int:
+def _lane_mask(address: LaneAddress) -> int:
     mask = 0
-    for lane in place.lanes:
+    for lane in address.lanes:
         mask |= 0 if lane is None else lane.deps_mask
     return mask
 
 
-def _stride(place: LaneAddress, dim: int) -> Poly | None:
-    lane = place.lanes[dim]
+def _stride(address: LaneAddress, dim: int) -> Poly | None:
+    lane = address.lanes[dim]
     if lane is None:
-        return place.offset.space.zero
-    if place.base_varies & lane.deps_mask:
+        return address.offset.space.zero
+    if address.base_varies & lane.deps_mask:
         return None
-    factor = place.offset.coefficient_of(lane)
-    return None if factor is None or factor.deps_mask & _lane_mask(place) else factor
+    factor = address.offset.coefficient_of(lane)
+    return None if factor is None or factor.deps_mask & _lane_mask(address) else factor
 
 
-def _contiguity(place: LaneAddress, dim: int) -> tuple[int, bool]:
+def _contiguity(address: LaneAddress, dim: int) -> tuple[int, bool]:
     """(length of aligned groups that rise by one element, whether signs are assumed)."""
-    lane = place.lanes[dim]
-    if lane is None or place.base_varies & lane.deps_mask:
-        return _promised(place, dim, 1), False
-    run = longest_run(place.ctx, place.offset, lane, place.elem_bytes)
-    promised = _promised(place, dim, run.length)
-    if promised == run.length:
-        return promised, run.assumes_signs
-    return promised, place.hints is not None and bool(place.hints.assumes)
+    lane = address.lanes[dim]
+    if lane is None or address.base_varies & lane.deps_mask:
+        return _hinted(address, dim, 1), False
+    run = longest_run(address.ctx, address.offset, lane, address.elem_bytes)
+    hinted = _hinted(address, dim, run.length)
+    if hinted == run.length:
+        return hinted, run.assumes_signs
+    return hinted, address.hints is not None and bool(address.hints.assumes)
 
 
-def _promised(place: LaneAddress, dim: int, found: int) -> int:
-    if place.hints is None or dim >= place.hints.rank:
+def _hinted(address: LaneAddress, dim: int, found: int) -> int:
+    if address.hints is None or dim >= address.hints.rank:
         return found
-    return max(found, min(place.hints.contiguity[dim], place.shape[dim]))
+    return max(found, min(address.hints.contiguity[dim], address.shape[dim]))
 
 
 # Sets of addresses.
 
 
-def _counted_dimensions(place: LaneAddress) -> frozenset[int]:
+def _counted_dimensions(address: LaneAddress) -> frozenset[int]:
     """Dimensions whose lanes stand only in terms that are functions of lanes alone."""
-    dims = {lane: dim for dim, lane in enumerate(place.lanes) if lane is not None}
-    counted = {dim for lane, dim in dims.items() if not place.base_varies & lane.deps_mask}
+    dims = {lane: dim for dim, lane in enumerate(address.lanes) if lane is not None}
+    counted = {dim for lane, dim in dims.items() if not address.base_varies & lane.deps_mask}
     terms: list[tuple[bool, set[int]]] = []
-    space = place.offset.space
-    for monomial, factor in place.offset.terms.items():
+    space = address.offset.space
+    for monomial, factor in address.offset.terms.items():
         term = Poly(space, {monomial: factor})
         inside = {dim for lane, dim in dims.items() if term.support & space.own_bit(lane)}
         if inside:
@@ -150,29 +150,32 @@ def _counted_dimensions(place: LaneAddress) -> frozenset[int]:
     return frozenset(counted)
 
 
-def _run_lengths(place: LaneAddress, counted: frozenset[int]) -> list[int]:
+def _run_lengths(address: LaneAddress, counted: frozenset[int]) -> list[int]:
     """Lengths in elements of the runs that the counted dimensions make."""
-    lanes = [place.lanes[dim] for dim in sorted(counted)]
-    moving = [lane for lane in lanes if lane is not None and place.offset.mentions(lane)]
+    lanes = [address.lanes[dim] for dim in sorted(counted)]
+    moving = [lane for lane in lanes if lane is not None and address.offset.mentions(lane)]
     if not moving:
         return [1]
     if len(moving) == 1:
-        stride = place.offset.coefficient_of(moving[0])
+        stride = address.offset.coefficient_of(moving[0])
         step = None if stride is None else stride.constant
         if step is not None:
             extent = extent_of(moving[0])
-            return [extent] if abs(step) == place.elem_bytes else [1] * extent
-    return run_lengths(terms_with(place.offset, moving), moving, place.elem_bytes)
+            return [extent] if abs(step) == address.elem_bytes else [1] * extent
+    return run_lengths(terms_with(address.offset, moving), moving, address.elem_bytes)
 
 
-def _is_coalesced(place: LaneAddress, lengths: Sequence[int], others: Sequence[int]) -> bool | None:
+def _is_coalesced(
+    address: LaneAddress, lengths: Sequence[int], others: Sequence[int]
+) -> bool | None:
     moving = [
         lane
-        for lane in place.lanes
-        if lane is not None and (place.offset.mentions(lane) or place.base_varies & lane.deps_mask)
+        for lane in address.lanes
+        if lane is not None
+        and (address.offset.mentions(lane) or address.base_varies & lane.deps_mask)
     ]
-    size = place.elem_bytes
-    everything_counted = not others or all(lane is None for lane in place.lanes)
+    size = address.elem_bytes
+    everything_counted = not others or all(lane is None for lane in address.lanes)
     if not moving:
         return True
     if everything_counted:
@@ -188,87 +191,89 @@ def _is_coalesced(place: LaneAddress, lengths: Sequence[int], others: Sequence[i
 # Alignment and vectors.
 
 
-def _first_of_groups(place: LaneAddress, dim: int, size: int) -> Poly:
+def _first_of_groups(address: LaneAddress, dim: int, size: int) -> Poly:
     """The offset at the first lane of every aligned group of `size` lanes along a dimension."""
-    lane = place.lanes[dim]
-    if lane is None or not place.offset.mentions(lane):
-        return place.offset
-    groups = max(place.shape[dim] // size, 1)
-    space = place.offset.space
+    lane = address.lanes[dim]
+    if lane is None or not address.offset.mentions(lane):
+        return address.offset
+    groups = max(address.shape[dim] // size, 1)
+    space = address.offset.space
     if groups == 1:
         start = space.zero
     else:
         start = space.symbol(f"{lane.name}.hi", Interval(0, groups - 1)) * size
-    return Substitution(place.ctx, {lane: start}).poly(place.offset)
+    return Substitution(address.ctx, {lane: start}).poly(address.offset)
 
 
-def _divisor(place: LaneAddress, value: Poly) -> int:
-    return power_of_two_in(place.ctx.congruence(value).divisor, MAX_ALIGNMENT)
+def _divisor(address: LaneAddress, value: Poly) -> int:
+    return power_of_two_in(address.ctx.congruence(value).divisor, MAX_ALIGNMENT)
 
 
-def _base_divisor(place: LaneAddress) -> int:
-    promised = place.base_divisibility
-    return place.elem_bytes if promised is None else power_of_two_in(promised, MAX_ALIGNMENT)
+def _base_divisor(address: LaneAddress) -> int:
+    hinted = address.base_divisibility
+    return address.elem_bytes if hinted is None else power_of_two_in(hinted, MAX_ALIGNMENT)
 
 
-def alignment(place: LaneAddress, facts: LaneFacts) -> int:
+def alignment(address: LaneAddress, facts: LaneFacts) -> int:
     """The power of two that divides the address of every group of contiguous lanes."""
     fast = facts.fast
     size = 1 if fast is None else facts.contiguity[fast]
-    found = gcd(_divisor(place, facts.first), _base_divisor(place))
-    hints = place.hints
+    found = gcd(_divisor(address, facts.first), _base_divisor(address))
+    hints = address.hints
     if hints is None or fast is None or fast >= hints.rank or size % hints.contiguity[fast]:
         return found
-    return max(found, min(hints.divisibility[fast], _base_limit(place)))
+    return max(found, min(hints.divisibility[fast], _base_limit(address)))
 
 
-def _base_limit(place: LaneAddress) -> int:
+def _base_limit(address: LaneAddress) -> int:
     """Hints about an address count up to what is known of any base."""
-    return MAX_ALIGNMENT if place.base_divisibility is None else _base_divisor(place)
+    return MAX_ALIGNMENT if address.base_divisibility is None else _base_divisor(address)
 
 
-def mask_constancy(place: LaneAddress, facts: LaneFacts, mask: Formula | None) -> int:
+def mask_constancy(address: LaneAddress, facts: LaneFacts, mask: Formula | None) -> int:
     """Lanes of the fast dimension in a group on which the mask does not change."""
     fast = facts.fast
     if fast is None:
         return 1
-    lane = place.lanes[fast]
+    lane = address.lanes[fast]
     if mask is None or lane is None:
-        return place.shape[fast]
-    return constancy(place.ctx, mask, lane)
+        return address.shape[fast]
+    return constancy(address.ctx, mask, lane)
 
 
-def vector_limits(place: LaneAddress, facts: LaneFacts, mask_lanes: int) -> VectorLimits:
+def vector_limits(address: LaneAddress, facts: LaneFacts, mask_lanes: int) -> VectorLimits:
     """How many elements one instruction may move, and what each constraint would allow."""
-    widest = max(1, MAX_VECTOR_BYTES // place.elem_bytes)
+    widest = max(1, MAX_VECTOR_BYTES // address.elem_bytes)
     fast = facts.fast
     length = 1 if fast is None else facts.contiguity[fast]
-    base = min(widest, max(1, _base_divisor(place) // place.elem_bytes))
+    base = min(widest, max(1, _base_divisor(address) // address.elem_bytes))
     elements = 1
     while 2 * elements <= min(widest, length, base, mask_lanes):
-        if not _is_aligned(place, facts, 2 * elements):
+        if not _is_aligned(address, facts, 2 * elements):
             break
         elements *= 2
-    return VectorLimits(length, base, _term_limits(place, facts, widest), mask_lanes, elements)
+    return VectorLimits(length, base, _term_limits(address, facts, widest), mask_lanes, elements)
 
 
-def _is_aligned(place: LaneAddress, facts: LaneFacts, elements: int) -> bool:
+def _is_aligned(address: LaneAddress, facts: LaneFacts, elements: int) -> bool:
     """Whether groups of so many lanes start at multiples of their size.
 
     They are parts of a contiguous group, so they do if the contiguous groups do.
     """
-    size = elements * place.elem_bytes
-    if _divisor(place, facts.first) % size == 0:
+    size = elements * address.elem_bytes
+    if _divisor(address, facts.first) % size == 0:
         return True
-    fast, hints = facts.fast, place.hints
+    fast, hints = facts.fast, address.hints
     if hints is None or fast is None or hints.rank <= fast:
         return False
     return hints.contiguity[fast] >= elements and hints.divisibility[fast] % size == 0
 
 
-def _term_limits(place: LaneAddress, facts: LaneFacts, widest: int) -> tuple[tuple[Poly, int], ...]:
+def _term_limits(
+    address: LaneAddress, facts: LaneFacts, widest: int
+) -> tuple[tuple[Poly, int], ...]:
     first = facts.first
-    own = None if facts.fast is None else place.lanes[facts.fast]
+    own = None if facts.fast is None else address.lanes[facts.fast]
     limits: list[tuple[Poly, int]] = []
     for monomial, factor in first.view().terms.items():
         term = Poly(first.space, {monomial: factor})
@@ -276,6 +281,6 @@ def _term_limits(place: LaneAddress, facts: LaneFacts, widest: int) -> tuple[tup
             first.space.atoms[id].name == f"{own.name}.hi" for id in monomial
         ):
             continue
-        limit = min(widest, max(1, _divisor(place, term) // place.elem_bytes))
+        limit = min(widest, max(1, _divisor(address, term) // address.elem_bytes))
         limits.append((term, limit))
     return tuple(limits)

@@ -14,7 +14,7 @@ from tilewright.analysis.affine import Interval, Poly
 from tilewright.analysis.pid_address.classify import pid_strides
 from tilewright.analysis.pid_address.report import Line, MemoryOp, ValueInfo
 from tilewright.analysis.pid_address.scope import Machine, Path, Site
-from tilewright.analysis.pid_address.slices import Place, backward_slice
+from tilewright.analysis.pid_address.slices import ValueOnPath, backward_slice
 from tilewright.analysis.pid_address.values import Integer, Pointer
 
 Position = tuple[int, int, int]
@@ -25,8 +25,8 @@ def report_lines(
     machine: Machine, paths: Mapping[Path, int], described: Sequence[Described]
 ) -> tuple[list[ValueInfo], list[Line]]:
     """(values, all lines in order of definition)."""
-    infos: dict[Place, ValueInfo] = {}
-    seen: set[Place] = set()
+    infos: dict[ValueOnPath, ValueInfo] = {}
+    seen: set[ValueOnPath] = set()
     for site, access in described:
         for path, value in backward_slice(machine, site, seen):
             known = machine.environments[path].get(value)
@@ -39,8 +39,8 @@ def report_lines(
     for (path, value), info in infos.items():
         placed.append((_position(machine, paths, path, value), info))
     for site, access in described:
-        place = (2 * machine.position(site.operation) + 1, paths[site.path], 0)
-        placed.append((place, access))
+        position = (2 * machine.position(site.operation) + 1, paths[site.path], 0)
+        placed.append((position, access))
     placed.sort(key=lambda one: one[0])
     lines = [line for _, line in placed]
     return [line for line in lines if isinstance(line, ValueInfo)], lines

@@ -36,9 +36,9 @@ class Run:
     """Whether dividends are taken to be non-negative."""
 
 
-def power_of_two_in(number: int, limit: int) -> int:
-    """The largest power of two, up to a limit that is one, that divides `number`."""
-    return min(number & -number, limit) if number else limit
+def power_of_two_in(value: int, limit: int) -> int:
+    """The largest power of two, up to a limit that is one, that divides `value`."""
+    return min(value & -value, limit) if value else limit
 
 
 def group_sizes(extent: int) -> list[int]:
@@ -86,9 +86,9 @@ class _Split:
         self._low = low
         self._size = size
         self._lane = lane
-        self._place = high * size + low if size < extent_of(lane) else low
+        self._split_lane = high * size + low if size < extent_of(lane) else low
         self._assume_signs = assume_signs
-        self._substitution = Substitution(ctx, {lane: self._place})
+        self._substitution = Substitution(ctx, {lane: self._split_lane})
 
     def rises(self, value: Poly, unit: int) -> bool:
         rest, factors = value, list[Poly]()

@@ -80,7 +80,7 @@ class BoxParts:
 class Premise:
     """An assumption of the values, as recorded."""
 
-    number: int
+    id: int
     kind: AssumptionKind
     operation: Operation
     value: SSAValue
@@ -133,7 +133,7 @@ class Machine:
     )
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _taken: set[str] = field(default_factory=set[str])
-    _numbers: dict[tuple[Operation, Path, AssumptionKind], int] = field(
+    _premise_ids: dict[tuple[Operation, Path, AssumptionKind], int] = field(
         default_factory=dict[tuple[Operation, Path, AssumptionKind], int]
     )
 
@@ -145,10 +145,10 @@ class Machine:
         known = self._unique.get((value, path))
         if known is None:
             plain = known = "@".join((self.name(value), *path))
-            number = 2
+            suffix = 2
             while known in self._taken:
-                known = f"{plain}~{number}"
-                number += 1
+                known = f"{plain}~{suffix}"
+                suffix += 1
             self._taken.add(known)
             self._unique[value, path] = known
         return known
@@ -167,8 +167,8 @@ class Machine:
     def control_of(self, op: Operation) -> ControlRule:
         return self.control.get(op.name, self.unknown_op)
 
-    def number_of(self, key: tuple[Operation, Path, AssumptionKind]) -> int:
-        return self._numbers.setdefault(key, AXIS_BITS + len(self._numbers))
+    def premise_id(self, key: tuple[Operation, Path, AssumptionKind]) -> int:
+        return self._premise_ids.setdefault(key, AXIS_BITS + len(self._premise_ids))
 
 
 @dataclass(frozen=True)
@@ -318,9 +318,9 @@ class Scope:
         """The bit of an assumption about an op, made here."""
         value: SSAValue = op.results[0]
         key = (op, self.path, kind)
-        number = self.machine.number_of(key)
-        self.machine.premises[key] = Premise(number, kind, op, value, expr, limits, self)
-        return 1 << number
+        id = self.machine.premise_id(key)
+        self.machine.premises[key] = Premise(id, kind, op, value, expr, limits, self)
+        return 1 << id
 
     def needs_no_premise(self, kind: AssumptionKind, op: Operation) -> None:
         """Forget an assumption that an earlier evaluation made and this one does not need."""

@@ -23,25 +23,27 @@ from tilewright.dialects.ttng import (
 )
 from tilewright.ir.interfaces import CallLike, Point, RegionBranch, branch_edges, returns
 
-Place = tuple[Path, SSAValue]
+ValueOnPath = tuple[Path, SSAValue]
 
 
-def backward_slice(machine: Machine, site: Site, seen: set[Place] | None = None) -> list[Place]:
+def backward_slice(
+    machine: Machine, site: Site, seen: set[ValueOnPath] | None = None
+) -> list[ValueOnPath]:
     """Everything that the address and mask of an access are computed from.
 
     With `seen`, only what is not in it yet; it grows by what is found, so that the slices of many
     accesses together cost no more than the code they are in.
     """
     seen = set() if seen is None else seen
-    work: list[Place] = [(site.path, value) for value in _operands(site.operation)]
-    found: list[Place] = []
+    work: list[ValueOnPath] = [(site.path, value) for value in _operands(site.operation)]
+    found: list[ValueOnPath] = []
     while work:
-        place = work.pop()
-        if place in seen:
+        item = work.pop()
+        if item in seen:
             continue
-        seen.add(place)
-        found.append(place)
-        work.extend(_sources(machine, *place))
+        seen.add(item)
+        found.append(item)
+        work.extend(_sources(machine, *item))
     return found
 
 
@@ -69,14 +71,14 @@ def _operands(op: Operation) -> list[SSAValue]:
             return list(op.operands)
 
 
-def _sources(machine: Machine, path: Path, value: SSAValue) -> Iterator[Place]:
+def _sources(machine: Machine, path: Path, value: SSAValue) -> Iterator[ValueOnPath]:
     if isinstance(value, OpResult):
         yield from _sources_of_result(machine, path, value)
     elif isinstance(value, BlockArgument):
         yield from _sources_of_argument(machine, path, value)
 
 
-def _sources_of_result(machine: Machine, path: Path, value: OpResult) -> Iterator[Place]:
+def _sources_of_result(machine: Machine, path: Path, value: OpResult) -> Iterator[ValueOnPath]:
     op = value.op
     call = op.get_trait(CallLike)
     if call is not None:
@@ -92,7 +94,7 @@ def _sources_of_result(machine: Machine, path: Path, value: OpResult) -> Iterato
     yield from ((path, one) for one in _forwarded(op, branch, value))
 
 
-def _returned(machine: Machine, path: Path, call: Operation, index: int) -> Iterator[Place]:
+def _returned(machine: Machine, path: Path, call: Operation, index: int) -> Iterator[ValueOnPath]:
     trait = call.get_trait(CallLike)
     symbol = None if trait is None else trait.callee(call)
     function = None if symbol is None else machine.symbols.lookup(call, symbol)
@@ -100,7 +102,9 @@ def _returned(machine: Machine, path: Path, call: Operation, index: int) -> Iter
         yield from ((path, end.operands[index]) for end in returns(function))
 
 
-def _sources_of_argument(machine: Machine, path: Path, value: BlockArgument) -> Iterator[Place]:
+def _sources_of_argument(
+    machine: Machine, path: Path, value: BlockArgument
+) -> Iterator[ValueOnPath]:
     block = value.owner
     parent = block.parent_op()
     region = block.parent

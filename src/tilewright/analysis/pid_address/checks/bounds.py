@@ -23,8 +23,8 @@ from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
 from tilewright.analysis.pid_address.checks.questions import (
     QueryResult,
     Question,
-    ask,
     opaque_reason,
+    query,
 )
 from tilewright.analysis.pid_address.checks.regions import (
     AddressRegion,
@@ -52,26 +52,26 @@ def _guarded(launch: Launch, access: MemoryOp) -> Finding:
     assert access.inside is not None
     domain = launch.domain(access) & lanes_inside(access)
     question = Question(domain & ~access.inside, region.symbols, region.complete, (region.offset,))
-    answer = ask(question, launch.effort, SYMBOLIC)
-    if answer.possible is False:
+    result = query(question, launch.effort, SYMBOLIC)
+    if result.possible is False:
         message = f"{access.name} accesses only elements of {access.base}: its guard is redundant"
         return Finding(
-            Check.GUARD, CheckResult.PROVED, (access.index,), None, answer.method, message
+            Check.GUARD, CheckResult.PROVED, (access.index,), None, result.method, message
         )
-    if answer.values is None:
-        message = f"{access.name} may access elements outside of {access.base}: {answer.reason}"
+    if result.values is None:
+        message = f"{access.name} may access elements outside of {access.base}: {result.reason}"
         return Finding(
-            Check.GUARD, CheckResult.UNKNOWN, (access.index,), None, answer.method, message
+            Check.GUARD, CheckResult.UNKNOWN, (access.index,), None, result.method, message
         )
-    point = region.point(answer.values)
+    point = region.point(result.values)
     effect = "reads the safe value" if access.kind is AccessKind.LOAD else "writes nothing"
-    given = launch.given(question, answer.values)
+    given = launch.given(question, result.values)
     message = f"{access.name} accesses an element outside of {access.base}: {point} {effect} there"
     if given:
         message += f" for {', '.join(f'{name}={value}' for name, value in given.items())}"
-    witness = Counterexample((point,), _address(launch, access, answer.values), args=given)
+    witness = Counterexample((point,), _address(launch, access, result.values), args=given)
     return Finding(
-        Check.GUARD, CheckResult.REFUTED, (access.index,), witness, answer.method, message
+        Check.GUARD, CheckResult.REFUTED, (access.index,), witness, result.method, message
     )
 
 
@@ -99,15 +99,15 @@ def _of_size(launch: Launch, access: MemoryOp, size: int) -> Finding:
         if context.is_nonneg(size - need):
             return _safe(access, Method.INTERVALS, f"{need} of {size} bytes")
     question = leaves(launch, access, region.space.const(size))
-    answer = ask(question, launch.effort, SYMBOLIC)
-    if answer.possible is None:
-        answer = _enumerate(launch, access, size, answer)
-    if answer.possible is False:
-        return _safe(access, answer.method, f"{size} bytes")
-    if answer.values is None:
-        reason = _with_remedy(launch, access, answer.reason)
-        return _unknown(access, reason, answer.method)
-    return _outside(launch, access, question, answer, size)
+    result = query(question, launch.effort, SYMBOLIC)
+    if result.possible is None:
+        result = _enumerate(launch, access, size, result)
+    if result.possible is False:
+        return _safe(access, result.method, f"{size} bytes")
+    if result.values is None:
+        reason = _with_remedy(launch, access, result.reason)
+        return _unknown(access, reason, result.method)
+    return _outside(launch, access, question, result, size)
 
 
 def _of_any_size(launch: Launch, access: MemoryOp) -> Finding:
@@ -121,8 +121,8 @@ def _of_any_size(launch: Launch, access: MemoryOp) -> Finding:
     if not context.is_nonneg(access.offset):
         reason = f"offsets below {access.base} are not excluded"
         return _below(launch, access) or _unknown(access, _with_remedy(launch, access, reason))
-    answer = presburger.decide(leaves(launch, access, limit.value), launch.effort)
-    method = Method.PRESBURGER if answer.possible is False else Method.INTERVALS
+    result = presburger.decide(leaves(launch, access, limit.value), launch.effort)
+    method = Method.PRESBURGER if result.possible is False else Method.INTERVALS
     held = _in_elements(limit.value, access.elem_bytes)
     conditions = [f"{access.base} holds at least {held}"]
     conditions += [f"{sign} >= 0" for sign in limit.signs]
@@ -163,10 +163,10 @@ def _obstacle(region: AddressRegion) -> str:
 
 def _with_remedy(launch: Launch, access: MemoryOp, reason: str) -> str:
     """The reason, and what the caller could add so that all executions can be visited."""
-    wanted = launch.not_given(access)
+    options = launch.not_given(access)
     if access.base.removeprefix("%") not in launch.report.facts.buffers:
-        wanted.append(f"--buffer {access.base.removeprefix('%')}=BYTES")
-    return f"{reason}; pass {' '.join(wanted)}" if wanted else reason
+        options.append(f"--buffer {access.base.removeprefix('%')}=BYTES")
+    return f"{reason}; pass {' '.join(options)}" if options else reason
 
 
 def _below(launch: Launch, access: MemoryOp) -> Finding | None:
@@ -178,10 +178,10 @@ def _below(launch: Launch, access: MemoryOp) -> Finding | None:
     region = launch.region(access)
     low = compare("<", region.offset, 0)
     question = Question(region.where & low, region.symbols, region.complete, (region.offset,))
-    answer = ask(question, launch.effort, LINEAR if launch.not_given(access) else SYMBOLIC)
-    if answer.values is None:
+    result = query(question, launch.effort, LINEAR if launch.not_given(access) else SYMBOLIC)
+    if result.values is None:
         return None
-    return _outside(launch, access, question, answer, None)
+    return _outside(launch, access, question, result, None)
 
 
 def leaves(launch: Launch, access: MemoryOp, size: Poly) -> Question:
@@ -210,9 +210,9 @@ def _enumerate(launch: Launch, access: MemoryOp, size: int, before: QueryResult)
 
 
 def _outside(
-    launch: Launch, access: MemoryOp, question: Question, answer: QueryResult, size: int | None
+    launch: Launch, access: MemoryOp, question: Question, result: QueryResult, size: int | None
 ) -> Finding:
-    values = answer.values or {}
+    values = result.values or {}
     point = launch.region(access).point(values)
     address = _address(launch, access, values)
     given = launch.given(question, values)
@@ -231,7 +231,7 @@ def _outside(
         CheckResult.REFUTED,
         (access.index,),
         witness,
-        answer.method,
+        result.method,
         message,
         condition,
     )

@@ -56,7 +56,7 @@ def _verdict(access: MemoryOp) -> Finding:
     counted = sectors(access)
     if counted is not None:
         message += f", {counted[0]} sectors of {SECTOR_BYTES} bytes instead of {counted[1]}"
-    witness = Counterexample(_neighbours(access), None)
+    witness = Counterexample(_adjacent_lanes(access), None)
     return Finding(
         Check.COALESCE,
         CheckResult.REFUTED,
@@ -76,9 +76,9 @@ def lane_offsets(access: MemoryOp) -> IntArray | None:
         step = None if stride is None else stride.constant
         if step is None:
             return None
-        place = [1] * len(access.shape)
-        place[dim] = -1
-        total = total + step * np.arange(extent, dtype=np.int64).reshape(place)
+        extents = [1] * len(access.shape)
+        extents[dim] = -1
+        total = total + step * np.arange(extent, dtype=np.int64).reshape(extents)
     return total
 
 
@@ -87,13 +87,13 @@ def sectors(access: MemoryOp) -> tuple[int, int] | None:
     offsets = lane_offsets(access)
     if offsets is None:
         return None
-    places = np.unique(offsets)
+    unique = np.unique(offsets)
     starts = np.flatnonzero(
-        np.diff(places, prepend=places[0] - 2 * access.elem_bytes) != access.elem_bytes
+        np.diff(unique, prepend=unique[0] - 2 * access.elem_bytes) != access.elem_bytes
     )
-    lengths = np.diff(np.append(starts, len(places))) * access.elem_bytes
-    touched = int(np.sum(-(-lengths // SECTOR_BYTES)))
-    return touched, -(-int(lengths.sum()) // SECTOR_BYTES)
+    lengths = np.diff(np.append(starts, len(unique))) * access.elem_bytes
+    accessed = int(np.sum(-(-lengths // SECTOR_BYTES)))
+    return accessed, -(-int(lengths.sum()) // SECTOR_BYTES)
 
 
 def _hint(access: MemoryOp) -> str:
@@ -117,14 +117,14 @@ def _factor(stride: Poly | None, elem_bytes: int) -> str | None:
     return atom.name if stride.content == elem_bytes * atom.divisor else None
 
 
-def _neighbours(access: MemoryOp) -> tuple[Point, ...]:
+def _adjacent_lanes(access: MemoryOp) -> tuple[Point, ...]:
     """The first two lanes along the fast dimension."""
     counters = tuple((loop.name, 0) for loop in access.loops)
     second = [0] * len(access.shape)
     if access.order:
         second[access.order[0]] = min(1, access.shape[access.order[0]] - 1)
-    places = ([0] * len(access.shape), second)
-    return tuple(Point(access.index, (0, 0, 0), counters, tuple(at)) for at in places)
+    lanes = ([0] * len(access.shape), second)
+    return tuple(Point(access.index, (0, 0, 0), counters, tuple(at)) for at in lanes)
 
 
 # Notes.

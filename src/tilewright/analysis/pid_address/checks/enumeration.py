@@ -112,12 +112,12 @@ class Enumeration:
                 continue
             if trips is None:
                 last = root.assume(region.where).range(region.where.space.of_atom(counter)).hi
-                most = None if last is None else last + 1
+                bound = None if last is None else last + 1
             else:
-                most = root.range(trips).hi
-            if most is None:
+                bound = root.range(trips).hi
+            if bound is None:
                 raise NotEnumerable(f"the trip count of the loop {counter.name} has no bound")
-            yield max(most, 0)
+            yield max(bound, 0)
 
     def _matters(self, counter: Atom) -> bool:
         return counter in self.region.symbols
@@ -153,9 +153,9 @@ class Enumeration:
         for name, index in zip(names, indices, strict=True):
             values[name] = np.asarray(index).reshape(-1, *tail)
         for at, lane in enumerate(self.lanes):
-            place = [1] * (len(self.lanes) + 1)
-            place[at + 1] = -1
-            values[lane.name] = np.arange(self.shape[at]).reshape(place)
+            extents = [1] * (len(self.lanes) + 1)
+            extents[at + 1] = -1
+            values[lane.name] = np.arange(self.shape[at]).reshape(extents)
         reads = self.contents.session()
         values.update(reads.functions)
         evaluator = ArrayEvaluator(values)

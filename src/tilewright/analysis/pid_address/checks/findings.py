@@ -101,7 +101,7 @@ class Hint:
     ahead: bool
     """Whether the address needs nothing that the loop itself computes from memory."""
     tma: bool
-    neighbours: bool | None
+    next_block: bool | None
     """Whether the next program reads the block that follows."""
 
 

@@ -41,9 +41,9 @@ class Launch:
     @cached_property
     def grid(self) -> tuple[int | None, ...]:
         """The grid of the report; axes that the kernel never queries have one program."""
-        asked = _axes(self.report.function)
+        queried = _axes(self.report.function)
         pairs = enumerate(self.report.grid)
-        return tuple(1 if count is None and axis not in asked else count for axis, count in pairs)
+        return tuple(1 if count is None and axis not in queried else count for axis, count in pairs)
 
     @cached_property
     def contents(self) -> Contents:

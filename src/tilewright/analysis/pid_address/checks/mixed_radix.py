@@ -38,7 +38,7 @@ from tilewright.analysis.pid_address.checks import intervals, presburger
 from tilewright.analysis.pid_address.checks.findings import program_text
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import Question, ask
+from tilewright.analysis.pid_address.checks.questions import Question, query
 from tilewright.analysis.pid_address.checks.regions import (
     PRIME,
     VARYING,
@@ -180,7 +180,7 @@ def _digits(terms: Iterable[Term]) -> list[Digit]:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _DigitBounds:
     """A digit with what is known about its size."""
 
     stride: Poly
@@ -195,16 +195,16 @@ def _separating(
 ) -> tuple[str, ...] | None:
     """Conditions under which digits do not interfere, for the best order of digits."""
     context = region.context()
-    places = [_place(region, context, digit) for digit in digits]
+    bounds = [_digit_bounds(region, context, digit) for digit in digits]
     best: tuple[str, ...] | None = None
-    for order in permutations(places):
+    for order in permutations(bounds):
         found = _conditions(context, order, size)
         if found is not None and (best is None or len(found) < len(best)):
             best = found
     return best
 
 
-def _place(region: AddressRegion, context: Context, digit: Digit) -> _Place:
+def _digit_bounds(region: AddressRegion, context: Context, digit: Digit) -> _DigitBounds:
     counts = [bound + 1 for bound in intervals.upper_bounds(region, digit.value)]
     divisor = _divisor(context, digit.value)
     sign: str | None = None
@@ -214,7 +214,7 @@ def _place(region: AddressRegion, context: Context, digit: Digit) -> _Place:
             sign = f"{divisor} >= 1"
     elif not context.is_nonneg(digit.value):
         sign = f"{digit} >= 0"
-    return _Place(digit.stride, tuple(counts), sign)
+    return _DigitBounds(digit.stride, tuple(counts), sign)
 
 
 def _divisor(context: Context, value: Poly) -> Poly | None:
@@ -230,48 +230,52 @@ def _divisor(context: Context, value: Poly) -> Poly | None:
     return divisor if context.is_nonneg(dividend) and not varies(divisor) else None
 
 
-def _conditions(context: Context, places: Sequence[_Place], size: int) -> tuple[str, ...] | None:
+def _conditions(
+    context: Context, bounds: Sequence[_DigitBounds], size: int
+) -> tuple[str, ...] | None:
     """What is not decided of the inequalities; None if one is wrong or a digit has no bound."""
     texts: list[str] = []
-    for at, place in enumerate(places):
-        later = places[at + 1 :]
+    for at, bound in enumerate(bounds):
+        later = bounds[at + 1 :]
         if not all(other.counts for other in later):
             return None
         spans = [_span(context, later, choice, size) for choice in _choices(later)]
-        if any(context.decide(compare(">=", place.stride, span)) is True for span in spans):
+        if any(context.decide(compare(">=", bound.stride, span)) is True for span in spans):
             continue
-        span = _least_span(context, later, size)
-        if context.decide(compare(">=", place.stride, span)) is False:
+        span = _min_span(context, later, size)
+        if context.decide(compare(">=", bound.stride, span)) is False:
             return None
-        texts.append(_at_least(place.stride, span))
+        texts.append(_lower_bound(bound.stride, span))
     # Nothing comes before the first digit: it may be as large or small as it likes.
-    signs = [place.sign for place in places[1:] if place.sign is not None]
+    signs = [bound.sign for bound in bounds[1:] if bound.sign is not None]
     return (*texts, *signs)
 
 
-def _choices(places: Sequence[_Place]) -> list[tuple[Poly, ...]]:
+def _choices(bounds: Sequence[_DigitBounds]) -> list[tuple[Poly, ...]]:
     """One bound for each digit, in all combinations."""
-    return list(islice(product(*(place.counts for place in places)), MAX_CHOICES))
+    return list(islice(product(*(bound.counts for bound in bounds)), MAX_CHOICES))
 
 
-def _span(context: Context, places: Sequence[_Place], counts: Iterable[Poly], size: int) -> Poly:
+def _span(
+    context: Context, bounds: Sequence[_DigitBounds], counts: Iterable[Poly], size: int
+) -> Poly:
     """Bytes that digits can cover."""
-    pairs = zip(places, counts, strict=True)
-    parts = (place.stride * (count - 1) for place, count in pairs)
+    pairs = zip(bounds, counts, strict=True)
+    parts = (bound.stride * (count - 1) for bound, count in pairs)
     return context.limited(total(context.space, parts) + size)
 
 
-def _least_span(context: Context, places: Sequence[_Place], size: int) -> Poly:
+def _min_span(context: Context, bounds: Sequence[_DigitBounds], size: int) -> Poly:
     """The same by the smallest of all bounds: the weakest condition. Bounds by arguments alone are
     more readable than those by the number of programs."""
     counts: list[Poly] = []
-    for place in places:
-        plain = [c for c in place.counts if not any(kind_of(a) == "np" for a in c.atoms())]
-        counts.append(context.minimum(*(plain or place.counts)))
-    return _span(context, places, counts, size)
+    for bound in bounds:
+        plain = [c for c in bound.counts if not any(kind_of(a) == "np" for a in c.atoms())]
+        counts.append(context.minimum(*(plain or bound.counts)))
+    return _span(context, bounds, counts, size)
 
 
-def _at_least(stride: Poly, span: Poly) -> str:
+def _lower_bound(stride: Poly, span: Poly) -> str:
     unit = gcd(shown_content(stride), shown_content(span)) or 1
     return f"{stride.exact_quotient(unit)} >= {span.exact_quotient(unit)}"
 
@@ -285,13 +289,13 @@ def _determine_programs(launch: Launch, region: AddressRegion, digits: Sequence[
     equal: list[Formula] = []
     different: list[Formula] = []
     for digit in digits:
-        mine, other = space.zero, space.zero
+        own, other = space.zero, space.zero
         for factor, term in digit.parts:
             here, there = _twins(space, term)
-            mine, other = mine + here * factor, other + there * factor
+            own, other = own + here * factor, other + there * factor
             if term.is_program:
                 different.append(compare("!=", here, there))
-        equal.append(compare("=", mine, other))
+        equal.append(compare("=", own, other))
     claim = conjunction(space, (*equal, disjunction(space, different)))
     question = Question(claim, (), False)
     if presburger.decide(question, launch.effort).possible is not False:
@@ -316,20 +320,20 @@ def _coordinates_differ(
     if left.virtual is None:
         return (), None
     coordinates = left.virtual.coordinates
-    mine, other, prime = launch.region(left), launch.primed(right), launch.priming(right)
+    own, other, prime = launch.region(left), launch.primed(right), launch.priming(right)
     axes = [int(name) for name in left.virtual.strides if name not in coordinates]
-    same = [compare("=", mine.pids[axis], other.pids[axis]) for axis in axes]
+    same = [compare("=", own.pids[axis], other.pids[axis]) for axis in axes]
     equal = [compare("=", value, prime.poly(value)) for value in coordinates.values()]
     joined = [compare("=", value, prime.poly(value)) for value in _dividends(coordinates)]
     domains = (launch.domain(left), prime.formula(launch.domain(right)))
-    common = (*same, *domains, different_programs(mine, other))
+    common = (*same, *domains, different_programs(own, other))
     for extra in (joined, equal) if joined else (equal,):
-        question = Question(conjunction(mine.space, (*common, *extra)), (), False)
-        if ask(question, launch.effort, SYMBOLIC).possible is False:
+        question = Question(conjunction(own.space, (*common, *extra)), (), False)
+        if query(question, launch.effort, SYMBOLIC).possible is False:
             return (), None
     names = ", ".join(coordinates)
     return (f"({names}) differ between programs",), _shared(
-        launch, names, (*mine.pids, *other.pids), (*same, *equal), common
+        launch, names, (*own.pids, *other.pids), (*same, *equal), common
     )
 
 
@@ -347,11 +351,11 @@ def _shared(
     known = [part for formula in common for part in conjuncts(formula) if not _is_open(space, part)]
     order = tuple(pid.atom for pid in pids if pid.atom is not None)
     question = Question(conjunction(space, (*equal, *known)), order, True)
-    answer = ask(question, launch.effort, SYMBOLIC)
-    if answer.values is None:
-        return f"({names}) not shown to differ between programs: {answer.reason}"
+    result = query(question, launch.effort, SYMBOLIC)
+    if result.values is None:
+        return f"({names}) not shown to differ between programs: {result.reason}"
     first, second = (
-        tuple(answer.values.get(f"pid{axis}{mark}", 0) for axis in range(AXES))
+        tuple(result.values.get(f"pid{axis}{mark}", 0) for axis in range(AXES))
         for mark in ("", PRIME)
     )
     return f"programs {program_text(first)} and {program_text(second)} have the same ({names})"

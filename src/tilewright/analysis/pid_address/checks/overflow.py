@@ -27,21 +27,21 @@ from tilewright.analysis.pid_address.checks.findings import (
 )
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.procedures import SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, ask
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, query
 from tilewright.analysis.pid_address.checks.regions import VARYING, Executions, bounds_of
 from tilewright.analysis.pid_address.report import Assumption
 
 
 def check(launch: Launch) -> list[Finding]:
-    numbers = sorted({number for a in launch.report.accesses for number in a.assumptions})
-    return [found(launch, number) for number in numbers]
+    indices = sorted({index for a in launch.report.accesses for index in a.assumptions})
+    return [found(launch, index) for index in indices]
 
 
-def found(launch: Launch, number: int) -> Finding:
+def found(launch: Launch, index: int) -> Finding:
     """The findings about one assumption, computed once."""
-    if number not in launch.overflows:
-        launch.overflows[number] = _finding(launch, number)
-    return launch.overflows[number]
+    if index not in launch.overflows:
+        launch.overflows[index] = _finding(launch, index)
+    return launch.overflows[index]
 
 
 def leaves_type(assumption: Assumption) -> Question:
@@ -101,23 +101,23 @@ def enumerated(launch: Launch, assumption: Assumption, before: QueryResult) -> Q
     return QueryResult(values is not None, Method.ENUMERATION, values)
 
 
-def _finding(launch: Launch, number: int) -> Finding:
-    assumption = launch.report.assumptions[number]
-    accesses = tuple(a.index for a in launch.report.accesses if number in a.assumptions)
+def _finding(launch: Launch, index: int) -> Finding:
+    assumption = launch.report.assumptions[index]
+    accesses = tuple(a.index for a in launch.report.accesses if index in a.assumptions)
     question = leaves_type(assumption)
-    answer = ask(question, launch.effort, SYMBOLIC)
-    if answer.possible is None:
-        answer = enumerated(launch, assumption, answer)
+    result = query(question, launch.effort, SYMBOLIC)
+    if result.possible is None:
+        result = enumerated(launch, assumption, result)
     text = f"{assumption.value} = {assumption.expr}"
-    if answer.possible is False:
+    if result.possible is False:
         message = f"{text} fits {_limits(assumption)}"
-        return _made(CheckResult.PROVED, accesses, None, answer.method, message, None, number)
-    if answer.values is None:
-        message = f"{text} may leave {_limits(assumption)}: {answer.reason}"
-        return _made(CheckResult.UNKNOWN, accesses, None, answer.method, message, None, number)
-    value = evaluate(assumption.expr, {**launch.contents.scalars(), **answer.values})
-    given = launch.given(question, answer.values)
-    point = _point(assumption, answer.values)
+        return _made(CheckResult.PROVED, accesses, None, result.method, message, None, index)
+    if result.values is None:
+        message = f"{text} may leave {_limits(assumption)}: {result.reason}"
+        return _made(CheckResult.UNKNOWN, accesses, None, result.method, message, None, index)
+    value = evaluate(assumption.expr, {**launch.contents.scalars(), **result.values})
+    given = launch.given(question, result.values)
+    point = _point(assumption, result.values)
     message = f"{text} leaves {_limits(assumption)}: it is {value} in {point}"
     condition = presburger.condition(question, launch.effort) if given else None
     if given:
@@ -125,7 +125,7 @@ def _finding(launch: Launch, number: int) -> Finding:
     if condition is not None:
         message += f"; it fits if {condition}"
     witness = Counterexample((point,), None, value, given)
-    return _made(CheckResult.REFUTED, accesses, witness, answer.method, message, condition, number)
+    return _made(CheckResult.REFUTED, accesses, witness, result.method, message, condition, index)
 
 
 def _made(
@@ -135,7 +135,7 @@ def _made(
     method: Method,
     message: str,
     condition: str | None,
-    number: int,
+    index: int,
 ) -> Finding:
     return Finding(
         Check.OVERFLOW,
@@ -145,7 +145,7 @@ def _made(
         method,
         message,
         condition,
-        assumption=number,
+        assumption=index,
     )
 
 

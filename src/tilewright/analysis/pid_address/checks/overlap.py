@@ -29,7 +29,7 @@ from tilewright.analysis.pid_address.checks.findings import (
 from tilewright.analysis.pid_address.checks.launches import Launch
 from tilewright.analysis.pid_address.checks.ownership import Ownership, SharedElement
 from tilewright.analysis.pid_address.checks.procedures import LINEAR, SYMBOLIC
-from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, ask
+from tilewright.analysis.pid_address.checks.questions import QueryResult, Question, query
 from tilewright.analysis.pid_address.checks.regions import (
     AddressRegion,
     different_programs,
@@ -95,22 +95,22 @@ class _Group:
         # With arguments open, a condition on them is more useful than values for which it fails.
         fails = None if radix is None else radix.fails
         procedures = SYMBOLIC if radix is None or fails is not None else LINEAR
-        answer = ask(question, launch.effort, procedures)
-        if answer.possible is False:
-            return _disjoint(left, right, answer.method, "no common byte")
-        if answer.values is not None:
-            return self._race(left, right, question, answer)
+        result = query(question, launch.effort, procedures)
+        if result.possible is False:
+            return _disjoint(left, right, result.method, "no common byte")
+        if result.values is not None:
+            return self._race(left, right, question, result)
         counted = self._count(left, right)
         if isinstance(counted, Finding):
             return counted
         if fails is not None:
-            return _unknown(left, right, f"{fails}, and {answer.reason}", answer.method)
+            return _unknown(left, right, f"{fails}, and {result.reason}", result.method)
         if radix is not None:
             text = " and ".join(radix.conditions)
             return _disjoint(left, right, Method.MIXED_RADIX, radix.reason, text)
         # What is missing of the launch or of memory was reported already; the limit was not.
-        reason = f"{answer.reason}, and {counted}" if counted.is_limit else answer.reason
-        return _unknown(left, right, reason, answer.method)
+        reason = f"{result.reason}, and {counted}" if counted.is_limit else result.reason
+        return _unknown(left, right, reason, result.method)
 
     def _is_one_base(self, left: MemoryOp, right: MemoryOp) -> bool:
         """Whether offsets of the two count from the same address."""
@@ -120,43 +120,43 @@ class _Group:
         return any(names.issubset(group) for group in self.launch.settings.same_start)
 
     def _race(
-        self, left: MemoryOp, right: MemoryOp, question: Question, answer: QueryResult
+        self, left: MemoryOp, right: MemoryOp, question: Question, result: QueryResult
     ) -> Finding:
-        values = answer.values or {}
-        mine, other = self.launch.region(left), self.launch.primed(right)
-        address = max(evaluate(mine.offset, values), evaluate(other.offset, values))
-        points = (mine.point(values), other.point(values))
+        values = result.values or {}
+        own, other = self.launch.region(left), self.launch.primed(right)
+        address = max(evaluate(own.offset, values), evaluate(other.offset, values))
+        points = (own.point(values), other.point(values))
         given = self.launch.given(question, values)
         locks = synchronising(self.launch, left, right)
-        return _race(left, right, points, address, answer.method, given, locks)
+        return _race(left, right, points, address, result.method, given, locks)
 
     # Enumeration.
 
     def _count(self, left: MemoryOp, right: MemoryOp) -> Finding | NotEnumerable:
         try:
-            meeting = self._meeting(left, right)
+            conflict = self._conflict(left, right)
         except NotEnumerable as error:
             return error
-        if meeting is None:
+        if conflict is None:
             return _disjoint(left, right, Method.ENUMERATION, "all programs were compared")
         points = (
-            self._point(left, meeting.first, meeting.address),
-            self._point(right, meeting.second, meeting.address),
+            self._point(left, conflict.first, conflict.address),
+            self._point(right, conflict.second, conflict.address),
         )
         locks = synchronising(self.launch, left, right)
-        return _race(left, right, points, meeting.address, Method.ENUMERATION, {}, locks)
+        return _race(left, right, points, conflict.address, Method.ENUMERATION, {}, locks)
 
-    def meeting(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
+    def conflict(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
         """By enumeration alone; raises NotEnumerable."""
-        return self._meeting(left, right)
+        return self._conflict(left, right)
 
-    def _meeting(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
+    def _conflict(self, left: MemoryOp, right: MemoryOp) -> SharedElement | None:
         for access in (left, right):
             self._enumeration(access)
         owners = self._table()
-        return owners.meeting(self._number(left), self._number(right))
+        return owners.conflict(self._position(left), self._position(right))
 
-    def _number(self, access: MemoryOp) -> int:
+    def _position(self, access: MemoryOp) -> int:
         return next(at for at, other in enumerate(self._members) if other is access)
 
     def _table(self) -> Ownership:
@@ -196,34 +196,34 @@ class _Group:
 
 def common_byte(launch: Launch, left: MemoryOp, right: MemoryOp) -> Question:
     """Two different programs access one byte."""
-    mine, other = launch.region(left), launch.primed(right)
-    space, root = mine.space, mine.space.root
+    own, other = launch.region(left), launch.primed(right)
+    space, root = own.space, own.space.root
     bounds = program_bounds(space, launch.grid)
     programs = bounds & launch.priming(right).formula(bounds)
-    different = _ordered(mine, other) if left is right else different_programs(mine, other)
-    distance = mine.offset - other.offset
+    different = _ordered(own, other) if left is right else different_programs(own, other)
+    distance = own.offset - other.offset
     if left.elem_bytes == right.elem_bytes and root.is_multiple(distance, left.elem_bytes):
-        meet = root.compare("=", distance, 0)
+        overlap = root.compare("=", distance, 0)
     else:
-        meet = root.compare("<", distance, right.elem_bytes)
-        meet &= root.compare("<", -distance, left.elem_bytes)
-    formula = mine.where & other.where & programs & different & meet
-    pids = [pid.atom for pid in (*mine.pids, *other.pids)]
-    order = [atom for atom in (*pids, *mine.symbols, *other.symbols) if atom is not None]
-    complete = mine.complete and other.complete
-    values = (mine.offset, other.offset)
+        overlap = root.compare("<", distance, right.elem_bytes)
+        overlap &= root.compare("<", -distance, left.elem_bytes)
+    formula = own.where & other.where & programs & different & overlap
+    pids = [pid.atom for pid in (*own.pids, *other.pids)]
+    order = [atom for atom in (*pids, *own.symbols, *other.symbols) if atom is not None]
+    complete = own.complete and other.complete
+    values = (own.offset, other.offset)
     return Question(formula, tuple(dict.fromkeys(order)), complete, values)
 
 
-def _ordered(mine: AddressRegion, other: AddressRegion) -> Formula:
+def _ordered(own: AddressRegion, other: AddressRegion) -> Formula:
     """The first program comes before the second: enough for an access and itself."""
-    root = mine.space.root
+    root = own.space.root
     cases: list[Formula] = []
-    equal = mine.space.true
-    for pid, twin in zip(mine.pids, other.pids, strict=True):
+    equal = own.space.true
+    for pid, twin in zip(own.pids, other.pids, strict=True):
         cases.append(equal & root.compare("<", pid, twin))
         equal &= root.compare("=", pid, twin)
-    return disjunction(mine.space, cases)
+    return disjunction(own.space, cases)
 
 
 def has_one_base(access: MemoryOp) -> bool:
@@ -282,9 +282,9 @@ def _same_address(access: MemoryOp) -> Finding | None:
     for dim, (stride, extent) in enumerate(zip(strides, access.shape, strict=True)):
         if stride is None:
             return None
-        place = [1] * len(access.shape)
-        place[dim] = -1
-        total = total + stride * np.arange(extent, dtype=np.int64).reshape(place)
+        extents = [1] * len(access.shape)
+        extents[dim] = -1
+        total = total + stride * np.arange(extent, dtype=np.int64).reshape(extents)
     _, firsts, counts = np.unique(total, return_index=True, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
     if not repeated.size:

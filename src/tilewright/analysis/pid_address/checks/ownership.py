@@ -37,11 +37,11 @@ class Ownership:
 
     def __init__(self, accesses: Sequence[Enumeration]) -> None:
         self.unit, low, high = _frame(accesses)
-        self._places = _Places(accesses, self.unit, low, high)
+        self._units = _UnitIndex(accesses, self.unit, low, high)
         self._owners = [self._owners_of(points) for points in accesses]
 
     def _owners_of(self, points: Enumeration) -> tuple[IntArray, IntArray]:
-        count = len(self._places)
+        count = len(self._units)
         first = np.full(count, -1, dtype=np.int64)
         last = np.full(count, -1, dtype=np.int64)
         for chunk in points.chunks():
@@ -50,14 +50,14 @@ class Ownership:
             )[chunk.active]
             offsets = chunk.offset[chunk.active]
             for shift in range(0, points.region.size, self.unit):
-                at = self._places.numbers(offsets + shift)
+                at = self._units.indices(offsets + shift)
                 last[at] = owners
                 fresh = first[at] < 0
                 # Of repeated indices the last assignment counts, so the order is turned round.
                 first[at[fresh][::-1]] = owners[fresh][::-1]
         return first, last
 
-    def meeting(self, left: int, right: int) -> SharedElement | None:
+    def conflict(self, left: int, right: int) -> SharedElement | None:
         """Different programs of two accesses at one unit: least programs, then least address."""
         first, last = self._owners[left]
         other_first, other_last = self._owners[right]
@@ -68,19 +68,19 @@ class Ownership:
             (last, other_first),
         ]
         best: SharedElement | None = None
-        for mine, other in candidates:
-            places = np.flatnonzero(both & (mine != other))
-            if not places.size:
+        for own, other in candidates:
+            units = np.flatnonzero(both & (own != other))
+            if not units.size:
                 continue
-            order = np.lexsort((places, other[places], mine[places]))
-            at = int(places[order[0]])
-            found = SharedElement(int(mine[at]), int(other[at]), self._places.address(at))
+            order = np.lexsort((units, other[units], own[units]))
+            at = int(units[order[0]])
+            found = SharedElement(int(own[at]), int(other[at]), self._units.address(at))
             if best is None or (found.first, found.second) < (best.first, best.second):
                 best = found
         return best
 
 
-class _Places:
+class _UnitIndex:
     """Indices of units: by distance if they are close together, by rank otherwise."""
 
     def __init__(self, accesses: Sequence[Enumeration], unit: int, low: int, high: int) -> None:
@@ -106,15 +106,15 @@ class _Places:
     def __len__(self) -> int:
         return self.count
 
-    def numbers(self, offsets: IntArray) -> IntArray:
+    def indices(self, offsets: IntArray) -> IntArray:
         if self.sorted is not None:
             return np.searchsorted(self.sorted, offsets)
         return ((offsets - self.low) // self.unit).astype(np.int64)
 
-    def address(self, number: int) -> int:
+    def address(self, index: int) -> int:
         if self.sorted is not None:
-            return int(self.sorted[number])
-        return self.low + number * self.unit
+            return int(self.sorted[index])
+        return self.low + index * self.unit
 
 
 def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
@@ -126,9 +126,9 @@ def _frame(accesses: Sequence[Enumeration]) -> tuple[int, int, int]:
             offsets = chunk.offset[chunk.active]
             if not offsets.size:
                 continue
-            least, most = int(offsets.min()), int(offsets.max())
-            low = least if low is None else min(low, least)
-            high = most if high is None else max(high, most)
+            lowest, highest = int(offsets.min()), int(offsets.max())
+            low = lowest if low is None else min(low, lowest)
+            high = highest if high is None else max(high, highest)
             unit = gcd(unit, int(np.gcd.reduce(offsets - low)))
     if low is None or high is None:
         return max(unit, 1), 0, 0

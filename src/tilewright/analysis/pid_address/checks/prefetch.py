@@ -37,14 +37,14 @@ def _finding(launch: Launch, access: MemoryOp) -> Finding:
     hint = hint_of(launch, access)
     message = f"{access.name} in the loop over {hint.loop}: {hint.bytes_per_iteration} bytes each"
     message += " time" if hint.stride is None else f" time, {hint.stride} bytes apart"
-    words = {
+    notes = {
         "iterations do not overlap": hint.disjoint is True,
         "iterations overlap": hint.disjoint is False,
         "suitable for a TMA copy": hint.tma,
-        "the next program reads the next block": hint.neighbours is True,
+        "the next program reads the next block": hint.next_block is True,
         "the address needs a value loaded in the loop": not hint.ahead,
     }
-    message += "".join(f"; {text}" for text, applies in words.items() if applies)
+    message += "".join(f"; {text}" for text, applies in notes.items() if applies)
     verdict = CheckResult.PROVED if hint.ahead else CheckResult.UNKNOWN
     return Finding(
         Check.PREFETCH,
@@ -61,36 +61,42 @@ def hint_of(launch: Launch, access: MemoryOp) -> Hint:
     """For the innermost loop."""
     inner = access.loop_strides[-1]
     offsets = lane_offsets(access)
-    places = None if offsets is None else np.unique(offsets)
-    touched = prod(access.shape) if places is None else len(places)
-    extent = None if places is None else int(places[-1] - places[0]) + access.elem_bytes
+    offsets_used = None if offsets is None else np.unique(offsets)
+    accessed = prod(access.shape) if offsets_used is None else len(offsets_used)
+    extent = (
+        None
+        if offsets_used is None
+        else int(offsets_used[-1] - offsets_used[0]) + access.elem_bytes
+    )
     return Hint(
         inner.loop.name,
-        touched * access.elem_bytes,
+        accessed * access.elem_bytes,
         None if inner.stride is None else str(inner.stride),
-        _disjoint(inner, places, access.elem_bytes),
+        _disjoint(inner, offsets_used, access.elem_bytes),
         _ahead(access, inner),
         _is_box(launch, access),
-        _neighbours(access, extent),
+        _reads_next_block(access, extent),
     )
 
 
-def _disjoint(inner: LoopStride, places: IntArray | None, size: int) -> bool | None:
+def _disjoint(inner: LoopStride, offsets_used: IntArray | None, size: int) -> bool | None:
     """Whether no two iterations overlap, by comparing the first one with the next that could."""
     step = None if inner.stride is None else inner.stride.constant
-    if step is None or places is None:
+    if step is None or offsets_used is None:
         return None
     if step == 0:
         return False
-    reach = -(-(int(places[-1] - places[0]) + size) // abs(step)) - 1
+    reach = -(-(int(offsets_used[-1] - offsets_used[0]) + size) // abs(step)) - 1
     trips = None if inner.loop.trips is None else inner.loop.trips.constant
     reach = reach if trips is None else min(reach, trips - 1)
     if reach > MAX_COMPARED:
         return None
-    return not any(_meet(places, places + k * abs(step), size) for k in range(1, reach + 1))
+    return not any(
+        _overlap(offsets_used, offsets_used + k * abs(step), size) for k in range(1, reach + 1)
+    )
 
 
-def _meet(left: IntArray, right: IntArray, size: int) -> bool:
+def _overlap(left: IntArray, right: IntArray, size: int) -> bool:
     """Whether two sorted lists of elements share a byte."""
     at = np.searchsorted(left, right, side="right")
     before = np.where(at > 0, right - left[np.maximum(at - 1, 0)] < size, False)
@@ -125,7 +131,7 @@ def _is_box(launch: Launch, access: MemoryOp) -> bool:
     return True
 
 
-def _neighbours(access: MemoryOp, extent: int | None) -> bool | None:
+def _reads_next_block(access: MemoryOp, extent: int | None) -> bool | None:
     """Whether program p + 1 starts where program p ends."""
     strides = list(access.pid_strides.values())
     if extent is None or len(strides) != 1 or strides[0] is None:

@@ -27,22 +27,22 @@ def reconsidered(
     launch: Launch, findings: Iterable[Finding], overflow: Overflow
 ) -> Iterator[Finding]:
     """`findings`, those with a broken premise as unknown; then what overflowed, once each."""
-    told: dict[int, Finding] = {}
-    asked: set[int] = set()
+    reported: dict[int, Finding] = {}
+    requested: set[int] = set()
     for finding in findings:
         if finding.assumption is not None:
-            asked.add(finding.assumption)
+            requested.add(finding.assumption)
         broken = _broken(launch, finding, overflow)
         if broken is None:
             yield finding
             continue
-        number, reason = broken
-        told[number] = reason
+        index, reason = broken
+        reported[index] = reason
         message = f"{finding.message}; this assumes no overflow, but {reason.message}"
         yield replace(
             finding, verdict=CheckResult.UNKNOWN, message=message, condition=None, witness=None
         )
-    yield from (each for number, each in told.items() if number not in asked)
+    yield from (each for index, each in reported.items() if index not in requested)
 
 
 def _broken(launch: Launch, finding: Finding, overflow: Overflow) -> tuple[int, Finding] | None:
@@ -50,10 +50,10 @@ def _broken(launch: Launch, finding: Finding, overflow: Overflow) -> tuple[int, 
     if finding.check not in _RESTING or finding.verdict is CheckResult.UNKNOWN:
         return None
     accesses = [a for a in launch.report.accesses if a.index in finding.accesses]
-    for number in sorted({number for access in accesses for number in access.assumptions}):
-        reason = overflow(number)
-        if reason.is_violation and not _stands(launch.report.assumptions[number], finding):
-            return number, reason
+    for index in sorted({index for access in accesses for index in access.assumptions}):
+        reason = overflow(index)
+        if reason.is_violation and not _stands(launch.report.assumptions[index], finding):
+            return index, reason
     return None
 
 
@@ -65,9 +65,9 @@ def _stands(assumption: Assumption, finding: Finding) -> bool:
 
 
 def _fits(assumption: Assumption, point: Point) -> bool:
-    values = {f"pid{axis}": number for axis, number in enumerate(point.program)}
-    values |= {f"lane{dim}": number for dim, number in enumerate(point.lanes)}
-    values |= {f"it({loop})": number for loop, number in point.counters}
+    values = {f"pid{axis}": value for axis, value in enumerate(point.program)}
+    values |= {f"lane{dim}": value for dim, value in enumerate(point.lanes)}
+    values |= {f"it({loop})": value for loop, value in point.counters}
     try:
         value = evaluate(assumption.expr, values)
     except (KeyError, ArithmeticError):

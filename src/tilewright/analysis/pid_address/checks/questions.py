@@ -86,13 +86,13 @@ def found(question: Question, method: Method, values: dict[str, int]) -> QueryRe
     return QueryResult(True, method, values)
 
 
-def ask(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> QueryResult:
+def query(question: Question, effort: Effort, procedures: tuple[Procedure, ...]) -> QueryResult:
     """The first result; otherwise the reason of the last procedure that gave one."""
     last = QueryResult(None, Method.NONE, reason="no procedure applies")
     for procedure in procedures:
-        answer = procedure(question, effort)
-        if answer.possible is not None:
-            return answer
-        if answer.reason:
-            last = answer
+        result = procedure(question, effort)
+        if result.possible is not None:
+            return result
+        if result.reason:
+            last = result
     return last

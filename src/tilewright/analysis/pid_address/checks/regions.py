@@ -251,14 +251,17 @@ def _loop_parts(space: Space, loops: Iterable[Loop]) -> Iterator[Formula]:
 
 def _order(access: MemoryOp) -> dict[Atom, tuple[int, int]]:
     space = access.offset.space
-    places: dict[Atom, tuple[int, int]] = {}
+    positions: dict[Atom, tuple[int, int]] = {}
     for atom in space.atoms:
         role = atom.role
         if isinstance(role, Role) and role.kind in VARYING:
-            places[atom] = (VARYING.index(role.kind), role.key if isinstance(role.key, int) else 0)
+            positions[atom] = (
+                VARYING.index(role.kind),
+                role.key if isinstance(role.key, int) else 0,
+            )
     for at, loop in enumerate(access.loops):
-        places[loop.counter] = (1, at)
-    return places
+        positions[loop.counter] = (1, at)
+    return positions
 
 
 def _atoms(polys: Iterable[Poly]) -> Iterator[Atom]:

@@ -29,7 +29,7 @@ from tilewright.analysis.pid_address.checks.settings import Effort
 Solver = Any
 Term = Any
 
-_LEAST_SECONDS = 0.001
+_MIN_SECONDS = 0.001
 
 
 def decide(question: Question, effort: Effort) -> QueryResult:
@@ -72,11 +72,11 @@ def decide(question: Question, effort: Effort) -> QueryResult:
 def _check(z3: Solver, solver: Solver, effort: Effort) -> Term:
     """The solver's outcome within the share of steps, and of time, that is left."""
     steps, seconds = effort.share()
-    if steps < 1 or (seconds is not None and seconds < _LEAST_SECONDS):
+    if steps < 1 or (seconds is not None and seconds < _MIN_SECONDS):
         return z3.unknown
     solver.set("rlimit", steps)
     if seconds is not None:
-        solver.set("timeout", int(seconds / _LEAST_SECONDS))
+        solver.set("timeout", int(seconds / _MIN_SECONDS))
     started, before = monotonic(), _steps(solver)
     outcome = solver.check()
     effort.spend(_steps(solver) - before, monotonic() - started)
@@ -170,7 +170,7 @@ class _Encoder:
         )
         return z3.If((value < 0) == (divisor < 0), size, -size)
 
-    def least(self, values: list[Term]) -> Term:
+    def minimum(self, values: list[Term]) -> Term:
         return reduce(lambda x, y: self.z3.If(x <= y, x, y), values)
 
     def greatest(self, values: list[Term]) -> Term:
@@ -180,6 +180,6 @@ class _Encoder:
 _DEFINITIONS: dict[SymbolKind, Callable[[_Encoder, list[Term]], Term]] = {
     SymbolKind.FDIV: lambda encoder, args: encoder.floor_div(*args),
     SymbolKind.TDIV: lambda encoder, args: encoder.trunc_div(*args),
-    SymbolKind.MIN: lambda encoder, args: encoder.least(args),
+    SymbolKind.MIN: lambda encoder, args: encoder.minimum(args),
     SymbolKind.MAX: lambda encoder, args: encoder.greatest(args),
 }

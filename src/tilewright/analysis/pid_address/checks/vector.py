@@ -39,41 +39,41 @@ def _made(access: MemoryOp, verdict: CheckResult, message: str) -> Finding:
 
 def _binding(access: MemoryOp, limits: VectorLimits, widest: int) -> tuple[CheckResult, str]:
     """The tightest constraint; of equal ones, a fact that is only missing."""
-    least = limits.elements
-    if limits.contiguity <= least:
+    fewest = limits.elements
+    if limits.contiguity <= fewest:
         known = all(s is not None and s.constant is not None for s in access.lane_strides)
         run = f"runs of contiguous lanes have {limits.contiguity} elements"
         return (CheckResult.REFUTED if known else CheckResult.UNKNOWN), run
-    if limits.mask <= least:
+    if limits.mask <= fewest:
         return CheckResult.UNKNOWN, _mask_reason(access, limits, widest)
-    if limits.base <= least:
+    if limits.base <= fewest:
         known = access.base_divisibility or access.elem_bytes
         return CheckResult.UNKNOWN, f"{access.base} is only known to be divisible by {known}"
     worst = min(limits.terms, key=lambda item: item[1], default=None)
     if worst is None:
         return CheckResult.UNKNOWN, "nothing is known about the address"
-    wanted = min(widest, limits.contiguity) * access.elem_bytes
-    return CheckResult.UNKNOWN, f"the term {worst[0]} is not known to be divisible by {wanted}"
+    required = min(widest, limits.contiguity) * access.elem_bytes
+    return CheckResult.UNKNOWN, f"the term {worst[0]} is not known to be divisible by {required}"
 
 
 def _mask_reason(access: MemoryOp, limits: VectorLimits, widest: int) -> str:
-    wanted = min(widest, limits.contiguity)
-    names = list(dict.fromkeys(_spoilers(access, wanted)))
+    required = min(widest, limits.contiguity)
+    names = list(dict.fromkeys(_spoilers(access, required)))
     if not names:
-        return f"the mask changes within groups of {wanted} lanes"
+        return f"the mask changes within groups of {required} lanes"
     verb = "is" if len(names) == 1 else "are"
     return (
         f"the mask ends at {' and '.join(names)}, which {verb} not known to be divisible by "
-        f"{wanted}; with that, {_lifted(access, limits, wanted) * access.elem_bytes * 8} bits"
+        f"{required}; with that, {_lifted(access, limits, required) * access.elem_bytes * 8} bits"
     )
 
 
-def _lifted(access: MemoryOp, limits: VectorLimits, wanted: int) -> int:
+def _lifted(access: MemoryOp, limits: VectorLimits, required: int) -> int:
     """The width once the mask is no limit."""
-    return min(wanted, limits.base, limits.contiguity, *(limit for _, limit in limits.terms))
+    return min(required, limits.base, limits.contiguity, *(limit for _, limit in limits.terms))
 
 
-def _spoilers(access: MemoryOp, wanted: int) -> Iterator[str]:
+def _spoilers(access: MemoryOp, required: int) -> Iterator[str]:
     """Arguments in bounds of the fast lane without the required divisibility."""
     lane = access.lanes[access.order[0]] if access.order else None
     if access.mask is None or lane is None:
@@ -81,7 +81,7 @@ def _spoilers(access: MemoryOp, wanted: int) -> Iterator[str]:
     for poly in _comparisons(access.mask, lane):
         for monomial, coefficient in poly.terms.items():
             atoms = [poly.space.atoms[id] for id in monomial]
-            if coefficient % wanted and len(atoms) == 1 and kind_of(atoms[0]) == "arg":
+            if coefficient % required and len(atoms) == 1 and kind_of(atoms[0]) == "arg":
                 yield atoms[0].name
 
 

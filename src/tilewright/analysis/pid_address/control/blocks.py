@@ -39,7 +39,7 @@ def run_op(scope: Scope, op: Operation) -> Scope:
         rule(scope, op)
     else:
         scope = scope.machine.control_of(op)(scope, op)
-    return _promised(scope, op) if DIVISIBILITY in op.attributes else scope
+    return _with_hint(scope, op) if DIVISIBILITY in op.attributes else scope
 
 
 def leave(scope: Scope, block: Block) -> Exit:
@@ -49,15 +49,15 @@ def leave(scope: Scope, block: Block) -> Exit:
     return Exit(scope, tuple(scope.get(operand) for operand in operands))
 
 
-def _promised(scope: Scope, op: Operation) -> Scope:
+def _with_hint(scope: Scope, op: Operation) -> Scope:
     """Apply the divisibility hint of a scalar."""
-    numbers = integers_in(op.attributes[DIVISIBILITY])
-    if not op.results or not is_scalar(op.results[0]) or not numbers or numbers[0] < 2:
+    divisors = integers_in(op.attributes[DIVISIBILITY])
+    if not op.results or not is_scalar(op.results[0]) or not divisors or divisors[0] < 2:
         return scope
     known = scope.get(op.results[0])
     if not isinstance(known, Integer):
         return scope
-    return _divisible(scope, op.results[0], known, numbers[0])
+    return _divisible(scope, op.results[0], known, divisors[0])
 
 
 def _divisible(scope: Scope, result: SSAValue, known: Integer, divisor: int) -> Scope:

@@ -23,7 +23,7 @@ class Same:
     first: Integer | Boolean
     basis: int
 
-    def at(self, scope: Scope, counter: Atom, turns: Poly) -> Integer | Boolean:
+    def at(self, scope: Scope, counter: Atom, count: Poly) -> Integer | Boolean:
         first = self.first
         if isinstance(first, Boolean):
             return Boolean(first.formula, self.basis)
@@ -39,10 +39,10 @@ class Sum:
     slope: Poly
     basis: int
 
-    def at(self, scope: Scope, counter: Atom, turns: Poly) -> Integer:
-        change = self.constant * turns
+    def at(self, scope: Scope, counter: Atom, count: Poly) -> Integer:
+        change = self.constant * count
         if self.slope.terms:
-            change = change + self._triangle(scope, turns)
+            change = change + self._triangle(scope, count)
         first = self.first
         expr = scope.ctx.limited(first.expr + change)
         step = self.constant + self.slope * scope.space.of_atom(counter)
@@ -52,9 +52,9 @@ class Sum:
         virtual = first.virtual + change if plain and first.virtual is not None else None
         return Integer(expr, virtual, is_simple=False, basis=self.basis)
 
-    def _triangle(self, scope: Scope, turns: Poly) -> Poly:
+    def _triangle(self, scope: Scope, count: Poly) -> Poly:
         """``slope * (0 + 1 + ... + (turns - 1))``."""
-        twice = turns * (turns - 1)
+        twice = count * (count - 1)
         if self.slope.content % 2 == 0:
             return self.slope.exact_quotient(2) * twice
         return self.slope * scope.ctx.fdiv(twice, 2)
@@ -69,10 +69,10 @@ class Delayed:
     """What an iteration yields, as a function of the counter."""
     basis: int
 
-    def at(self, scope: Scope, counter: Atom, turns: Poly) -> Integer:
+    def at(self, scope: Scope, counter: Atom, count: Poly) -> Integer:
         ctx = scope.ctx
-        before = Substitution(ctx, {counter: turns - 1}).poly(self.made)
-        expr = ctx.select(ctx.compare("=", turns, 0), self.first.expr, before)
+        before = Substitution(ctx, {counter: count - 1}).poly(self.made)
+        expr = ctx.select(ctx.compare("=", count, 0), self.first.expr, before)
         basis = self.basis | chosen_axes(scope, self.first.expr, before)
         plain = is_affine(scope, expr, basis)
         return Integer(expr, expr if plain else None, is_simple=plain, basis=basis)
@@ -86,10 +86,10 @@ class DelayedCondition:
     made: Boolean
     basis: int
 
-    def at(self, scope: Scope, counter: Atom, turns: Poly) -> Boolean:
+    def at(self, scope: Scope, counter: Atom, count: Poly) -> Boolean:
         ctx = scope.ctx
-        before = Substitution(ctx, {counter: turns - 1}).formula(self.made.formula)
-        starting = ctx.compare("=", turns, 0)
+        before = Substitution(ctx, {counter: count - 1}).formula(self.made.formula)
+        starting = ctx.compare("=", count, 0)
         formula = (starting & self.first.formula) | (~starting & before)
         return Boolean(formula, self.basis)
 

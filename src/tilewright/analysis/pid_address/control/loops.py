@@ -17,8 +17,8 @@ from tilewright.analysis.pid_address.control.recurrences import (
     Carried,
     Solver,
     carried,
-    hand_on,
     placeholder_value,
+    record_yield,
 )
 from tilewright.analysis.pid_address.control.regions import run_region
 from tilewright.analysis.pid_address.report import Loop
@@ -32,12 +32,16 @@ MAX_SOLVED_NESTING = 4
 
 WHILE = "while"
 
-Turn: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
+Iteration: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
 """One evaluation of a body: from the loop-carried values to those it yields."""
 
 
 def _solved(
-    scope: Scope, loop: Loop, targets: Sequence[SSAValue], firsts: Sequence[Value], turn: Turn
+    scope: Scope,
+    loop: Loop,
+    targets: Sequence[SSAValue],
+    firsts: Sequence[Value],
+    iterate: Iteration,
 ) -> tuple[Solver, list[Carried]]:
     """Evaluate the body until what it carries is known; `scope` is that of the body."""
     same_base = [True] * len(targets)
@@ -46,11 +50,11 @@ def _solved(
             carried(scope, target, first, same_base=same)
             for target, first, same in zip(targets, firsts, same_base, strict=True)
         ]
-        following = turn([placeholder_value(value) for value in values])
-        kept = [hand_on(value, one) for value, one in zip(values, following, strict=True)]
-        if all(kept):
+        following = iterate([placeholder_value(value) for value in values])
+        retained = [record_yield(value, one) for value, one in zip(values, following, strict=True)]
+        if all(retained):
             break
-        same_base = [same and keep for same, keep in zip(same_base, kept, strict=True)]
+        same_base = [same and keep for same, keep in zip(same_base, retained, strict=True)]
     solver = Solver(scope, loop, values)
     solver.solve()
     return solver, values
@@ -72,7 +76,7 @@ def _opaque_carries(
     ]
 
 
-def _behind(scope: Scope, results: Sequence[SSAValue]) -> None:
+def _after(scope: Scope, results: Sequence[SSAValue]) -> None:
     """Results of a loop that was not solved."""
     atoms = scope.atoms
     mask = atoms.any_pid | atoms.memory | atoms.carried | scope.loop_mask() | atoms.any_lane
@@ -97,16 +101,16 @@ def run_for(scope: Scope, op: Operation) -> Scope:
         run_region(body, op.body, [scope.get(op.induction_variable)])
         return scope
 
-    def turn(values: Sequence[Value]) -> Sequence[Value]:
+    def iterate(values: Sequence[Value]) -> Sequence[Value]:
         [exit] = run_region(body, op.body, [scope.get(op.induction_variable), *values])
         return exit.values
 
     if _is_too_deep(body):
-        turn(_opaque_carries(body, op.iter_args, firsts))
-        _behind(scope, op.results)
+        iterate(_opaque_carries(body, op.iter_args, firsts))
+        _after(scope, op.results)
         return scope
-    solver, values = _solved(body, loop, op.iter_args, firsts, turn)
-    turn([solver.value(value) for value in values])
+    solver, values = _solved(body, loop, op.iter_args, firsts, iterate)
+    iterate([solver.value(value) for value in values])
     mask = lower.expr.deps_mask | upper.expr.deps_mask | step.expr.deps_mask
     for result, value in zip(op.results, values, strict=True):
         scope.set(result, solver.after(scope, result, value, trips, mask))
@@ -117,8 +121,8 @@ def enter_loop(scope: Scope, name: str, trips: Poly | None, basis: int = 0) -> t
     """A loop and the scope of its body."""
     last = None
     if trips is not None:
-        most = scope.ctx.range(trips).hi
-        last = None if most is None else most - 1
+        max_trips = scope.ctx.range(trips).hi
+        last = None if max_trips is None else max_trips - 1
     enclosing = [loop.counter.name for loop in scope.loops]
     counter = scope.atoms.counter(name, last, enclosing)
     atom = counter.atom
@@ -149,7 +153,7 @@ def run_while(scope: Scope, op: Operation) -> Scope:
     forwarded: list[Value] = []
     condition = 0
 
-    def turn(values: Sequence[Value]) -> Sequence[Value]:
+    def iterate(values: Sequence[Value]) -> Sequence[Value]:
         nonlocal forwarded, condition
         [exit] = run_region(body, before, values)
         last = before.block.last_op
@@ -162,11 +166,11 @@ def run_while(scope: Scope, op: Operation) -> Scope:
         return end.values
 
     if _is_too_deep(body):
-        turn(_opaque_carries(body, before.block.args, firsts))
-        _behind(scope, op.results)
+        iterate(_opaque_carries(body, before.block.args, firsts))
+        _after(scope, op.results)
         return scope
-    solver, values = _solved(body, loop, before.block.args, firsts, turn)
-    turn([solver.value(value) for value in values])
+    solver, values = _solved(body, loop, before.block.args, firsts, iterate)
+    iterate([solver.value(value) for value in values])
     for result, value in zip(op.results, forwarded, strict=True):
-        scope.set(result, solver.settled(result, value, solver.closed(condition)))
+        scope.set(result, solver.last_value(result, value, solver.closed(condition)))
     return scope

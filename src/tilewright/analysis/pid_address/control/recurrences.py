@@ -142,7 +142,7 @@ def rebuilt(like: Value, base: Base | None, integers: Sequence[Integer]) -> Valu
     return Descriptor(base, integers[0], shape, strides, like.block, like.is_argument)
 
 
-def hand_on(value: Carried, following: Value) -> bool:
+def record_yield(value: Carried, following: Value) -> bool:
     """Record what the body yields; False if a pointer changes its base."""
     own = parts(following)
     if type(following) is type(value.first) and len(own) == len(value.cells) and own:
@@ -262,9 +262,9 @@ class Solver:
         )
         assert own is not None
         moved = {
-            lane.atom: place
-            for lane, place in zip(own.args, atom.args, strict=True)
-            if lane != place and lane.atom is not None
+            lane.atom: position
+            for lane, position in zip(own.args, atom.args, strict=True)
+            if lane != position and lane.atom is not None
         }
         return Substitution(self._scope.ctx, moved).poly(solution) if moved else solution
 
@@ -372,14 +372,14 @@ class Solver:
         forms = [cell.form for cell in value.cells]
         solved = [form for form in forms if form is not None]
         if trips is None or len(solved) < len(forms):
-            return self.settled(result, self.value(value), mask)
+            return self.last_value(result, self.value(value), mask)
         parts_at_end = [form.at(outer, self._counter, trips) for form in solved]
         integers = [part for part in parts_at_end if isinstance(part, Integer)]
         if len(integers) < len(parts_at_end):
             return parts_at_end[0]
         return rebuilt(value.first, self._base(value), integers)
 
-    def settled(self, target: SSAValue, inside: Value, mask: int) -> Value:
+    def last_value(self, target: SSAValue, inside: Value, mask: int) -> Value:
         """A value of the last iteration, when the trip count is unknown."""
         if not deps_of(inside) & self._varying:
             return inside

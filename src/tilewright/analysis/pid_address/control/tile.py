@@ -47,14 +47,14 @@ def run_kernel(scope: Scope, op: Operation) -> Scope:
 
 def _threads(scope: Scope, op: KernelOp) -> Scope:
     """The body, once for each thread where the kernel reads the thread index."""
-    asked = [one for one in walk(op) if isinstance(one, ThreadIdOp)]
-    axes = sorted({"xyz".index(one.dimension.data.value) for one in asked})
+    queried = [one for one in walk(op) if isinstance(one, ThreadIdOp)]
+    axes = sorted({"xyz".index(one.dimension.data.value) for one in queried})
     for axis in axes:
         extents = op.thread_extents or ()
         count = scope.space.const(extents[axis] if axis < len(extents) else 1)
         loop, scope = enter_loop(scope, f"{THREADS}.{'xyz'[axis]}", count)
         counter = scope.space.of_atom(loop.counter)
-        for one in asked:
+        for one in queried:
             if "xyz".index(one.dimension.data.value) == axis:
                 scope.set(one.results[0], Integer(counter, counter))
     return scope
@@ -72,12 +72,12 @@ def run_parallel(scope: Scope, op: Operation) -> Scope:
     extents = [mixed(scope, extent) for extent in op.extents]
     body, indices = scope, list[Integer]()
     for argument, extent in zip(op.arguments, extents, strict=True):
-        most = body.ctx.range(extent.expr).hi
-        if most is None or most > MAX_LANES:
+        limit = body.ctx.range(extent.expr).hi
+        if limit is None or limit > MAX_LANES:
             loop, body = enter_loop(body, scope.machine.name(argument), extent.expr, extent.basis)
             index = body.space.of_atom(loop.counter)
         else:
-            count = max(most, 1)
+            count = max(limit, 1)
             index = body.atoms.lane(len(body.lane_shape), count)
             body = replace(body, lane_shape=(*body.lane_shape, count))
             body = body.under(body.ctx.compare("<", index, extent.expr), extent.basis)
@@ -111,17 +111,19 @@ def run_persistent(scope: Scope, op: Operation) -> Scope:
         count = count * radix
     trips = ctx.maximum(0, ctx.ceil_div(count - index.expr, wave.expr))
     loop, body = enter_loop(scope, "tile", trips, wave.basis | index.basis)
-    number = scope.space.of_atom(loop.counter) * wave.expr + index.expr
-    body = body.under(body.ctx.compare("<", number, count))
+    linear = scope.space.of_atom(loop.counter) * wave.expr + index.expr
+    body = body.under(body.ctx.compare("<", linear, count))
     digits: list[Poly] = []
     for radix in reversed(radices):
-        digits.insert(0, body.ctx.mod(number, radix))
-        number = body.ctx.fdiv(number, radix)
-    places = [*digits[1:-1], digits[0] * group + digits[-1]]
-    for place, extent in zip(places, domain, strict=True):
-        body = body.under(body.ctx.compare("<", place, extent))
+        digits.insert(0, body.ctx.mod(linear, radix))
+        linear = body.ctx.fdiv(linear, radix)
+    coordinates = [*digits[1:-1], digits[0] * group + digits[-1]]
+    for coordinate, extent in zip(coordinates, domain, strict=True):
+        body = body.under(body.ctx.compare("<", coordinate, extent))
     basis = wave.basis | index.basis
-    run_region(body, op.body, [Integer(place, place, basis=basis) for place in places])
+    run_region(
+        body, op.body, [Integer(coordinate, coordinate, basis=basis) for coordinate in coordinates]
+    )
     return scope
 
 

@@ -18,7 +18,7 @@ from tilewright.analysis.pid_address.scope import Scope
 from tilewright.analysis.pid_address.transfer.integers import (
     checked,
     indirect,
-    product,
+    multiplied,
     total,
 )
 from tilewright.analysis.pid_address.transfer.logic import (
@@ -40,7 +40,7 @@ Binary: TypeAlias = Callable[[Scope, Poly, Poly], Poly | None]
 _NO_SIGNED_WRAP = "nsw"
 
 
-def _promised(op: Operation) -> bool:
+def _has_nsw(op: Operation) -> bool:
     """Whether the op has `nsw`: its signed result does not wrap around."""
     flags = op.properties.get("overflowFlags")
     return isinstance(flags, IntegerOverflowAttr) and any(
@@ -95,7 +95,7 @@ def _num_programs(scope: Scope, op: Operation) -> None:
 def _add(scope: Scope, op: Operation, sign: int = 1) -> None:
     left, right = map(scope.integer, op.operands)
     value = total(scope, op.results[0], left, right, sign)
-    scope.set(op.results[0], checked(scope, op, value, promised=_promised(op)))
+    scope.set(op.results[0], checked(scope, op, value, is_nsw=_has_nsw(op)))
 
 
 def _subtract(scope: Scope, op: Operation) -> None:
@@ -104,8 +104,8 @@ def _subtract(scope: Scope, op: Operation) -> None:
 
 def _multiply(scope: Scope, op: Operation) -> None:
     left, right = map(scope.integer, op.operands)
-    value = product(scope, op.results[0], left, right)
-    scope.set(op.results[0], checked(scope, op, value, promised=_promised(op)))
+    value = multiplied(scope, op.results[0], left, right)
+    scope.set(op.results[0], checked(scope, op, value, is_nsw=_has_nsw(op)))
 
 
 def _extended(scope: Scope, op: Operation) -> None:
@@ -136,7 +136,7 @@ def _binary(apply: Binary, *, may_overflow: bool = False) -> Rule:
         value = _one_of(expr, left, right)
         if value is None:
             value = indirect(scope, result, expr, left.basis | right.basis)
-        value = checked(scope, op, value, promised=_promised(op)) if may_overflow else value
+        value = checked(scope, op, value, is_nsw=_has_nsw(op)) if may_overflow else value
         scope.set(result, value)
 
     return rule
@@ -179,7 +179,7 @@ def _ceil_divide(scope: Scope, left: Poly, right: Poly) -> Poly:
     return -scope.ctx.fdiv(-left, right)
 
 
-def _least(scope: Scope, left: Poly, right: Poly) -> Poly:
+def _minimum(scope: Scope, left: Poly, right: Poly) -> Poly:
     return scope.ctx.minimum(left, right)
 
 
@@ -207,8 +207,8 @@ def _shift_left(scope: Scope, op: Operation) -> None:
         _SHIFT_BY_VALUE(scope, op)
         return
     factor = scope.space.const(1 << by)
-    found = product(scope, op.results[0], value, Integer(factor, factor, basis=amount.basis))
-    scope.set(op.results[0], checked(scope, op, found, promised=_promised(op)))
+    found = multiplied(scope, op.results[0], value, Integer(factor, factor, basis=amount.basis))
+    scope.set(op.results[0], checked(scope, op, found, is_nsw=_has_nsw(op)))
 
 
 def _shift_by_value(scope: Scope, left: Poly, right: Poly) -> Poly | None:
@@ -260,7 +260,7 @@ def _truncate(scope: Scope, op: Operation) -> None:
         odd = scope.ctx.compare("!=", scope.ctx.mod(value.expr, 2), 0)
         scope.set(result, Boolean(odd, value.basis))
         return
-    scope.set(result, checked(scope, op, value, promised=_promised(op)))
+    scope.set(result, checked(scope, op, value, is_nsw=_has_nsw(op)))
 
 
 def _index_cast(scope: Scope, op: Operation) -> None:
@@ -319,9 +319,9 @@ _INTEGER_RULES: Mapping[str, Rule] = {
     "arith.andi": _binary(_and),
     "arith.ori": _binary(_or),
     "arith.xori": _binary(_xor),
-    "arith.minsi": _binary(_least),
+    "arith.minsi": _binary(_minimum),
     "arith.maxsi": _binary(_greatest),
-    "arith.minui": _unsigned(_least),
+    "arith.minui": _unsigned(_minimum),
     "arith.maxui": _unsigned(_greatest),
 }
 """Ops that also exist on truth values, where ``BOOLEAN_RULES`` defines them."""

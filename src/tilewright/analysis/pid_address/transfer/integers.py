@@ -102,7 +102,7 @@ def _sum(left: Poly | None, right: Poly | None, sign: int) -> Poly | None:
     return left + right if sign > 0 else left - right
 
 
-def product(scope: Scope, result: SSAValue, left: Integer, right: Integer) -> Integer:
+def multiplied(scope: Scope, result: SSAValue, left: Integer, right: Integer) -> Integer:
     basis = left.basis | right.basis
     expr = scope.ctx.limited(left.expr * right.expr)
     if has_pid(scope, left) and has_pid(scope, right):
@@ -125,12 +125,12 @@ def scaled(value: Integer, factor: int) -> Integer:
     return Integer(expr, virtual, value.is_simple, value.basis)
 
 
-def checked(scope: Scope, op: Operation, value: Integer, *, promised: bool = False) -> Integer:
+def checked(scope: Scope, op: Operation, value: Integer, *, is_nsw: bool = False) -> Integer:
     """`value` as the result of `op`, provided that it fits the type."""
     result = op.results[0]
     limits = integer_range(result.type)
     kind = AssumptionKind.NO_OVERFLOW
-    if promised or limits.contains(scope.ctx.range(value.expr)):
+    if is_nsw or limits.contains(scope.ctx.range(value.expr)):
         scope.needs_no_premise(kind, op)
         return value
     if scope.machine.strict_overflow:

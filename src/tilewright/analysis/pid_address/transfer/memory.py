@@ -91,8 +91,8 @@ def _address_in(expr: Poly) -> Atom | None:
         for monomial, factor in expr.terms.items()
         if len(monomial) == 1 and factor == atoms[monomial[0]].divisor
     ]
-    for wanted in ("addr", "opaque", "arg"):
-        found = [atom for atom in alone if kind_of(atom) == wanted]
+    for kind in ("addr", "opaque", "arg"):
+        found = [atom for atom in alone if kind_of(atom) == kind]
         if found:
             return found[0] if len(found) == 1 else None
     return None
@@ -252,12 +252,12 @@ def record_box(
     offset = box.offset
     positions: list[Poly] = []
     for dim, index in enumerate(indices):
-        place = index
+        position = index
         if moving is None or moving[dim]:
             lane = scope.atoms.lane(dim, shape[dim])
-            place = moved(scope, index, Integer(lane, lane))
-        positions.append(place.expr)
-        step = scaled(times(scope, place, box.strides[dim]), elem_bytes)
+            position = moved(scope, index, Integer(lane, lane))
+        positions.append(position.expr)
+        step = scaled(times(scope, position, box.strides[dim]), elem_bytes)
         offset = moved(scope, offset, step)
     mask = _inside(scope, positions, box.shape, checked)
     mask_basis = 0
@@ -409,7 +409,7 @@ def access_block(
 class PointerRows:
     """Rows by number, from a column on."""
 
-    numbers: SSAValue
+    row_indices: SSAValue
     column: SSAValue
     shape: tuple[int, ...]
 
@@ -422,7 +422,7 @@ def access_rows(scope: Scope, op: Operation, access: AccessOp, rows: PointerRows
         op,
         access,
         descriptor,
-        (scope.integer(rows.numbers), scope.integer(rows.column)),
+        (scope.integer(rows.row_indices), scope.integer(rows.column)),
         element_bytes(access.address.type),
         range(len(descriptor.strides)),
         is_descriptor=True,
@@ -471,13 +471,14 @@ def _unknown_block(scope: Scope, value: SSAValue, mask: int, basis: int) -> Bloc
 
 
 def _unknown_parts(
-    scope: Scope, value: SSAValue, word: str, count: int, mask: int, basis: int
+    scope: Scope, value: SSAValue, attribute: str, count: int, mask: int, basis: int
 ) -> tuple[Integer, ...]:
     name = scope.opaque_name(value)
-    numbers = [
-        scope.atoms.opaque(f"{name}.{word}.{dim}", mask, (), _ADDRESSES) for dim in range(count)
+    parts = [
+        scope.atoms.opaque(f"{name}.{attribute}.{dim}", mask, (), _ADDRESSES)
+        for dim in range(count)
     ]
-    return tuple(Integer(number, number, basis=basis) for number in numbers)
+    return tuple(Integer(part, part, basis=basis) for part in parts)
 
 
 def none(scope: Scope, op: Operation) -> None:

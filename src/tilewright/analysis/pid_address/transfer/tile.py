@@ -145,13 +145,13 @@ def _record_region(
     shape, mask, basis = list(scope.lane_shape), scope.space.true, 0
     indices: list[Integer] = []
     for dim, (offset, extent) in enumerate(zip(box.offsets, box.extents, strict=True)):
-        most = scope.ctx.range(extent.expr).hi
-        if most is None or most > MAX_EXTENT:
+        limit = scope.ctx.range(extent.expr).hi
+        if limit is None or limit > MAX_EXTENT:
             what = f"the extent of dimension {dim} of {scope.machine.name(value)}"
             scope.not_analysed(op, f"{what} is a run-time value; give the arguments it comes from")
             return
-        lane = scope.atoms.lane(first + dim, max(most, 1))
-        shape.append(max(most, 1))
+        lane = scope.atoms.lane(first + dim, max(limit, 1))
+        shape.append(max(limit, 1))
         mask &= scope.ctx.compare("<", lane, extent.expr)
         basis |= extent.basis
         indices.append(moved(scope, offset, Integer(lane, lane)))
@@ -243,7 +243,7 @@ def _im2col(scope: Scope, op: Operation) -> None:
         return
     ctx, first = scope.ctx, len(scope.lane_shape)
     stride, dilation, pad, kernel = (
-        number.value.data for number in (op.stride, op.dilation, op.pad, op.kernel)
+        parameter.value.data for parameter in (op.stride, op.dilation, op.pad, op.kernel)
     )
     _, height, width, channels = (size.expr for size in tensor.shape)
     reach = dilation * (kernel - 1) + 1
@@ -255,7 +255,7 @@ def _im2col(scope: Scope, op: Operation) -> None:
     element = column.expr * columns + scope.atoms.lane(first + 1, columns)
     down, across = ctx.mod(ctx.fdiv(position, out_width), out_height), ctx.mod(position, out_width)
     window = ctx.fdiv(element, channels)
-    places = (
+    coordinates = (
         ctx.fdiv(position, out_width * out_height),
         down * stride + ctx.fdiv(window, kernel) * dilation - pad,
         across * stride + ctx.mod(window, kernel) * dilation - pad,
@@ -269,7 +269,7 @@ def _im2col(scope: Scope, op: Operation) -> None:
             AccessKind.LOAD,
             op.src,
             tensor,
-            [Integer(place, place, basis=basis) for place in places],
+            [Integer(coordinate, coordinate, basis=basis) for coordinate in coordinates],
             (*scope.lane_shape, rows, columns),
             scope.ctx.compare("<", window, kernel * kernel),
             basis,
