@@ -27,4 +27,7 @@ ALLOWED: tuple[Allowed, ...] = (
         "src/tilewright/targets/numpy/support/control.py",
         "`rt.turns` is a name in generated NumPy code",
     ),
+    Allowed("facts", "*/analysis/*", "dataflow facts: what an analysis has proved about a value"),
+    Allowed("meet", "*/analysis/affine/*", "the meet of a lattice, of intervals and congruences"),
+    Allowed("product", "*/analysis/affine/*", "products of polynomials and intervals"),
 )

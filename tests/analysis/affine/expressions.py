@@ -1,7 +1,7 @@
 """Random integer expressions with a meaning of their own, to measure the algebra against.
 
 An expression is a plain tree. `reference` computes it with Python's integers and nothing of the
-code under test; it raises Undefined where a program would have no answer (division by zero, a
+code under test; it raises Undefined where a program would have no result (division by zero, a
 negative shift). `build` makes the polynomial of the same tree through a context.
 """
 
@@ -15,7 +15,7 @@ from tilewright.analysis.affine.formula import compare
 
 
 class Undefined(Exception):
-    """The program has no answer for these values."""
+    """The program has no result for these values."""
 
 
 @dataclass(frozen=True)
@@ -261,5 +261,5 @@ class Maker:
         return d * self.random.choice((small, small, self.random.randint(lo, hi), lo, hi))
 
 
-# A seed, not a shrinkable source: drawing is fast, and a failing tree is small anyway.
+# A seed, not a shrinkable source: generation is fast, and a failing tree is small anyway.
 makers = st.integers(0, 2**64).map(lambda seed: Maker(Random(seed)))

@@ -32,7 +32,7 @@ def space() -> Space:
     return Space()
 
 
-def test_axes_broadcast_and_small_numbers_stay_machine_integers(space: Space):
+def test_axes_broadcast_and_small_values_stay_machine_integers(space: Space):
     pid, lane = space.symbol("pid"), space.symbol("lane", Interval(0, 7))
     n = space.symbol("n", divisor=4)
     ctx = space.root

@@ -35,7 +35,7 @@ def test_meet_is_the_intersection(a, b):
 
 
 @given(classes, classes)
-def test_join_is_the_least_class_above_both(a, b):
+def test_join_is_the_smallest_class_above_both(a, b):
     joined = a.join(b)
     sample = [c.r + c.m * k for c in (a, b) for k in (0, 1)]
     for m in range(1, 60):
@@ -54,6 +54,6 @@ def test_modulo_and_constants():
     assert (str(constant(3)), str(Congruence(8, 3))) == ("3", "3 mod 8")
 
 
-def test_a_class_is_kept_reduced():
+def test_a_class_stays_reduced():
     with pytest.raises(ValueError, match="not reduced"):
         Congruence(4, 4)

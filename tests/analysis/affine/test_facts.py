@@ -28,14 +28,14 @@ def test_what_is_simplified_under_an_assumption_is_right_where_it_holds(maker: M
     expr, question = maker.expression(3), maker.condition(1)
     ctx = space.root.assume(build_formula(space.root, symbols, condition))
     poly = build(ctx, symbols, expr)
-    answer = ctx.decide(build_formula(ctx, symbols, question))
+    result = ctx.decide(build_formula(ctx, symbols, question))
     for _ in range(20):
         values = maker.valuation()
         try:
             if not reference_truth(condition, values):
                 continue
             assert not ctx.unreachable
-            assert answer is None or reference_truth(question, values) == answer
+            assert result is None or reference_truth(question, values) == result
             expected = reference(expr, values)
         except Undefined:
             continue
@@ -87,7 +87,7 @@ def test_inequalities_are_combined(space: Space, x: Poly):
     assert root.decide(root.compare("<", x, z)) is None
 
 
-def test_programs_stay_below_their_number(space: Space):
+def test_program_ids_stay_below_the_grid(space: Space):
     """pid < np, np*256 <= n: the last lane of the last program is inside."""
     root = space.root
     np = space.symbol("np", Interval(1, 2**31 - 1))
@@ -99,7 +99,7 @@ def test_programs_stay_below_their_number(space: Space):
     assert not ctx.is_positive(n - (pid * 256 + lane + 1))
 
 
-def test_least_and_greatest_bound_their_operands(space: Space, x: Poly):
+def test_min_and_max_bound_their_operands(space: Space, x: Poly):
     y = space.symbol("y")
     ctx = space.root
     low, high = ctx.minimum(x, y), ctx.maximum(x, y)

@@ -87,7 +87,7 @@ def test_conditions_nested_a_thousand_deep():
     assert ctx.fdiv(space.symbol("z", Interval(0, 7)), 8) == 0
 
 
-def test_blocks_behind_conditionals_keep_short_guards():
+def test_blocks_after_conditionals_have_short_guards():
     space = Space()
     guard = space.predicate("entry")
     for k in range(1000):

@@ -173,7 +173,7 @@ def test_a_tile_map_is_seen_to_be_injective(space: Space):
     assert not to_map([row], [pid]).map.is_injective()
 
 
-def test_opaque_values_make_sets_too_large_and_say_so(space: Space):
+def test_opaque_values_make_sets_too_large_and_inexact(space: Space):
     lane = space.symbol("lane", Interval(0, 3))
     ctx = space.root
     load = space.call("u", (lane,), Interval(0, 9))

@@ -84,14 +84,14 @@ def check_under_assumption(maker: Maker) -> None:
     condition, expr, question = maker.condition(1), maker.expression(2), maker.condition(0)
     ctx = space.root.assume(build_formula(space.root, symbols, condition))
     poly = build(ctx, symbols, expr)
-    answer = ctx.decide(build_formula(ctx, symbols, question))
+    result = ctx.decide(build_formula(ctx, symbols, question))
     for _ in range(10):
         values = maker.valuation()
         try:
             if not reference_truth(condition, values):
                 continue
             assert not ctx.unreachable
-            assert answer is None or reference_truth(question, values) == answer
+            assert result is None or reference_truth(question, values) == result
             expected = reference(expr, values)
         except Undefined:
             continue
@@ -218,8 +218,8 @@ def test_a_residue_that_is_wrong_is_noticed(kind: SymbolKind, monkeypatch: pytes
 def _rounding_divide(dividend, divisor):
     """S2, S5: takes out what is not a multiple."""
     quotient, rest = division_rules_divide(dividend, divisor)
-    kept = {monomial: c for monomial, c in rest.terms.items() if abs(c) != 3}
-    return quotient, type(rest)(rest.space, kept)
+    remaining = {monomial: c for monomial, c in rest.terms.items() if abs(c) != 3}
+    return quotient, type(rest)(rest.space, remaining)
 
 
 def _one_side_only(ctx, poly, condition):

@@ -245,7 +245,7 @@ def test_the_same_symbol_is_the_same_atom(space: Space):
     assert space.symbol("x", Interval(0, 3)) == space.symbol("x", Interval(0, 3))
     assert space.symbol("x", Interval(0, 3)) != space.symbol("x", Interval(0, 4))
     assert space.symbol("x", role=("lane", 0)).atom.role == ("lane", 0)
-    with pytest.raises(ValueError, match="no multiple of 16"):
+    with pytest.raises(ValueError, match="is divisible by 16"):
         space.symbol("n", Interval(1, 15), divisor=16)
     with pytest.raises(ValueError, match="at least 1"):
         space.symbol("n", divisor=0)

@@ -98,7 +98,7 @@ def test_s5_joins_remainders_of_remainders(k: Kernel):
     assert k.ctx.fdiv(k.ctx.mod(k.x, 24), 8) == k.ctx.mod(k.ctx.fdiv(k.x, 8), 3)
 
 
-def test_s6_decides_least_and_greatest(k: Kernel):
+def test_s6_decides_min_and_max(k: Kernel):
     assert k.ctx.minimum(k.lane, 511) == k.lane
     assert k.ctx.minimum(k.lane, -1) == -1
     assert k.ctx.minimum(k.x + 1, k.x) == k.x

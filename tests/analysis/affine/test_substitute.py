@@ -27,7 +27,7 @@ from tilewright.analysis.affine import (
 
 @settings(max_examples=400)
 @given(makers)
-def test_substituting_numbers_is_evaluating(maker: Maker):
+def test_substituting_constants_is_evaluating(maker: Maker):
     space = Space()
     symbols = declare(space)
     expr = maker.expression(4)

@@ -381,24 +381,24 @@ CASES: dict[str, tuple[str, str]] = {
     ),
 }
 
-NUMBERS = re.compile(r"\s*;\s*([\d,]+) ([\d,]+) ([\d,]+)\s*$", re.MULTILINE)
+TRIPLE = re.compile(r"\s*;\s*([\d,]+) ([\d,]+) ([\d,]+)\s*$", re.MULTILINE)
 NAME = re.compile(r"\s*(%\w+)(?::\d+)? =")
 
-Numbers = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Triple = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def numbers(text: str) -> tuple[int, ...]:
+def integers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-def module_of(name: str) -> tuple[ModuleOp, list[Numbers]]:
+def module_of(name: str) -> tuple[ModuleOp, list[Triple]]:
     """The kernel of a case, and Triton's numbers in the order of its results."""
     arguments, body = CASES[name]
     expected = [
-        (numbers(match[1]), numbers(match[2]), numbers(match[3]))
-        for match in NUMBERS.finditer(body)
+        (integers(match[1]), integers(match[2]), integers(match[3]))
+        for match in TRIPLE.finditer(body)
     ]
-    code = NUMBERS.sub("", body)
+    code = TRIPLE.sub("", body)
     return parse(f"tt.func public @k({arguments}) {{\n{code}\n tt.return\n}}"), expected
 
 
@@ -406,11 +406,11 @@ def results(module: ModuleOp) -> list[SSAValue]:
     return [value for op in walk(module) for value in op.results]
 
 
-def is_at_least(info: AxisInfo, wanted: Numbers) -> bool:
+def is_as_strong(info: AxisInfo, reference: Triple) -> bool:
     found = (info.contiguity, info.divisibility, info.constancy)
     return all(
-        len(ours) == len(theirs) and all(a % b == 0 for a, b in zip(ours, theirs, strict=True))
-        for ours, theirs in zip(found, wanted, strict=True)
+        len(ours) == len(other) and all(a % b == 0 for a, b in zip(ours, other, strict=True))
+        for ours, other in zip(found, reference, strict=True)
     )
 
 
@@ -421,10 +421,10 @@ def test_never_weaker_than_triton(name: str, combined: bool) -> None:
     facts = axis_facts(module) if combined else solve_axis_info(module)
     values = results(module)
     assert len(values) == len(expected)
-    for value, wanted in zip(values, expected, strict=True):
+    for value, reference in zip(values, expected, strict=True):
         owner = value.owner
         assert isinstance(owner, Operation)
-        assert is_at_least(facts[value], wanted), f"{owner}: {facts[value]}"
+        assert is_as_strong(facts[value], reference), f"{owner}: {facts[value]}"
 
 
 def info_of(text: str, *, combined: bool = False) -> AxisInfo:
@@ -467,7 +467,7 @@ def test_callees_know_what_their_callers_have_in_common() -> None:
     assert facts[results(module)[1]].divisibility == (8,)
 
 
-def test_rules_say_which_signs_they_take_for_granted() -> None:
+def test_rules_record_which_signs_they_assume() -> None:
     text = kernel(
         f"""%0 = {span(0, 128)}
         %1 = tt.splat %a : i32 -> {V}
@@ -480,7 +480,7 @@ def test_rules_say_which_signs_they_take_for_granted() -> None:
     info = info_of(text)
     assert info.contiguity == (16,)
     assert [op.name for op in info.assumes] == ["arith.remsi"]
-    # A range is known not to be negative, once polynomials are asked.
+    # A range is known not to be negative, once polynomials are used.
     plain = kernel(f"%0 = {span(0, 128)}\n %1 = {dense(16)}\n %2 = arith.remsi %0, %1 : {V}")
     assert len(info_of(plain).assumes) == 1
     assert not info_of(plain, combined=True).assumes

@@ -48,8 +48,8 @@ def script() -> ModuleType:
     return module
 
 
-def run(script: ModuleType, folder: Path, text: str, *flags: str) -> int:
-    file = folder / "test.mlir"
+def run(script: ModuleType, directory: Path, text: str, *flags: str) -> int:
+    file = directory / "test.mlir"
     file.write_text(text)
     return script.main([str(file), *flags])
 

@@ -1,7 +1,7 @@
-"""Kernels with constructs that the corpus lacks, against answers derived by hand.
+"""Kernels with constructs that the corpus lacks, against results derived by hand.
 
 The expectations in ``acceptance`` have the corpus' format. Three keys of an instance are our own:
-``unknown`` lists accesses whose bounds nobody could know, ``synchronised`` says that the overlap is
+``unknown`` lists accesses whose bounds cannot be known, ``synchronised`` that the overlap is
 ordered by atomics, so that it is no race by what the analysis can see, and ``memory`` gives
 contents of buffers.
 """
@@ -23,8 +23,8 @@ from tilewright.analysis.pid_address import analyze
 from tilewright.analysis.pid_address.checks import Check, CheckResult, Finding, Settings, run_checks
 from tilewright.ir.traversal import walk
 
-FOLDER = Path(__file__).parent / "acceptance"
-KERNELS = sorted(path.stem for path in FOLDER.glob("*.ttir"))
+DIRECTORY = Path(__file__).parent / "acceptance"
+KERNELS = sorted(path.stem for path in DIRECTORY.glob("*.ttir"))
 CONSTRUCTS = [
     "scf.while",
     "scf.if",
@@ -63,16 +63,18 @@ CONSTRUCTS = [
 
 @cache
 def module_of(name: str) -> ModuleOp:
-    return parse((FOLDER / f"{name}.ttir").read_text(), f"{name}.ttir")
+    return parse((DIRECTORY / f"{name}.ttir").read_text(), f"{name}.ttir")
 
 
 @cache
 def expected_of(name: str) -> dict[str, Any]:
-    return json.loads((FOLDER / f"{name}.expected.json").read_text())
+    return json.loads((DIRECTORY / f"{name}.expected.json").read_text())
 
 
 INSTANCES = [
-    (name, number) for name in KERNELS for number in range(len(expected_of(name)["instances"]))
+    (name, instance_index)
+    for name in KERNELS
+    for instance_index in range(len(expected_of(name)["instances"]))
 ]
 
 
@@ -89,8 +91,8 @@ def test_every_field_of_every_access(name: str) -> None:
     assert [as_expected(access) for access in report.accesses] == expected["accesses"]
 
 
-def findings_of(name: str, number: int) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    instance = expected_of(name)["instances"][number]
+def findings_of(name: str, instance_index: int) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    instance = expected_of(name)["instances"][instance_index]
     report = analyze(module_of(name), facts_of(instance))
     patterns = {str(access.index): access.pattern.value for access in report.accesses}
     for index, pattern in instance.get("patterns", {}).items():
@@ -99,9 +101,9 @@ def findings_of(name: str, number: int) -> tuple[dict[str, Any], tuple[Finding, 
     return instance, run_checks(report, ["bounds", "race"], settings)
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_bounds_are_as_expected(name: str, number: int) -> None:
-    instance, findings = findings_of(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_bounds_are_as_expected(name: str, instance_index: int) -> None:
+    instance, findings = findings_of(name, instance_index)
     found: dict[CheckResult, set[int]] = {verdict: set() for verdict in CheckResult}
     for finding in findings:
         if finding.check is Check.BOUNDS:
@@ -110,9 +112,9 @@ def test_bounds_are_as_expected(name: str, number: int) -> None:
     assert sorted(found[CheckResult.UNKNOWN]) == instance.get("unknown", [])
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_overlap_is_as_expected(name: str, number: int) -> None:
-    instance, findings = findings_of(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_overlap_is_as_expected(name: str, instance_index: int) -> None:
+    instance, findings = findings_of(name, instance_index)
     overlaps = [f for f in findings if f.check is Check.RACE and f.witness is not None]
     assert sorted({f.accesses for f in overlaps}) == [tuple(p) for p in instance["overlap"]]
     verdict = CheckResult.UNKNOWN if instance.get("synchronised") else CheckResult.REFUTED

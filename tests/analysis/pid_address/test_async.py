@@ -25,11 +25,11 @@ def stores_tiles(x_ptr, M, N, ROW: tl.constexpr, COLUMN: tl.constexpr, REDUCE: t
     tile = tlx.local_view(buffer, 0)
     tlx.local_store(tile, tl.full((16, 32), 1.0, tl.float32))
     tlx.fence("async_shared")
-    place = [tl.program_id(0) * ROW, tl.program_id(1) * COLUMN]
+    corner = [tl.program_id(0) * ROW, tl.program_id(1) * COLUMN]
     if REDUCE:
-        tlx.async_descriptor_store(desc, tile, place, store_reduce="add")
+        tlx.async_descriptor_store(desc, tile, corner, store_reduce="add")
     else:
-        tlx.async_descriptor_store(desc, tile, place)
+        tlx.async_descriptor_store(desc, tile, corner)
     tlx.async_descriptor_store_wait(0)
 
 
@@ -176,7 +176,7 @@ def test_what_accesses_no_global_memory_is_not_listed(name: str) -> None:
     assert report.not_analysed == ()
 
 
-def test_the_exit_code_says_that_something_was_not_analysed(tmp_path: Path, capsys) -> None:
+def test_the_exit_code_if_something_was_not_analysed(tmp_path: Path, capsys) -> None:
     file = tmp_path / "k.ttgir"
     file.write_text(kernel(FOREIGN["a tensor map is written"][0]))
     assert main.run(["analyze", "--check", "race", str(file)]) == 3

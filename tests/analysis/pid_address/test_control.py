@@ -1,4 +1,4 @@
-"""Control flow: what values and conditions become on the way, and what loops carry."""
+"""Control flow: values and conditions at joins, and loop-carried values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_guards_of_both_sides() -> None:
     assert str(accesses["%else"].guard) == "n <= pid0"
     assert accesses["%after"].guard.truth is True
     assert [accesses[name].guard_axes for name in ("%then", "%else", "%after")] == [(0,), (0,), ()]
-    # The guard says when, not where.
+    # The guard decides when, not where.
     assert accesses["%else"].pattern is Pattern.INDEPENDENT
 
 
@@ -136,8 +136,8 @@ def test_index_switch() -> None:
         default {{ scf.yield %c1 : i32 }}
         {store("%x")}""")
     )
-    wanted = {2: 10, 5: 77, 0: 1, -1: 1}
-    assert {a: evaluate(access.offset, {"a": a, "b": 77}) for a in wanted} == wanted
+    expected = {2: 10, 5: 77, 0: 1, -1: 1}
+    assert {a: evaluate(access.offset, {"a": a, "b": 77}) for a in expected} == expected
 
 
 # Blocks.
@@ -150,7 +150,7 @@ def test_an_early_return_guards_what_follows() -> None:
         assert access.pattern is Pattern.AFFINE
 
 
-def test_ways_that_meet_again() -> None:
+def test_paths_that_join_again() -> None:
     report = report_of(
         kernel(f"""
         cf.cond_br %f, ^one, ^two(%c10 : i32)
@@ -183,8 +183,8 @@ def test_switches_between_blocks() -> None:
         {store("%x")}""")
     )
     [access] = report.accesses
-    for a, wanted in ((3, 50), (4, 4), (9, 0)):
-        assert evaluate(access.offset, {"a": a, "b": 50}) == wanted
+    for a, expected in ((3, 50), (4, 4), (9, 0)):
+        assert evaluate(access.offset, {"a": a, "b": 50}) == expected
 
 
 def test_values_of_a_cycle_are_opaque() -> None:
@@ -234,7 +234,7 @@ def test_induction_variable_and_trip_count() -> None:
 
 
 def carried_offset(step: str, first: str = "%a") -> tuple[MemoryOp, MemoryOp]:
-    """Accesses at a carried value, inside and behind its loop."""
+    """Accesses at a loop-carried value, inside and after its loop."""
     text = kernel(f"""
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = {first}) -> (i32) : i32 {{
           {store("%x", "in")}
@@ -242,8 +242,8 @@ def carried_offset(step: str, first: str = "%a") -> tuple[MemoryOp, MemoryOp]:
           scf.yield %y : i32
         }}
         {store("%r", "out")}""")
-    inside, behind = report_of(text).accesses
-    return inside, behind
+    inside, after = report_of(text).accesses
+    return inside, after
 
 
 @pytest.mark.parametrize(
@@ -264,15 +264,15 @@ def carried_offset(step: str, first: str = "%a") -> tuple[MemoryOp, MemoryOp]:
     ids=["same", "linear", "falling", "triangular", "quadratic", "delayed", "constant"],
 )
 def test_closed_forms(step: str, following: object) -> None:
-    inside, behind = carried_offset(step)
+    inside, after = carried_offset(step)
     assert callable(following)
     for values in ({"a": 3, "b": 7}, {"a": -2, "b": 1}):
         x = values["a"]
-        for turn in range(6):
-            at = {**values, "it(%i)": turn, "n": 9}
-            assert evaluate(inside.offset, at) == x, turn
-            assert evaluate(behind.offset, {**values, "n": turn}) == x, turn
-            x = following(x, turn, values)
+        for iteration in range(6):
+            at = {**values, "it(%i)": iteration, "n": 9}
+            assert evaluate(inside.offset, at) == x, iteration
+            assert evaluate(after.offset, {**values, "n": iteration}) == x, iteration
+            x = following(x, iteration, values)
 
 
 def test_a_carried_value_can_depend_on_another() -> None:
@@ -285,14 +285,14 @@ def test_a_carried_value_can_depend_on_another() -> None:
         }}""")
     inside = only_access(text)
     x, y = 5, 7
-    for turn in range(6):
-        assert evaluate(inside.offset, {"a": 5, "b": 7, "it(%i)": turn}) == x
+    for iteration in range(6):
+        assert evaluate(inside.offset, {"a": 5, "b": 7, "it(%i)": iteration}) == x
         x, y = x + y, y + 4
 
 
-def test_a_product_has_no_closed_form() -> None:
-    inside, behind = carried_offset("%y = arith.muli %x, %c4 : i32", "%pid")
-    for access in (inside, behind):
+def test_a_multiplication_has_no_closed_form() -> None:
+    inside, after = carried_offset("%y = arith.muli %x, %c4 : i32", "%pid")
+    for access in (inside, after):
         assert (access.pattern, access.reason) == (Pattern.UNKNOWN, Reason.LOOP_CARRIED)
     assert inside.loop_strides[0].stride is None
     independent, _ = carried_offset("%y = arith.muli %x, %c4 : i32", "%a")
@@ -326,7 +326,7 @@ def test_steps_that_are_loaded_keep_the_lanes_visible() -> None:
     assert (access.align_bytes, access.vector_bits) == (16, 128)
 
 
-def test_pointers_that_change_places_have_no_base() -> None:
+def test_pointers_that_are_swapped_have_no_base() -> None:
     text = kernel(f"""
         %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %p, %y = %q)
             -> (!tt.ptr<i8>, !tt.ptr<i8>) : i32 {{
@@ -347,10 +347,10 @@ def test_carried_conditions() -> None:
           scf.yield %y : i1
         }}""")
     access = only_access(text)
-    for turn in range(4):
+    for iteration in range(4):
         for f in (0, 1):
-            wanted = bool(f) if turn == 0 else turn - 1 < 2
-            assert holds(access.guard, {"it(%i)": turn, "f": f, "a": 2, "n": 9}) == wanted
+            expected = bool(f) if iteration == 0 else iteration - 1 < 2
+            assert holds(access.guard, {"it(%i)": iteration, "f": f, "a": 2, "n": 9}) == expected
 
 
 def test_nested_loops_and_loops_of_one_name() -> None:
@@ -420,11 +420,11 @@ def test_a_while_loop_counts_without_an_end() -> None:
     assert str(load.guard) == "256*pid0 + 1024*it(while) < n"
     assert load.pattern is Pattern.AFFINE
     assert total.loops == () and total.pattern is Pattern.AFFINE
-    # How often the loop turned is known of no program.
+    # The trip count is known of no program.
     assert (steps.pattern, steps.reason) == (Pattern.UNKNOWN, Reason.LOOP_CARRIED)
 
 
-def test_what_a_while_loop_leaves_alone_is_known_behind_it() -> None:
+def test_what_a_while_loop_leaves_alone_is_known_after_it() -> None:
     access = only_access(
         kernel(f"""
         %r:2 = scf.while (%x = %a, %y = %b) : (i32, i32) -> (i32, i32) {{

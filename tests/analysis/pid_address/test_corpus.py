@@ -1,4 +1,4 @@
-"""Real kernels against answers that were derived by hand and confirmed by running them."""
+"""Real kernels against results that were derived by hand and confirmed by running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller knows: arguments, grid, conditions; and input that makes no sense."""
+"""What the caller gives: arguments, grid, conditions; and input that makes no sense."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_parameters_and_symbols() -> None:
         ("scale", "f32", None),
     ]
     assert [param.is_pointer for param in report.params] == [True, False, False, False, False]
-    # An argument called like the grid is kept apart from it.
+    # An argument named like the grid is distinguished from it.
     assert str(report.accesses[0].offset) == "4*n*np0*pid1 + 4*n*pid0 + 4*%np0"
 
 
-def test_domains_say_what_every_symbol_can_be() -> None:
+def test_domains_bound_every_symbol() -> None:
     [access] = report_of(ROWS).accesses
     bounds = {
         bound.symbol.name: (str(bound.lower), str(bound.upper)) for bound in access.domain.bounds
     }
     assert bounds == {
-        # As it stands in polynomials: a sixteenth of n.
+        # As in polynomials: a sixteenth of n.
         "n": ("-134217728", "134217727"),
         "%np0": ("-2147483648", "2147483647"),
         "np0": ("1", "2147483647"),
@@ -54,7 +54,7 @@ def test_domains_say_what_every_symbol_can_be() -> None:
     }
 
 
-def test_a_given_grid_is_a_number() -> None:
+def test_a_given_grid_is_constant() -> None:
     report = report_of(ROWS, AccessProperties(grid=(8, 3)))
     [access] = report.accesses
     assert report.grid == (8, 3, 1)
@@ -75,7 +75,7 @@ def test_an_unknown_axis_of_a_given_grid() -> None:
     assert str(report.accesses[0].pid_strides[1]) == "4*n*np0"
 
 
-def test_given_arguments_are_numbers() -> None:
+def test_given_arguments_are_constants() -> None:
     access = only_access(ROWS, AccessProperties(args={"n": 32, "np0": 7, "flag": 1}))
     assert str(access.offset) == "128*np0*pid1 + 128*pid0 + 28"
 

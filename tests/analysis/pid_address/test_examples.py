@@ -1,4 +1,4 @@
-"""The worked examples: lines of the report, word for word."""
+"""The worked examples: lines of the report, verbatim."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ SKETCH_FAULTS = {
         ("%offsets : tensor", "%offset : tensor"),
         "use of undeclared SSA value name '%offset'",
     ),
-    "an op that is unknown, behind the sketched part": (
+    "an op that is unknown, after the sketched part": (
         ("tt.load %ptrs_a", "tt.lod %ptrs_a"),
         "unknown operation 'tt.lod'; did you mean 'tt.load'?",
     ),
-    "an op that is unknown, in front of it": (
+    "an op that is unknown, before it": (
         ("tt.get_program_id x", "tt.get_program x"),
         "unknown operation 'tt.get_program'; did you mean 'tt.get_program_id'?",
     ),
@@ -55,7 +55,7 @@ SKETCH_FAULTS = {
 
 
 @pytest.mark.parametrize("name", SKETCH_FAULTS)
-def test_the_mistake_in_a_sketch_is_told_not_that_it_is_a_sketch(name: str) -> None:
+def test_the_error_in_a_sketch_is_reported_not_that_it_is_a_sketch(name: str) -> None:
     engine = DiagnosticEngine()
     (old, new), message = SKETCH_FAULTS[name]
     assert read_kernels(make_context(), SKETCH.replace(old, new), "sketch.mlir", engine) is None
@@ -190,7 +190,7 @@ def test_groups_of_matrices_read_from_memory() -> None:
         ["2*%lda_12", "2"],
     )
     assert (matrix.align_bytes, matrix.vector_bits) == (2, 16)
-    # Where the group's data lie is the same for all programs; whether they are read is not.
+    # The address of the group's data is the same for all programs; whether they are read is not.
     assert (sizes.guard_axes, rows.guard_axes) == ((), (0,))
     assert rows.pid_axes == ()
 

@@ -63,7 +63,7 @@ def test_a_row_that_starts_off_the_alignment() -> None:
 
 
 def test_a_strided_column_is_not_coalesced() -> None:
-    """32 lanes 256 bytes apart touch 32 sectors where 4 would do."""
+    """32 lanes 256 bytes apart access 32 sectors instead of 4."""
     access = only_access(load(scaled(64)))
     assert facts(access) == ((1,), 1, False, 16, 32)
     assert str(access) == ("%v (load):  PATTERN(PID_INDEPENDENT, block_size=1, coalesced=false)")
@@ -93,7 +93,7 @@ def test_an_unknown_stride_may_be_anything() -> None:
 @pytest.mark.parametrize(
     ("element", "bits"), [("i8", 128), ("f16", 128), ("f32", 128), ("f64", 128)]
 )
-def test_vectors_are_at_most_sixteen_bytes(element: str, bits: int) -> None:
+def test_vectors_are_limited_to_sixteen_bytes(element: str, bits: int) -> None:
     assert only_access(load(scaled(1), element=element)).vector_bits == bits
 
 
@@ -106,7 +106,7 @@ def test_terms_of_the_offset_limit_the_vector() -> None:
     assert (divisible.align_bytes, divisible.vector_bits) == (16, 128)
 
 
-def test_a_base_without_a_promise_counts_one_element() -> None:
+def test_a_base_without_a_hint_counts_one_element() -> None:
     text = load(scaled(1)).replace(
         "%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}", "%p: !tt.ptr<f32>"
     )
@@ -172,7 +172,7 @@ def test_repeated_lanes() -> None:
     assert (access.contiguity, access.block_size, access.coalesced) == ((1,), 8, True)
 
 
-def test_rows_that_touch_make_one_run() -> None:
+def test_adjacent_rows_make_one_run() -> None:
     text = """
     tt.func public @k(%p: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
       %i = tt.make_range {{end = 8 : i32, start = 0 : i32}} : tensor<8xi32>
@@ -262,12 +262,12 @@ def test_the_argument_that_limits_a_vector_can_be_given() -> None:
 # Hints.
 
 
-def test_promises_of_the_author_are_believed() -> None:
+def test_hints_are_trusted() -> None:
     for access in analyze(fixture_module("hinted_wrap")).accesses:
         assert facts(access) == ((256,), 256, True, 16, 128)
 
 
-def test_a_promise_about_an_opaque_offset() -> None:
+def test_a_hint_about_an_opaque_offset() -> None:
     text = """
     tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %t: !tt.ptr<i32>) {
       %x = tt.load %t {tt.divisibility = 8 : i32} : !tt.ptr<i32>
@@ -287,7 +287,7 @@ def test_a_promise_about_an_opaque_offset() -> None:
     assert (plain.accesses[1].align_bytes, plain.accesses[1].vector_bits) == (4, 32)
 
 
-def test_a_choice_by_an_unknown_mask_says_nothing_about_lanes() -> None:
+def test_a_choice_by_an_unknown_mask_implies_nothing_about_lanes() -> None:
     text = """
     tt.func public @k(%p: !tt.ptr<f32>, %t: !tt.ptr<i1>) {
       %l = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>

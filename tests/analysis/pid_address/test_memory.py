@@ -72,7 +72,7 @@ def test_a_loaded_address_is_a_base_of_its_own() -> None:
         Reason.DATA_DEPENDENT,
         (0,),
     )
-    # Nothing is promised about where a loaded pointer points.
+    # Nothing is known about where a loaded pointer points.
     assert (store.base_divisibility, store.align_bytes, store.vector_bits) == (None, 4, 32)
 
 
@@ -110,7 +110,7 @@ def test_an_address_out_of_nowhere_has_no_base() -> None:
     assert (access.base, access.pattern) == ("?", Pattern.UNKNOWN)
 
 
-def test_kinds_and_numbers_of_accesses() -> None:
+def test_kinds_and_counts_of_accesses() -> None:
     report = report_of(
         """
     tt.func public @k(%p: !tt.ptr<i32>, %a: i32, %m: i1) {
@@ -128,12 +128,12 @@ def test_kinds_and_numbers_of_accesses() -> None:
         (2, AccessKind.ATOMIC, False),
         (3, AccessKind.STORE, True),
     ]
-    # Who came first differs from program to program.
+    # The order of atomics differs from program to program.
     assert report.accesses[3].pid_axes == (0, 1, 2)
     assert report.accesses[3].reason is Reason.DATA_DEPENDENT
 
 
-def test_values_loaded_in_a_loop_are_new_in_every_turn() -> None:
+def test_values_loaded_in_a_loop_are_new_in_every_iteration() -> None:
     report = report_of(
         """
     tt.func public @k(%p: !tt.ptr<i32>, %n: i32) {

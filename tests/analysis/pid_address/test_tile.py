@@ -1,4 +1,4 @@
-"""Kernels of `T`: what the analysis says about them is what running their blocks shows."""
+"""Kernels of `T`: the analysis agrees with running their blocks."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def launches_of(file: Path) -> list[tuple[TileKernel, AccessProperties]]:
     """The kernels that a script launches, each kind of launch once; none of them runs."""
     found: dict[str, tuple[TileKernel, AccessProperties]] = {}
 
-    def tell(compiled, values) -> None:
+    def record(compiled, values) -> None:
         for launch in tile_launches(compiled, values):
             found[f"{launch.title} {launch.kernel.op.num_threads}"] = (launch.kernel, launch.facts)
 
     quiet = contextlib.redirect_stdout(io.StringIO())
-    with launches_told(tell, run=False), quiet, np.errstate(all="ignore"):
+    with launches_told(record, run=False), quiet, np.errstate(all="ignore"):
         runpy.run_path(str(file), run_name="__main__")
     return list(found.values())
 
@@ -96,10 +96,10 @@ def mutate(module, rng: random.Random) -> None:
     if not ops:
         return
     op = rng.choice(ops)
-    number = op.operands[1].owner.value
-    assert isinstance(number, IntegerAttr)
-    step = -1 if isinstance(op, MuliOp) and number.value.data > 1 else 1
-    changed = ConstantOp(IntegerAttr(number.value.data + step, number.type))
+    constant = op.operands[1].owner.value
+    assert isinstance(constant, IntegerAttr)
+    step = -1 if isinstance(op, MuliOp) and constant.value.data > 1 else 1
+    changed = ConstantOp(IntegerAttr(constant.value.data + step, constant.type))
     op.parent.insert_op_before(changed, op)
     op.operands[1] = changed.result
 
@@ -135,7 +135,7 @@ def test_all_random_kernels(first: int, family: str) -> None:
     assert refuted
 
 
-# -- what is said --------------------------------------------------------------------------------
+# -- findings ------------------------------------------------------------------------------------
 
 
 @tw.jit
@@ -234,7 +234,7 @@ def gathered(Ids, A):
     return B
 
 
-def test_what_memory_says_differs_between_iterations() -> None:
+def test_loaded_values_differ_between_iterations() -> None:
     index, values = np.arange(128, dtype=np.int32), np.zeros(128, np.float32)
     report = tw.analyze(gathered, (index, values), check=["race"])
     assert verdicts(report) == [CheckResult.UNKNOWN]
@@ -243,7 +243,7 @@ def test_what_memory_says_differs_between_iterations() -> None:
 
 
 @tw.jit
-def in_place(A, B):
+def inplace(A, B):
     N = T.const("N")
     A: T.Tensor((N,), "float32")
     B: T.Tensor((N,), "float32")
@@ -254,8 +254,8 @@ def in_place(A, B):
 
 def test_tensors_in_the_same_memory() -> None:
     x = np.zeros(128, np.float32)
-    assert verdicts(tw.analyze(in_place, (x, x.copy()), check=["race"])) == [CheckResult.PROVED]
-    assert CheckResult.REFUTED in verdicts(tw.analyze(in_place, (x, x), check=["race"]))
+    assert verdicts(tw.analyze(inplace, (x, x.copy()), check=["race"])) == [CheckResult.PROVED]
+    assert CheckResult.REFUTED in verdicts(tw.analyze(inplace, (x, x), check=["race"]))
 
 
 @tw.jit
@@ -301,9 +301,9 @@ def test_blocks_that_wait_for_each_other_may_be_ordered() -> None:
                 B[bx * 32 + i] = A[127 - (bx * 32 + i)]
 
     report = tw.analyze(exchanged, check=["race"])
-    met = [finding for finding in report.findings if finding.witness is not None]
-    assert [finding.verdict for finding in met] == [CheckResult.UNKNOWN]
-    assert "tile.sync grid may order them" in met[0].message
+    conflicts = [finding for finding in report.findings if finding.witness is not None]
+    assert [finding.verdict for finding in conflicts] == [CheckResult.UNKNOWN]
+    assert "tile.sync grid may order them" in conflicts[0].message
 
 
 # -- interfaces ----------------------------------------------------------------------------------
@@ -395,7 +395,7 @@ def test_foreign_code_is_not_analysed() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
-def test_what_memory_says_differs_between_iterations_after_a_conversion(dtype: str) -> None:
+def test_loaded_values_differ_between_iterations_after_a_conversion(dtype: str) -> None:
     @T.prim_func
     def scattered(Ids: T.Tensor((32,), dtype), B: T.Tensor((128,), "float32")):
         with T.Kernel(4, threads=32) as bx:

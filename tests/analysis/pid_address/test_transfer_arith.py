@@ -66,9 +66,9 @@ def test_binary_ops_on_arguments(name: str) -> None:
     rng = random.Random(name)
     for _ in range(200):
         a, b = draw(rng)
-        wanted = BINARY[name](a, b)
-        if wanted in SIGNED:
-            assert evaluate(access.offset, {"a": a, "b": b}) == wanted, (a, b)
+        expected = BINARY[name](a, b)
+        if expected in SIGNED:
+            assert evaluate(access.offset, {"a": a, "b": b}) == expected, (a, b)
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -156,8 +156,8 @@ def test_truncation_of_a_wide_value_is_an_assumption() -> None:
 def test_zero_extension_needs_a_sign() -> None:
     plain = only_access(kernel("%r = arith.extui %a : i32 to i64", type="i64"))
     assert plain.offset.atoms()[0].is_opaque
-    promised = only_access(kernel("%r = arith.extui %a nneg : i32 to i64", type="i64"))
-    assert str(promised.offset) == "a"
+    hinted = only_access(kernel("%r = arith.extui %a nneg : i32 to i64", type="i64"))
+    assert str(hinted.offset) == "a"
     body = "%i = tt.get_program_id x : i32\n %r = arith.extui %i : i32 to i64"
     assert str(only_access(kernel(body, type="i64")).offset) == "pid0"
 
@@ -196,7 +196,7 @@ def test_floats_leave_only_their_dependencies() -> None:
     assert access.pid_axes == (0,)
 
 
-def test_extended_products_keep_their_low_half() -> None:
+def test_extended_multiplications_preserve_their_low_half() -> None:
     body = "%r, %h = arith.mulsi_extended %a, %b : i32"
     report = report_of(kernel(body))
     assert str(report.accesses[0].offset) == "a*b"
@@ -222,12 +222,12 @@ def test_comparisons_choose(name: str) -> None:
     access = only_access(kernel(body))
     for a in range(-2, 3):
         for b in range(-2, 3):
-            wanted = a if PREDICATES[name](a, b) else b
-            assert evaluate(access.offset, {"a": a, "b": b}) == wanted
+            expected = a if PREDICATES[name](a, b) else b
+            assert evaluate(access.offset, {"a": a, "b": b}) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("ult", lambda a, b: a % 2**32 < b),
         ("ule", lambda a, b: a % 2**32 <= b),
@@ -236,7 +236,7 @@ def test_comparisons_choose(name: str) -> None:
     ],
 )
 def test_unsigned_comparisons_with_a_bound_that_is_not_negative(
-    name: str, wanted: Callable[[int, int], bool]
+    name: str, expected: Callable[[int, int], bool]
 ) -> None:
     body = f"""%n = tt.get_num_programs x : i32
       %t = arith.cmpi {name}, %a, %n : i32
@@ -245,7 +245,7 @@ def test_unsigned_comparisons_with_a_bound_that_is_not_negative(
       %r = arith.select %t, %k, %z : i32"""
     access = only_access(kernel(body))
     for a in (-5, -1, 0, 1, 2, 3, 4, 9):
-        assert evaluate(access.offset, {"a": a, "np0": 3}) == int(wanted(a, 3)), a
+        assert evaluate(access.offset, {"a": a, "np0": 3}) == int(expected(a, 3)), a
 
 
 def test_common_parts_of_a_choice_stay_affine() -> None:
@@ -296,14 +296,14 @@ def test_connectives_of_truth_values() -> None:
       %r = arith.addi %r3, %r4 : i32"""
     access = only_access(kernel(body))
     table = {(0, 0): 0, (0, 1): 6, (1, 0): 6, (1, 1): 3}
-    for (a, b), wanted in table.items():
-        assert evaluate(access.offset, {"a": a, "b": b}) == wanted
+    for (a, b), expected in table.items():
+        assert evaluate(access.offset, {"a": a, "b": b}) == expected
 
 
 # Overflow.
 
 
-def test_sums_that_may_overflow_are_assumptions_of_the_accesses_behind_them() -> None:
+def test_additions_that_may_overflow_are_assumptions_of_their_accesses() -> None:
     body = """%u = arith.addi %a, %b : i32
       %k = arith.constant 4 : i32
       %w = arith.divsi %u, %k : i32
@@ -315,7 +315,7 @@ def test_sums_that_may_overflow_are_assumptions_of_the_accesses_behind_them() ->
     assert [bound.symbol.name for bound in assumption.domain.bounds] == ["a", "b"]
 
 
-def test_a_promise_of_the_op_replaces_the_assumption() -> None:
+def test_a_flag_of_the_op_replaces_the_assumption() -> None:
     report = report_of(kernel("%r = arith.addi %a, %b overflow<nsw> : i32"))
     assert report.assumptions == ()
 
@@ -342,7 +342,7 @@ def test_strict_overflow_makes_the_result_opaque() -> None:
 # Facts.
 
 
-def test_an_assumption_in_the_code_holds_behind_it() -> None:
+def test_an_assumption_in_the_code_holds_after_it() -> None:
     body = """%z = arith.constant 0 : i32
       %s = arith.cmpi sgt, %b, %z : i32
       llvm.intr.assume %s : i1
@@ -353,7 +353,7 @@ def test_an_assumption_in_the_code_holds_behind_it() -> None:
     assert [holds(fact, {"b": 1}) for fact in access.facts] == [True]
 
 
-def test_a_promised_divisor_of_a_scalar_is_used() -> None:
+def test_a_divisor_hint_of_a_scalar_is_used() -> None:
     body = """%i = arith.addi %a, %b {tt.divisibility = 8 : i32} : i32
       %k = arith.constant 8 : i32
       %m = arith.remsi %i, %k : i32

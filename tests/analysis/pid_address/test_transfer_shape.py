@@ -39,7 +39,7 @@ def table(access: MemoryOp, **values: int) -> np.ndarray:
 RANGE = "%a = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>"
 
 
-def test_a_range_starts_where_it_says() -> None:
+def test_a_range_starts_at_its_start() -> None:
     access = only_access(
         kernel(
             "%r = tt.make_range {end = 24 : i32, start = 16 : i32} : tensor<8xi32>", "tensor<8xi32>"
@@ -61,12 +61,12 @@ def test_expanded_and_broadcast_dimensions(axis: int) -> None:
         )
     )
     row = np.arange(32)
-    wanted = (
+    expected = (
         np.broadcast_to(row[None, :], (4, 32))
         if axis == 0
         else np.broadcast_to(row[:, None], (32, 4))
     )
-    assert (table(access) == wanted).all()
+    assert (table(access) == expected).all()
 
 
 SHAPES = [(32,), (2, 16), (16, 2), (4, 8), (2, 4, 4), (8, 1, 4), (2, 2, 2, 4)]
@@ -172,7 +172,7 @@ def test_a_table_is_read_by_lane() -> None:
         )
     )
     assert table(access).tolist() == [[7, -3, 5, 0], [1, 2, 3, 4]]
-    assert access.block_size == 1  # -3 and 7 stand alone
+    assert access.block_size == 1  # -3 and 7 are runs of one element
     assert access.coalesced is False
 
 

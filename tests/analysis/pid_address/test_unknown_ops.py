@@ -62,7 +62,7 @@ def test_plain_assembly_is_a_function_of_its_operands() -> None:
     assert access.lane_strides == (None,)
 
 
-def test_a_function_that_is_only_declared_may_ask_for_the_program() -> None:
+def test_a_function_that_is_only_declared_may_read_the_program_id() -> None:
     text = "tt.func private @f(i32) -> i32\n" + load_at(
         """%j = tt.call @f(%n) : (i32) -> i32
         %i = tt.splat %j : i32 -> tensor<64xi32>""",

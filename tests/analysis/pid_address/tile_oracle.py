@@ -88,7 +88,7 @@ class Oracle:
     """Byte offsets by access and block."""
 
     sizes: Mapping[str, int]
-    touched: dict[Key, dict[int, set[int]]] = field(
+    accessed: dict[Key, dict[int, set[int]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
     )
     outside: set[Key] = field(default_factory=set)
@@ -112,10 +112,10 @@ class Oracle:
             return None
         return constant.value.data & 1 if is_boolean(value.type) else constant.value.data
 
-    def number(self, value: Any) -> int:
+    def integer(self, value: Any) -> int:
         found = self.get(value)
         if found is None or np.ndim(found):
-            raise NotRunnable("a bound is not a number")
+            raise NotRunnable("a bound is not an integer")
         return int(found)
 
     # -- code --------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ class Oracle:
         elif op.name in _SAME:
             self.env[op.results[0]] = self.get(op.operands[0])
         elif op.name == "arith.cmpi":
-            number = op.properties["predicate"].value.data
-            self._set(op, _COMPARE[number])
+            predicate = op.properties["predicate"].value.data
+            self._set(op, _COMPARE[predicate])
         elif op.name == "arith.select":
             self._set(op, np.where)
         elif isinstance(op, LoadOp | StoreOp):
@@ -157,20 +157,20 @@ class Oracle:
 
     def _dim(self, op: Operation) -> None:
         tensor = self._tensor(op.operands[0])
-        self.env[op.results[0]] = tensor.shape[self.number(op.operands[1])]
+        self.env[op.results[0]] = tensor.shape[self.integer(op.operands[1])]
 
     def _control(self, op: Operation) -> None:
         match op:
             case ParallelOp():
                 self._parallel(op)
             case PipelineOp():
-                for index in range(self.number(op.lower), self.number(op.upper)):
+                for index in range(self.integer(op.lower), self.integer(op.upper)):
                     self.run(op.body.block, [index])
             case PersistentOp():
-                domain = [self.number(extent) for extent in op.domain]
-                wave, index = self.number(op.wave_size), self.number(op.index)
-                for place in tiles(domain, wave, index, op.group_size):
-                    self.run(op.body.block, place)
+                domain = [self.integer(extent) for extent in op.domain]
+                wave, index = self.integer(op.wave_size), self.integer(op.index)
+                for coordinates in tiles(domain, wave, index, op.group_size):
+                    self.run(op.body.block, coordinates)
             case WsOp():
                 for body in op.bodies:
                     self.run(body.block)
@@ -186,14 +186,14 @@ class Oracle:
     def _parallel(self, op: ParallelOp) -> None:
         if np.ndim(self.active):
             raise NotRunnable("parallel loops in each other")
-        extents = [self.number(extent) for extent in op.extents]
+        extents = [self.integer(extent) for extent in op.extents]
         grid = np.meshgrid(*map(np.arange, extents), indexing="ij")
         before, self.active = self.active, np.ones(extents, bool).reshape(-1)
         self.run(op.body.block, [axis.reshape(-1) for axis in grid])
         self.active = before
 
     def _for(self, op: Operation) -> None:
-        lower, upper, step = map(self.number, op.operands[:3])
+        lower, upper, step = map(self.integer, op.operands[:3])
         carried = [self.get(value) for value in op.operands[3:]]
         for index in range(lower, upper, step):
             carried = self.run(op.regions[0].block, [index, *carried])
@@ -216,18 +216,18 @@ class Oracle:
         condition = self.get(op.operands[0])
         before = (self.active, self.maybe)
         ends: list[list[Any]] = []
-        for region, wanted in zip(op.regions, (True, False), strict=True):
+        for region, taken in zip(op.regions, (True, False), strict=True):
             if condition is None:
                 self.maybe = True
             else:
-                self.active = before[0] & (np.asarray(condition).astype(bool) == wanted)
+                self.active = before[0] & (np.asarray(condition).astype(bool) == taken)
             if region.blocks and np.any(self.active):
                 ends.append(self.run(region.block))
             elif region.blocks:
                 ends.append([None] * len(op.results))
             self.active, self.maybe = before
-        for number, result in enumerate(op.results):
-            both = [end[number] for end in ends]
+        for index, result in enumerate(op.results):
+            both = [end[index] for end in ends]
             is_known = condition is not None and all(value is not None for value in both)
             if condition is not None and not np.ndim(condition):
                 self.env[result] = both[0 if condition else 1]
@@ -294,7 +294,7 @@ class Oracle:
         extents: Sequence[Any] = shape
         if isinstance(region, RegionOp):
             offsets = [self.get(offset) for offset in region.offsets]
-            extents = [self.number(extent) for extent in region.extents]
+            extents = [self.integer(extent) for extent in region.extents]
         if any(offset is None for offset in offsets):
             self._note(key, kind, buffer, [None])
             return
@@ -317,7 +317,7 @@ class Oracle:
         if np.any(active & ~inside):
             self.outside.add(key)
         found = flat[active & inside] * element_bytes(buffer.type)
-        self.touched[key][self.block].update(found.reshape(-1).tolist())
+        self.accessed[key][self.block].update(found.reshape(-1).tolist())
 
 
 def run_blocks(kernel: TileKernel, facts: AccessProperties) -> Oracle:
@@ -332,10 +332,10 @@ def run_blocks(kernel: TileKernel, facts: AccessProperties) -> Oracle:
             break
         if not op.regions:
             oracle.step(op)
-    grid = [oracle.number(count) for count in kernel.op.grid]
-    for number, place in enumerate(product(*map(range, grid))):
-        oracle.block = number
-        oracle.run(kernel.op.body.block, place)
+    grid = [oracle.integer(count) for count in kernel.op.grid]
+    for index, coordinates in enumerate(product(*map(range, grid))):
+        oracle.block = index
+        oracle.run(kernel.op.body.block, coordinates)
     return oracle
 
 
@@ -357,7 +357,7 @@ class Compared:
 def compare(
     kernel: TileKernel, facts: AccessProperties, settings: Settings | None = None
 ) -> Compared:
-    """Hold every answer about a kernel against its execution. Raises ``NotRunnable``."""
+    """Compare every result about a kernel with its execution. Raises ``NotRunnable``."""
     oracle = run_blocks(kernel, facts)
     report = analyze_tile(kernel, facts)
     found = Compared()
@@ -403,31 +403,31 @@ def _addresses(
         key = keys[access.index]
         if key in oracle.unsure:
             continue
-        mine: dict[int, set[int]] = defaultdict(set)
+        own: dict[int, set[int]] = defaultdict(set)
         try:
             for chunk in launch.enumeration(access, every_program=True).chunks():
-                _collect(chunk, mine)
+                _collect(chunk, own)
         except NotEnumerable:
             continue
-        theirs = {block: touched for block, touched in oracle.touched[key].items() if touched}
+        other = {block: accessed for block, accessed in oracle.accessed[key].items() if accessed}
         found.addresses += 1
-        if mine != theirs:
+        if own != other:
             found.wrong.append(
-                f"{access}: {access.offset} where {access.mask}: {_first(mine, theirs)}"
+                f"{access}: {access.offset} where {access.mask}: {_first(own, other)}"
             )
 
 
-def _collect(chunk: Any, mine: dict[int, set[int]]) -> None:
+def _collect(chunk: Any, own: dict[int, set[int]]) -> None:
     owners = np.broadcast_to(
         chunk.programs.reshape(-1, *(1,) * (chunk.active.ndim - 1)), chunk.active.shape
     )
     for program in np.unique(owners[chunk.active]):
-        mine[int(program)].update(chunk.offset[chunk.active & (owners == program)].tolist())
+        own[int(program)].update(chunk.offset[chunk.active & (owners == program)].tolist())
 
 
-def _first(mine: Mapping[int, set[int]], theirs: Mapping[int, set[int]]) -> str:
-    for block in sorted({*mine, *theirs}):
-        here, there = mine.get(block, set()), theirs.get(block, set())
+def _first(own: Mapping[int, set[int]], other: Mapping[int, set[int]]) -> str:
+    for block in sorted({*own, *other}):
+        here, there = own.get(block, set()), other.get(block, set())
         if here != there:
             extra, missing = sorted(here - there)[:3], sorted(there - here)[:3]
             return f"block {block} has {extra} too many and lacks {missing}"
@@ -441,20 +441,20 @@ def _race(finding: Any, involved: Sequence[Key], oracle: Oracle, found: Compared
     found.decided += 1
     found.refuted += finding.verdict is CheckResult.REFUTED
     left, right = involved
-    is_race = any(True for _ in _meetings(oracle.touched[left], oracle.touched[right]))
+    is_race = any(True for _ in _conflicts(oracle.accessed[left], oracle.accessed[right]))
     if is_race != (finding.verdict is CheckResult.REFUTED):
-        found.wrong.append(f"{finding}; but two blocks meet: {is_race}")
+        found.wrong.append(f"{finding}; but two blocks conflict: {is_race}")
 
 
-def _meetings(
+def _conflicts(
     left: Mapping[int, set[int]], right: Mapping[int, set[int]]
 ) -> Iterator[tuple[int, int]]:
     owners: dict[int, set[int]] = defaultdict(set)
-    for block, touched in right.items():
-        for at in touched:
+    for block, accessed in right.items():
+        for at in accessed:
             owners[at].add(block)
-    for block, touched in left.items():
-        for at in touched:
+    for block, accessed in left.items():
+        for at in accessed:
             for other in owners.get(at, ()):
                 if other != block:
                     yield block, other

@@ -13,7 +13,7 @@ from tilewright.analysis.pid_address.checks import CheckResult, Finding
 
 @tw.jit
 def counted_rows(x_ptr, lock_ptr, count_ptr, sum_ptr, LOCKS: tl.constexpr):
-    """Programs with the same ``lock_id`` share an element, behind a lock."""
+    """Programs with the same ``lock_id`` share an element, under a lock."""
     row = tl.program_id(0)
     lock_id = row % LOCKS
     value = tl.load(x_ptr + row)
@@ -46,9 +46,9 @@ def test_a_condition_that_the_grid_makes_false_is_no_proof(programs: int, locks:
     assert findings
     assert {finding.verdict for finding in findings} == {CheckResult.UNKNOWN}
     # One lock for all: the address does not depend on the program, so nothing is a coordinate.
-    told = [finding for finding in findings if "have the same" in finding.message]
-    assert len(told) == (0 if locks == 1 else len(findings))
-    for finding in told:
+    reported = [finding for finding in findings if "have the same" in finding.message]
+    assert len(reported) == (0 if locks == 1 else len(findings))
+    for finding in reported:
         assert f"programs 0 and {locks} have the same (%lock_id" in finding.message
 
 

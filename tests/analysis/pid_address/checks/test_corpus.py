@@ -1,4 +1,4 @@
-"""Launches of real kernels: bounds and overlap as expected, by every procedure that answers."""
+"""Launches of real kernels: bounds and overlap as expected, by every procedure that decides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from tilewright.analysis.pid_address.checks.settings import Effort
 
 KERNELS = sorted(path.name.removesuffix(".expected.json") for path in CORPUS.glob("*.json"))
 INSTANCES = [
-    (name, number) for name in KERNELS for number in range(len(expectation(name)["instances"]))
+    (name, instance_index)
+    for name in KERNELS
+    for instance_index in range(len(expectation(name)["instances"]))
 ]
 # How the loads of the corpus that feed addresses index their buffers.
 READS: dict[str, tuple[str, Callable[[int, int], int]]] = {
@@ -37,8 +39,8 @@ READS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 }
 
 
-def launched(name: str, number: int) -> tuple[AddressReport, dict[str, Any], Settings]:
-    instance = expectation(name)["instances"][number]
+def launched(name: str, instance_index: int) -> tuple[AddressReport, dict[str, Any], Settings]:
+    instance = expectation(name)["instances"][instance_index]
     report = analyze(corpus_module(name), facts_of(instance))
     return report, instance, Settings(memory=instance.get("memory", {}))
 
@@ -56,29 +58,29 @@ def refuted(findings: tuple[Finding, ...], check: Check) -> list[Finding]:
     return [f for f in findings if f.check is check and f.verdict is CheckResult.REFUTED]
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_bounds_and_overlap_are_as_expected(name: str, number: int) -> None:
-    report, instance, settings = launched(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_bounds_and_overlap_are_as_expected(name: str, instance_index: int) -> None:
+    report, instance, settings = launched(name, instance_index)
     findings = run_checks(report, ["bounds", "race"], settings)
     outside = {f.accesses[0] for f in refuted(findings, Check.BOUNDS)}
     assert sorted(outside) == instance["oob"]
-    meeting = {f.accesses for f in refuted(findings, Check.RACE)}
-    assert sorted(map(list, meeting)) == instance["overlap"]
+    conflict = {f.accesses for f in refuted(findings, Check.RACE)}
+    assert sorted(map(list, conflict)) == instance["overlap"]
     assert not [f for f in findings if f.verdict is CheckResult.UNKNOWN]
     assert not [f for f in findings if f.condition is not None]
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_every_witness_is_confirmed_by_the_formulas(name: str, number: int) -> None:
-    report, instance, settings = launched(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_every_witness_is_confirmed_by_the_formulas(name: str, instance_index: int) -> None:
+    report, instance, settings = launched(name, instance_index)
     for finding in run_checks(report, ["bounds", "race", "overflow"], settings):
         if finding.verdict is CheckResult.REFUTED and finding.check is not Check.LANES:
             confirm(report, finding, reads_of(instance))
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_enumeration_and_integer_sets_agree_on_bounds(name: str, number: int) -> None:
-    report, instance, settings = launched(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_enumeration_and_integer_sets_agree_on_bounds(name: str, instance_index: int) -> None:
+    report, instance, settings = launched(name, instance_index)
     launch = Launch(report, settings)
     for access in report.accesses:
         size = instance["buffer_bytes"][access.base.removeprefix("%")]
@@ -89,26 +91,26 @@ def test_enumeration_and_integer_sets_agree_on_bounds(name: str, number: int) ->
         if values is not None:
             assert access.index in instance["oob"]
         question = bounds_check.leaves(launch, access, launch.space().const(size))
-        answer = presburger.decide(question, Effort(settings))
-        if answer.possible is None:
+        result = presburger.decide(question, Effort(settings))
+        if result.possible is None:
             assert access.pattern.value == "UNKNOWN"
         else:
-            assert answer.possible == (values is not None)
+            assert result.possible == (values is not None)
 
 
-@pytest.mark.parametrize(("name", "number"), INSTANCES)
-def test_enumeration_and_integer_sets_agree_on_overlap(name: str, number: int) -> None:
-    report, instance, settings = launched(name, number)
+@pytest.mark.parametrize(("name", "instance_index"), INSTANCES)
+def test_enumeration_and_integer_sets_agree_on_overlap(name: str, instance_index: int) -> None:
+    report, instance, settings = launched(name, instance_index)
     launch = Launch(report, settings)
     for store in report.accesses:
         if store.kind is not AccessKind.STORE:
             continue
-        meeting = Ownership([launch.enumeration(store, every_program=True)]).meeting(0, 0)
-        assert (meeting is not None) == ([store.index, store.index] in instance["overlap"])
-        answer = presburger.decide(overlap.common_byte(launch, store, store), Effort(settings))
-        assert answer.possible == (meeting is not None)
-        if meeting is not None:
-            assert meeting.first != meeting.second
+        conflict = Ownership([launch.enumeration(store, every_program=True)]).conflict(0, 0)
+        assert (conflict is not None) == ([store.index, store.index] in instance["overlap"])
+        result = presburger.decide(overlap.common_byte(launch, store, store), Effort(settings))
+        assert result.possible == (conflict is not None)
+        if conflict is not None:
+            assert conflict.first != conflict.second
 
 
 def test_without_its_memory_a_gather_is_unknown_and_a_masked_histogram_is_not() -> None:
@@ -126,7 +128,7 @@ def test_an_open_grid_is_not_enumerated() -> None:
         launch.enumeration(launch.report.accesses[0])
 
 
-def test_the_budget_of_points_is_kept() -> None:
+def test_the_budget_of_points_is_observed() -> None:
     report, _, _ = launched("vector_add", 0)
     launch = Launch(report, Settings(budget=1000))
     with pytest.raises(NotEnumerable, match="5120 points exceed the budget of 1000"):

@@ -52,7 +52,7 @@ def test_softmax_rows_are_disjoint_if_the_stride_is_long_enough() -> None:
     assert found.condition == "out_row_stride >= min(1024, n_cols)"
 
 
-def test_softmax_rows_meet_at_byte_3072() -> None:
+def test_softmax_rows_conflict_at_byte_3072() -> None:
     args = {"in_row_stride": 800, "out_row_stride": 768, "n_cols": 781}
     report = of_corpus("softmax_row", AccessProperties(grid=(4,), args=args))
     found = finding(report, "race", 1, 1)
@@ -129,7 +129,7 @@ def test_a_persistent_loop_is_disjoint_for_as_many_programs_as_it_expects() -> N
     assert found.condition == "stride_cm >= N"
 
 
-def test_a_persistent_loop_with_one_program_more_meets_itself() -> None:
+def test_a_persistent_loop_with_one_program_more_conflicts_with_itself() -> None:
     sizes = {"M": 1536, "N": 1536, "stride_cm": 1536}
     module = fixture_module("persistent_matmul")
     given = {p.name: sizes.get(p.name, 64) for p in analyze(module).params if not p.is_pointer}
@@ -140,14 +140,14 @@ def test_a_persistent_loop_with_one_program_more_meets_itself() -> None:
     assert [point.program[0] for point in found.witness.points] == [0, 132]
 
 
-def test_a_loop_over_the_grid_is_disjoint_for_any_number_of_programs() -> None:
+def test_a_loop_over_the_grid_is_disjoint_for_any_grid() -> None:
     report = analyze(fixture_module("grid_stride"))
     [store] = [f for f in run_checks(report, ["race"]) if f.verdict is CheckResult.PROVED]
     assert store.method is Method.MIXED_RADIX
     assert store.condition is None
 
 
-def test_memory_behind_a_loaded_pointer_is_unknown() -> None:
+def test_memory_at_a_loaded_pointer_is_unknown() -> None:
     report = analyze(fixture_module("grouped_gemm"))
     unknown = [
         f for f in run_checks(report, ["bounds", "race"]) if f.verdict is CheckResult.UNKNOWN
@@ -196,7 +196,7 @@ tt.func @column(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
 def test_a_strided_column_needs_eight_times_the_sectors() -> None:
     [load, *_] = run_checks(report_of(STRIDED), ["coalesce"])
     assert load.verdict is CheckResult.REFUTED
-    assert load.is_violation, "who asks for the check wants to hear of it"
+    assert load.is_violation, "a requested check reports it"
     assert "32 sectors of 32 bytes instead of 4" in load.message
 
 

@@ -85,14 +85,14 @@ def scattered_report() -> AddressReport:
     return tw.analyze(scattered, (x, 1 << 26), grid=(1 << 12,), BLOCK=256)
 
 
-def test_too_much_to_enumerate_is_said() -> None:
+def test_too_much_to_enumerate_is_reported() -> None:
     few = Settings(work=1000, solver_steps=0)
     [finding] = run_checks(scattered_report(), ["race"], few)
     assert finding.verdict is CheckResult.UNKNOWN
     assert "comparing all programs takes more than 1000 steps" in finding.message
 
 
-def test_the_same_limits_give_the_same_answers() -> None:
+def test_the_same_limits_give_the_same_results() -> None:
     settings = Settings(solver_steps=200_000)
     first, second = (run_checks(scattered_report(), ["race"], settings) for _ in range(2))
     assert first == second

@@ -117,7 +117,7 @@ def strided(factor: int) -> str:
     )
 
 
-def test_programs_that_meet_by_wrapping_around_are_not_proved_apart() -> None:
+def test_programs_that_conflict_by_wrapping_around_are_not_proved_disjoint() -> None:
     """Program 1 is at 2**32, which is 0 in 32 bits."""
     found, reason = run_checks(report_of(strided(2**16), AccessProperties(grid=(4,))), ["race"])
     assert found.verdict is CheckResult.UNKNOWN
@@ -129,7 +129,7 @@ def test_programs_that_meet_by_wrapping_around_are_not_proved_apart() -> None:
 
 
 def test_a_witness_that_wraps_around_is_none() -> None:
-    """Byte 2**34 is never touched; with 2**8 byte 2**18 is."""
+    """Byte 2**34 is never accessed; with 2**8 byte 2**18 is."""
     facts = AccessProperties(grid=(4,), buffers={"p": 256})
     found, *_ = run_checks(report_of(strided(2**16), facts), ["bounds"])
     assert (found.verdict, found.witness) == (CheckResult.UNKNOWN, None)

@@ -1,4 +1,4 @@
-"""Decision procedures and checks one by one."""
+"""Decision procedures and checks, each on its own."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def test_no_bound_without_the_sign_of_a_stride() -> None:
 # P2
 
 
-def test_integer_sets_find_the_least_solution() -> None:
+def test_integer_sets_find_the_smallest_solution() -> None:
     space = Space()
     x, y = (space.symbol(name, Interval(0, 100)) for name in "xy")
-    asked = question(("=", x * 3 + y * 5, 41), (">", x, 3))
-    assert presburger.decide(asked, effort()) == QueryResult(
+    queried = question(("=", x * 3 + y * 5, 41), (">", x, 3))
+    assert presburger.decide(queried, effort()) == QueryResult(
         True, Method.PRESBURGER, {"x": 7, "y": 4}
     )
 
 
-def test_parts_without_products_may_suffice_for_a_proof() -> None:
+def test_linear_parts_may_be_enough_for_a_proof() -> None:
     space = Space()
     x, y = (space.symbol(name, Interval(0, 10**6)) for name in "xy")
     impossible = question((">", x * y, 5), ("<", x, 3), (">", x, 7))
@@ -94,11 +94,11 @@ def test_parts_without_products_may_suffice_for_a_proof() -> None:
 def test_isl_stops_at_its_limit_of_operations() -> None:
     checked = launch("vector_add")
     store = checked.report.accesses[2]
-    asked = overlap.common_byte(checked, store, store)
-    limited = presburger.decide(asked, Effort(Settings(operations=1)))
+    queried = overlap.common_byte(checked, store, store)
+    limited = presburger.decide(queried, Effort(Settings(operations=1)))
     assert limited.possible is None
     assert "limit of operations" in limited.reason
-    assert presburger.decide(asked, effort()).possible is False
+    assert presburger.decide(queried, effort()).possible is False
 
 
 # P3
@@ -113,7 +113,7 @@ def test_without_z3_there_is_no_opinion(monkeypatch: pytest.MonkeyPatch) -> None
     assert smt.decide(question(("<", x * x, 0)), effort()) == QueryResult(None, Method.SMT)
 
 
-def test_z3_decides_products() -> None:
+def test_z3_decides_nonlinear_terms() -> None:
     pytest.importorskip("z3")
     space = Space()
     x = space.symbol("x", Interval(0, 1000))
@@ -144,8 +144,8 @@ def test_z3_rounds_as_the_formulas_do(value: int, divisor: int) -> None:
 def test_z3_gets_no_more_than_its_time() -> None:
     pytest.importorskip("z3")
     x = Space().symbol("x")
-    answer = smt.decide(question(("=", x * x * x, 2)), Effort(Settings(timeout=0)))
-    assert answer == QueryResult(None, Method.SMT, reason="z3 reached its limit of steps")
+    result = smt.decide(question(("=", x * x * x, 2)), Effort(Settings(timeout=0)))
+    assert result == QueryResult(None, Method.SMT, reason="z3 reached its limit of steps")
 
 
 # P4
@@ -169,14 +169,14 @@ tt.func @sizes(%x: !tt.ptr<f32>, %far: i32) {
 
 @pytest.mark.parametrize("far", [1, 1 << 24])
 def test_elements_of_different_sizes_share_bytes(far: int) -> None:
-    """Four bytes at 4*far*pid, two bytes at 6: program 1 of the first meets others at byte 6."""
+    """Four bytes at 4*far*pid, two bytes at 6: program 1 of the first conflicts at byte 6."""
     report = report_of(TWO_SIZES, AccessProperties(grid=(4,), args={"far": far}))
     checked = Launch(report, Settings())
     points = [checked.enumeration(a, every_program=True) for a in report.accesses]
-    meeting = Ownership(points).meeting(0, 1)
-    assert (meeting is not None) is (far == 1)
-    if meeting is not None:
-        assert (meeting.first, meeting.second, meeting.address) == (1, 0, 6)
+    conflict = Ownership(points).conflict(0, 1)
+    assert (conflict is not None) is (far == 1)
+    if conflict is not None:
+        assert (conflict.first, conflict.second, conflict.address) == (1, 0, 6)
     verdicts = {f.accesses: f for f in run_checks(report, ["race"])}
     assert verdicts[0, 0].verdict is CheckResult.PROVED
     assert verdicts[1, 1].verdict is CheckResult.REFUTED
@@ -191,17 +191,17 @@ def test_addresses_far_apart_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None
     args = {"in_row_stride": 800, "out_row_stride": 768, "n_cols": 781}
     checked = launch("softmax_row", AccessProperties(grid=(4,), args=args))
     points = checked.enumeration(checked.report.accesses[1], every_program=True)
-    meeting = Ownership([points]).meeting(0, 0)
-    assert meeting is not None
-    assert (meeting.first, meeting.second, meeting.address) == (0, 1, 3072)
+    conflict = Ownership([points]).conflict(0, 0)
+    assert conflict is not None
+    assert (conflict.first, conflict.second, conflict.address) == (0, 1, 3072)
 
 
 def test_iterations_belong_to_their_program() -> None:
     checked = launch("layernorm_fwd", AccessProperties(grid=(2,), args={"stride": 16, "N": 3072}))
     store = next(a for a in checked.report.accesses if a.index == 7)
-    meeting = Ownership([checked.enumeration(store, every_program=True)]).meeting(0, 0)
-    assert meeting is not None
-    assert (meeting.first, meeting.second, meeting.address) == (0, 1, 32)
+    conflict = Ownership([checked.enumeration(store, every_program=True)]).conflict(0, 0)
+    assert conflict is not None
+    assert (conflict.first, conflict.second, conflict.address) == (0, 1, 32)
     [found] = [f for f in run_checks(checked.report, ["race"]) if f.accesses == (7, 7)]
     confirm(checked.report, found)
 
@@ -224,7 +224,7 @@ tt.func @none(%x: !tt.ptr<f32>, %n: i32) {
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(0, CheckResult.PROVED), (1, CheckResult.REFUTED)])
-def test_a_loop_without_iterations_touches_nothing(n: int, verdict: CheckResult) -> None:
+def test_a_loop_without_iterations_accesses_nothing(n: int, verdict: CheckResult) -> None:
     facts = AccessProperties(grid=(2,), args={"n": n}, buffers={"x": 4})
     found = run_checks(report_of(UNREACHED, facts), ["bounds", "race"])
     assert [f.verdict for f in found] == [verdict, verdict]
@@ -241,7 +241,7 @@ tt.func @loaded(%ids: !tt.ptr<i32>, %x: !tt.ptr<f32>, %m: i1) {
 """
 
 
-def test_a_loaded_number_neither_proves_nor_refutes() -> None:
+def test_a_loaded_value_neither_proves_nor_refutes() -> None:
     facts = AccessProperties(grid=(1,), buffers={"x": 4, "ids": 4})
     found = run_checks(report_of(LOADED, facts), ["bounds"])
     assert [f.verdict for f in found] == [CheckResult.PROVED, CheckResult.UNKNOWN]
@@ -278,12 +278,12 @@ def test_overflow_is_decided_for_a_given_launch() -> None:
     assert all(f.verdict is CheckResult.PROVED for f in run_checks(small, ["overflow"]))
     args = {"in_row_stride": 1 << 20, "out_row_stride": 16, "n_cols": 100}
     large = analyze(corpus_module("softmax_row"), AccessProperties(grid=(4096,), args=args))
-    [product] = [f for f in run_checks(large, ["overflow"]) if f.verdict is CheckResult.REFUTED]
-    assert product.is_violation
-    assert product.witness is not None
-    assert product.witness.points[0].program == (2048, 0, 0)
-    assert product.witness.value == 2**31
-    confirm(large, product)
+    [found] = [f for f in run_checks(large, ["overflow"]) if f.verdict is CheckResult.REFUTED]
+    assert found.is_violation
+    assert found.witness is not None
+    assert found.witness.points[0].program == (2048, 0, 0)
+    assert found.witness.value == 2**31
+    confirm(large, found)
 
 
 def test_overflow_for_open_arguments_is_a_condition() -> None:
@@ -295,7 +295,7 @@ def test_overflow_for_open_arguments_is_a_condition() -> None:
         assert not found.is_violation
 
 
-def test_hints_for_the_loops_of_a_matrix_product() -> None:
+def test_hints_for_the_loops_of_a_gemm() -> None:
     args = {"M": 384, "N": 768, "K": 128, "stride_am": 128, "stride_bk": 768, "stride_cm": 768}
     checked = launch("matmul_grouped", AccessProperties(grid=(9,), args=args))
     [a, b] = [hint_of(checked, access) for access in checked.report.accesses[:2]]
@@ -362,14 +362,14 @@ tt.func @rows(%x: !tt.ptr<f32>, %stride: i32, %n: i32) {
 """
 
 
-def test_a_row_that_is_updated_in_place_needs_room_for_the_wider_access() -> None:
+def test_an_updated_row_needs_space_for_the_wider_access() -> None:
     found = {f.accesses: f.condition for f in run_checks(report_of(ROWS), ["race"])}
     assert found[1, 1] == "stride >= min(64, n)"
     assert found[0, 1] == "stride >= 64 and stride >= min(64, n)"
 
 
 @pytest.mark.parametrize(("stride", "n"), [(64, 64), (40, 40), (40, 50)])
-def test_the_conditions_say_the_truth_about_launches(stride: int, n: int) -> None:
+def test_the_conditions_hold_for_launches(stride: int, n: int) -> None:
     facts = AccessProperties(grid=(3,), args={"stride": stride, "n": n})
     report = report_of(ROWS, facts)
     for found in run_checks(report, ["race"]):

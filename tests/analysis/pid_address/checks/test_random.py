@@ -39,13 +39,13 @@ class Kernel:
     grid: tuple[int, int]
 
     def text(self) -> str:
-        numbers = [f"  %{n} = arith.constant {getattr(self, n)} : i32" for n in "abcdsk"]
+        constants = [f"  %{n} = arith.constant {getattr(self, n)} : i32" for n in "abcdsk"]
         t = f"tensor<{self.lanes}xi32>"
         p = f"tensor<{self.lanes}x!tt.ptr<f32>>"
         return "\n".join(
             (
                 "tt.func @kernel(%x: !tt.ptr<f32>, %m: i32) {",
-                *numbers,
+                *constants,
                 "  %p0 = tt.get_program_id x : i32",
                 "  %p1 = tt.get_program_id y : i32",
                 "  %q = arith.divsi %p0, %d : i32",
@@ -77,8 +77,8 @@ class Kernel:
         found: dict[tuple[int, int], set[int]] = {}
         for p0, p1 in product(range(self.grid[0]), range(self.grid[1])):
             start = self.a * (p0 // self.d) + self.b * (p0 % self.d) + self.c * p1 + self.k
-            places = {start + self.s * lane for lane in range(self.lanes)}
-            found[p0, p1] = {place for place in places if place < self.m}
+            offsets = {start + self.s * lane for lane in range(self.lanes)}
+            found[p0, p1] = {offset for offset in offsets if offset < self.m}
         return found
 
 
@@ -106,10 +106,12 @@ def report(example: Kernel, size: int) -> AddressReport:
 def test_procedures_agree_with_execution(seed: int) -> None:
     example = kernel(seed)
     size = random.Random(~seed).choice([16, 64, 128, 512])
-    touched = example.addresses()
-    outside = any(not 0 <= place < size for places in touched.values() for place in places)
-    programs = list(touched)
-    meet = any(touched[p] & touched[q] for i, p in enumerate(programs) for q in programs[i + 1 :])
+    accessed = example.addresses()
+    outside = any(not 0 <= offset < size for offsets in accessed.values() for offset in offsets)
+    programs = list(accessed)
+    overlaps = any(
+        accessed[p] & accessed[q] for i, p in enumerate(programs) for q in programs[i + 1 :]
+    )
     examined = report(example, size)
     launch = Launch(examined, Settings())
     [access] = examined.accesses
@@ -117,7 +119,7 @@ def test_procedures_agree_with_execution(seed: int) -> None:
     for found in run_checks(examined, ["bounds", "race", "overflow"]):
         if found.check.value == "lanes":
             continue
-        truth = {"bounds": outside, "race": meet, "overflow": False}[found.check.value]
+        truth = {"bounds": outside, "race": overlaps, "overflow": False}[found.check.value]
         assert found.verdict is (CheckResult.REFUTED if truth else CheckResult.PROVED)
         if truth:
             confirm(examined, found)
@@ -129,9 +131,9 @@ def test_procedures_agree_with_execution(seed: int) -> None:
     )
     assert (values is not None) is outside
     common = overlap.common_byte(launch, access, access)
-    assert presburger.decide(common, Effort(launch.settings)).possible is meet
-    meeting = Ownership([launch.enumeration(access, every_program=True)]).meeting(0, 0)
-    assert (meeting is not None) is meet
+    assert presburger.decide(common, Effort(launch.settings)).possible is overlaps
+    conflict = Ownership([launch.enumeration(access, every_program=True)]).conflict(0, 0)
+    assert (conflict is not None) is overlaps
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -142,17 +144,17 @@ def test_the_first_witness_is_the_first_in_order_of_execution(seed: int) -> None
     if found.verdict is CheckResult.PROVED:
         return
     assert found.witness is not None
-    places = [
+    offsets = [
         (p, lane)
-        for p, touched in example.addresses().items()
+        for p, accessed in example.addresses().items()
         for lane in range(example.lanes)
-        if (at := _place(example, p, lane)) in touched and not 0 <= at < 8
+        if (at := _offset(example, p, lane)) in accessed and not 0 <= at < 8
     ]
     [point] = found.witness.points
-    assert (point.program[:2], point.lanes[0]) == min(places)
+    assert (point.program[:2], point.lanes[0]) == min(offsets)
 
 
-def _place(example: Kernel, program: tuple[int, int], lane: int) -> int:
+def _offset(example: Kernel, program: tuple[int, int], lane: int) -> int:
     p0, p1 = program
     start = example.a * (p0 // example.d) + example.b * (p0 % example.d)
     return start + example.c * p1 + example.k + example.s * lane

@@ -1,4 +1,4 @@
-"""Answers that are no proof: what they say, and whether they count as violations."""
+"""Findings that are not proofs: their reasons, and whether they count as violations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_lock_may_keep_programs_apart() -> None:
     assert "not modelled" in found.message
 
 
-def test_an_atomic_that_nobody_waits_for_does_not() -> None:
+def test_an_atomic_without_a_waiter_does_not() -> None:
     for acquire in ("", COUNT):
         found = race(acquire)
         assert found.verdict is CheckResult.REFUTED
@@ -77,7 +77,7 @@ def test_unknown_bounds_name_the_flags_that_would_help() -> None:
     assert rest.message.endswith("--grid ... --arg stride_bk=... --buffer b_ptr=BYTES")
 
 
-def test_what_the_flags_promise_is_kept() -> None:
+def test_the_suggested_flags_are_enough() -> None:
     facts = AccessProperties(
         grid=(9,),
         args={"M": 384, "N": 768, "K": 128, "stride_am": 128, "stride_bk": 768, "stride_cm": 768},
@@ -132,7 +132,7 @@ def test_a_while_loop_whose_condition_stays_false_gets_everywhere_it_holds() -> 
     assert verdict("slt", after=STORE) is CheckResult.REFUTED
     # Holds again after it has failed, so that a solution need not be reached.
     assert verdict("ne", after=STORE) is CheckResult.UNKNOWN
-    # In front of the condition nothing says that the iteration is reached.
+    # Before the condition nothing shows that the iteration is reached.
     assert verdict("slt", before=STORE) is CheckResult.UNKNOWN
 
 
@@ -149,7 +149,7 @@ tt.func public @k(%p: !tt.ptr<i32>, %at: !tt.ptr<i32>) {
 
 
 def test_a_refutation_has_an_address_even_if_any_would_do() -> None:
-    """All programs store at one place, but where is not known without the memory."""
+    """All programs store to one address, which is not known without the memory."""
     report = report_of(LOADED, AccessProperties(grid=(4,)))
     [found] = run_checks(report, ["race"])
     assert found.verdict is CheckResult.UNKNOWN
@@ -169,7 +169,7 @@ tt.func public @k(%p: !tt.ptr<i32>, %shift: i32) {
 """
 
 
-def test_arguments_that_nobody_gave_make_a_condition_not_a_violation() -> None:
+def test_arguments_that_were_not_given_make_a_condition_not_a_violation() -> None:
     buffers = {"p": 400}
     [open_] = run_checks(
         report_of(SHIFTED, AccessProperties(grid=(1,), buffers=buffers)), ["bounds"]
