@@ -59,7 +59,7 @@ def _measure(label: str, arch: str) -> dict[str, Any]:
         "nvrtc": 1e3 * spent,
         "registers": program.registers,
         "spilled": program.spill_bytes,
-        "shared": max(each.facts.shared for each in program.kernels.values()),
+        "shared": max(each.metadata.shared for each in program.kernels.values()),
     }
 
 

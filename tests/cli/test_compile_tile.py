@@ -142,7 +142,7 @@ def test_what_the_cuda_compiler_refuses_is_said_in_its_words(script, capsys):
     assert run(script, "--target", "cuda:sm_90a") == 1
     err = capsys.readouterr().err
     assert err == (
-        "tilewright compile: the CUDA compiler refused the source for sm_90a\n"
+        "tilewright compile: NVRTC failed to compile the source for sm_90a\n"
         "nvrtc: error: unrecognized option --foo found\n"
     )
 

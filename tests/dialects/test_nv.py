@@ -84,18 +84,18 @@ def test_only_questions_can_be_dropped(body: str):
 
 
 REFUSED = {
-    f"nv.mbarrier.arrive %As[%i] : {ARGUMENTS['As']}": "expects a row of barriers, but got 'memref<64x32xf16, #tile.space<shared>>'",
-    f"%c = arith.constant 2 : index\nnv.mbarrier.arrive %bars[%c] : {B}": "there is no barrier 2: the buffer has 2",
-    f"%c = arith.constant 2 : i32\nnv.mbarrier.wait %bars[%i], %c : {B}, i32": "a parity is 0 or 1, got 2",
-    f"nv.mbarrier.init %bars[%i], 0 : {B}": "a phase has at least one arrival, got 0",
-    f"nv.mbarrier.expect_tx %bars[%i], 1048576 : {B}": "a barrier counts up to 1048575 bytes, got 1048576",
-    f"nv.mbarrier.expect_tx %bars[%i], -4 : {B}": "a barrier counts up to 1048575 bytes, got -4",
-    "nv.cp_async.wait -1": "cannot leave -1 groups in flight",
+    f"nv.mbarrier.arrive %As[%i] : {ARGUMENTS['As']}": "expects a one-dimensional buffer of barriers, but got 'memref<64x32xf16, #tile.space<shared>>'",
+    f"%c = arith.constant 2 : index\nnv.mbarrier.arrive %bars[%c] : {B}": "barrier index 2 is out of bounds: the buffer has 2 barriers",
+    f"%c = arith.constant 2 : i32\nnv.mbarrier.wait %bars[%i], %c : {B}, i32": "parity must be 0 or 1, got 2",
+    f"nv.mbarrier.init %bars[%i], 0 : {B}": "arrive count must be at least 1, got 0",
+    f"nv.mbarrier.expect_tx %bars[%i], 1048576 : {B}": "transaction count must be 0 to 1048575 bytes, got 1048576",
+    f"nv.mbarrier.expect_tx %bars[%i], -4 : {B}": "transaction count must be 0 to 1048575 bytes, got -4",
+    "nv.cp_async.wait -1": "number of groups left in flight must not be negative, got -1",
     "nv.cp_async %ptr, %ptr, 12 : !tile.ptr<f16>, !tile.ptr<f16>": "copies 4, 8 or 16 bytes, got 12",
-    "nv.setmaxnreg dec 20": "a register count is a multiple of 8 from 24 to 240, got 20",
-    "nv.setmaxnreg inc 100": "a register count is a multiple of 8 from 24 to 240, got 100",
-    "nv.bar sync 16, 128": "a block has barriers 0 to 15, got 16",
-    "nv.bar sync 1, 100": "the threads of a barrier come in warps of 32, got 100",
+    "nv.setmaxnreg dec 20": "register count must be a multiple of 8 from 24 to 240, got 20",
+    "nv.setmaxnreg inc 100": "register count must be a multiple of 8 from 24 to 240, got 100",
+    "nv.bar sync 16, 128": "named barrier id must be 0 to 15, got 16",
+    "nv.bar sync 1, 100": "thread count of a named barrier must be a multiple of 32, got 100",
     f"nv.mbarrier.wait %bars[%i], %x : {B}, f32": "operand #2 must be signless integer or index, but got 'f32'",
 }
 

@@ -264,8 +264,8 @@ def write_files(folder: Path, done: Sequence[Compiled]) -> None:
                 path.write_text(kernel.source, encoding="utf-8")
                 path.with_suffix(".ptx").write_text(_kernel_text(compiled, name, "ptx"))
                 path.with_suffix(".cubin").write_bytes(kernel.cubin)
-                facts = json.dumps(asdict(kernel.facts), indent=2)
-                path.with_suffix(".json").write_text(f"{facts}\n")
+                metadata = json.dumps(asdict(kernel.metadata), indent=2)
+                path.with_suffix(".json").write_text(f"{metadata}\n")
     except OSError as error:
         raise UsageError(f"cannot write to '{folder}': {error.strerror}") from None
 
@@ -276,15 +276,15 @@ def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
     for compiled in done:
         times = (compiled.trace_seconds, compiled.pass_seconds, compiled.nvrtc_seconds)
         for name, kernel in compiled.program.kernels.items():
-            facts = kernel.facts
+            metadata = kernel.metadata
             found.append(
                 (
                     name,
                     compiled.settings.arch,
-                    str(facts.registers),
-                    f"{facts.spill_bytes} B",
-                    f"{facts.shared} B",
-                    str(facts.threads),
+                    str(metadata.registers),
+                    f"{metadata.spill_bytes} B",
+                    f"{metadata.shared} B",
+                    str(metadata.threads),
                     f"{len(kernel.cubin)} B",
                     *(f"{seconds * 1000:.0f} ms" for seconds in times),
                 )

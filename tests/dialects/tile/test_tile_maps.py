@@ -67,13 +67,15 @@ def test_operators_from_both_sides():
 
 
 def test_what_cannot_be_said():
-    with pytest.raises(ValueError, match="6 is no mask of low bits"):
+    with pytest.raises(ValueError, match="mask 6 is not supported"):
         _ = X & 6
-    with pytest.raises(ValueError, match="the right side of mod must be a positive number"):
+    with pytest.raises(ValueError, match="the right operand of mod must be a positive integer"):
         _ = X % 0
-    with pytest.raises(ValueError, match="the right side of floordiv must be a positive number"):
+    with pytest.raises(
+        ValueError, match="the right operand of floordiv must be a positive integer"
+    ):
         _ = 4 // X
-    with pytest.raises(ValueError, match="the right side of mod"):
+    with pytest.raises(ValueError, match="the right operand of mod"):
         _ = 4 % X
 
 
@@ -138,7 +140,7 @@ def test_layout():
     assert layout.is_injective()
     assert not LayoutMap.from_function((16, 64), lambda i, j: i + j).is_injective()
     assert LayoutMap.row_major((2, 3)).evaluate(1, 2) == (1, 2)
-    with pytest.raises(ValueError, match="this layout takes 2 coordinates, 1 were given"):
+    with pytest.raises(ValueError, match="layout of rank 2 applied to 1 coordinates"):
         layout.evaluate(1)
 
 

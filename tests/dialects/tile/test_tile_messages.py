@@ -14,35 +14,35 @@ def region(extents: str, space: str = "global", element: str = "f16") -> str:
 
 ALLOCS = {
     "%0 = tile.alloc : memref<4xf32>": "result #0 must be buffer (memref with a #tile.space), but got 'memref<4xf32>'",
-    "%0 = tile.alloc : memref<f32, #shared>": "a buffer needs at least one dimension",
+    "%0 = tile.alloc : memref<f32, #shared>": "a buffer must have at least one dimension",
     "%0 = tile.alloc : memref<4x0xf32, #shared>": "extents of a buffer must be positive, got 4x0",
-    "%0 = tile.alloc sizes(%n) : memref<?x4xf32, #shared>": "a buffer in shared memory needs a known size, got ?x4",
-    "%0 = tile.alloc : memref<?x4xf32, #global>": "needs 1 sizes for the extents of ?x4 that are not known, got 0",
+    "%0 = tile.alloc sizes(%n) : memref<?x4xf32, #shared>": "shared buffers require compile-time extents, got ?x4",
+    "%0 = tile.alloc : memref<?x4xf32, #global>": "expects 1 sizes for the dynamic extents of ?x4, got 0",
     "%0 = tile.alloc : memref<2xf32, #var>": "a var holds one element, got 2",
-    "%0 = tile.alloc : memref<2xf32, #tmem>": "tensor memory has 2 dimensions, got 1",
-    "%0 = tile.alloc : memref<4x4xf32, strided<[8, 1]>, #shared>": "only global memory has strides; use a layout instead",
+    "%0 = tile.alloc : memref<2xf32, #tmem>": "tensor-memory buffers must have 2 dimensions, got 1",
+    "%0 = tile.alloc : memref<4x4xf32, strided<[8, 1]>, #shared>": "strides are supported in global memory only; use a layout instead",
     "%0 = tile.alloc init [1] : memref<1xi64, #barrier>": "barrier memory cannot hold elements of type 'i64'",
     "%0 = tile.alloc : memref<1x!nv.mbarrier, #shared>": "shared memory cannot hold elements of type '!nv.mbarrier'",
     "%0 = tile.alloc : memref<4x!tile.ptr<f16>, #local>": "local memory cannot hold elements of type '!tile.ptr<f16>'",
-    "%0 = tile.alloc : memref<2x!nv.mbarrier, #barrier>": "barriers need their arrive counts: init [...]",
+    "%0 = tile.alloc : memref<2x!nv.mbarrier, #barrier>": "barriers require arrive counts: init [...]",
     "%0 = tile.alloc init [1] : memref<2x!nv.mbarrier, #barrier>": "2 barriers but 1 arrive counts",
-    "%0 = tile.alloc init [1, 0] : memref<2x!nv.mbarrier, #barrier>": "the arrive count of a barrier is a number from 1 to 1048575, got 0",
-    "%0 = tile.alloc init [1, 1] : memref<1x2x!nv.mbarrier, #barrier>": "barriers come in a row, got 2 dimensions",
-    "%0 = tile.alloc init [1] : memref<1xf32, #shared>": "init gives arrive counts of barriers, but this is shared memory",
-    "%0 = tile.alloc safe_value 0 : i32 : memref<4xf32, #shared>": "safe_value is of type 'i32' but the elements are 'f32'",
+    "%0 = tile.alloc init [1, 0] : memref<2x!nv.mbarrier, #barrier>": "arrive count must be 1 to 1048575, got 0",
+    "%0 = tile.alloc init [1, 1] : memref<1x2x!nv.mbarrier, #barrier>": "barrier buffers must have 1 dimension, got 2",
+    "%0 = tile.alloc init [1] : memref<1xf32, #shared>": "init is for arrive counts of barriers, but the buffer is in shared memory",
+    "%0 = tile.alloc safe_value 0 : i32 : memref<4xf32, #shared>": "safe_value has type 'i32' but the elements are 'f32'",
     "%0 = tile.alloc alias %spec : memref<4xf32, #fragment>": "only shared memory and tensor memory can be aliased, not fragment",
-    "%0 = tile.alloc offset -1 : memref<4xf32, #shared>": "an offset cannot be negative, got -1",
-    "%0 = tile.alloc layout #tile.layout<(i : 4) -> (i)> : memref<4xf32, #fragment>": "the layout of fragment memory is a #tile.fragment",
-    "%0 = tile.alloc layout #tile.fragment<(i : 4) -> thread (i) index (0)> : memref<4xf32, #shared>": "the layout of shared memory is a #tile.layout",
+    "%0 = tile.alloc offset -1 : memref<4xf32, #shared>": "offset must not be negative, got -1",
+    "%0 = tile.alloc layout #tile.layout<(i : 4) -> (i)> : memref<4xf32, #fragment>": "the layout of fragment memory must be a #tile.fragment",
+    "%0 = tile.alloc layout #tile.fragment<(i : 4) -> thread (i) index (0)> : memref<4xf32, #shared>": "the layout of shared memory must be a #tile.layout",
     "%0 = tile.alloc layout #tile.layout<(i : 8) -> (i)> : memref<4xf32, #shared>": "the layout is for a buffer of 8, but this one is 4",
     "%0 = tile.alloc alias %spec : memref<4x4xf32, #tmem>": "use of value '%spec' expects different type than prior uses: '!tile.storage_alias_spec<tmem>' vs '!tile.storage_alias_spec<shared>'",
     "%0 = tile.storage_alias_spec shared size 0 : !tile.storage_alias_spec<shared>": "size must be positive, got 0",
-    "%0 = tile.storage_alias_spec tmem : !tile.storage_alias_spec<shared>": "storage is tmem but the type says shared",
+    "%0 = tile.storage_alias_spec tmem : !tile.storage_alias_spec<shared>": "storage is tmem but the type has shared",
     "%0 = tile.reuse_group shared() : () -> !tile.reuse_group<shared>": "reuse_group requires at least one element",
     f"%0 = tile.reuse_group shared(%As) group_size 0 : ({T['As']}) -> !tile.reuse_group<shared>": "group_size must be a positive integer, got 0",
-    f"%0 = tile.reuse_group shared(%As) : ({T['As']}) -> !tile.reuse_group<distinct>": "kind is shared but the type says distinct",
-    f"%0 = tile.reducer.alloc sum : {T['As']}": "a reducer is a fragment, not in shared memory",
-    f"tile.reducer.finalize %rows : {T['rows']}": "expects a buffer made by tile.reducer.alloc",
+    f"%0 = tile.reuse_group shared(%As) : ({T['As']}) -> !tile.reuse_group<distinct>": "kind is shared but the type has distinct",
+    f"%0 = tile.reducer.alloc sum : {T['As']}": "a reducer must be a fragment, but it is in shared memory",
+    f"tile.reducer.finalize %rows : {T['rows']}": "expects a buffer allocated by tile.reducer.alloc",
 }
 
 _GROUP = "!tile.reuse_group<shared>"
@@ -64,37 +64,37 @@ REGIONS = {
     f"%0 = tile.region %A[%i] [64, 32] : {T['A']} to {region('64x32')}": "the buffer is 2-dimensional (shape=256x128), but 1 offsets were given",
     f"%0 = tile.region %A[%i, 0] [64] : {T['A']} to {region('64')}": "the buffer is 2-dimensional (shape=256x128), but 1 extents were given",
     f"%0 = tile.region %A[%i, 0] [64, 0] : {T['A']} to {region('64x0')}": "the extent along dimension 1 must be positive: 0",
-    f"%0 = tile.region %A[%i, 0] [64, 16] : {T['A']} to {region('64x32')}": "the extents are 64x16 but the type says 64x32",
-    f"%0 = tile.region %A[%i, 0] [%n, 16] : {T['A']} to {region('64x16')}": "the extents are ?x16 but the type says 64x16",
+    f"%0 = tile.region %A[%i, 0] [64, 16] : {T['A']} to {region('64x32')}": "the extents are 64x16 but the type has 64x32",
+    f"%0 = tile.region %A[%i, 0] [%n, 16] : {T['A']} to {region('64x16')}": "the extents are ?x16 but the type has 64x16",
     f"%0 = tile.region %A[%i, 0] [64, 32] : {T['A']} to {region('64x32', element='f32')}": "the elements of the region are 'f32' but those of the buffer are 'f16'",
-    f"%0 = tile.region %A[%i, 0] [64, 32] : {T['A']} to {region('64x32', 'shared')}": "a region is in the memory of its buffer",
-    f"%0 = tile.region %As[32, 0] [64, 32] : {T['As']} to {region('64x32', 'shared')}": "elements 32 to 95 along dimension 0 are outside of the buffer, which has 64",
-    f"%0 = tile.region %As[0, -1] [64, 8] : {T['As']} to {region('64x8', 'shared')}": "elements -1 to 6 along dimension 1 are outside of the buffer, which has 32",
-    f"%0 = tile.region %As[64, 0] [%n, 8] : {T['As']} to {region('?x8', 'shared')}": "elements 64 to 64 along dimension 0 are outside of the buffer, which has 64",
+    f"%0 = tile.region %A[%i, 0] [64, 32] : {T['A']} to {region('64x32', 'shared')}": "a region must be in the memory space of its buffer",
+    f"%0 = tile.region %As[32, 0] [64, 32] : {T['As']} to {region('64x32', 'shared')}": "elements 32 to 95 along dimension 0 are out of bounds: the buffer has 64",
+    f"%0 = tile.region %As[0, -1] [64, 8] : {T['As']} to {region('64x8', 'shared')}": "elements -1 to 6 along dimension 1 are out of bounds: the buffer has 32",
+    f"%0 = tile.region %As[64, 0] [%n, 8] : {T['As']} to {region('?x8', 'shared')}": "elements 64 to 64 along dimension 0 are out of bounds: the buffer has 64",
     f"%0 = tile.view %As : {T['As']} to memref<1024xf16, #shared>": "cannot reshape 64x32 (2048 elements) to 1024 (1024 elements)",
-    f"%0 = tile.view %As : {T['As']} to memref<1024xf32, #fragment>": "a view stays in its memory: shared memory cannot be seen as fragment memory",
-    f"%0 = tile.view %As : {T['As']} to memref<2048xf32, #shared>": "a view has the bytes of its buffer: 64x32 of 'f16' has 4096 bytes, 2048 of 'f32' has 8192",
-    "%0 = tile.view %ptr : !tile.ptr<f16> to memref<?xf16, #global>": "1 numbers of the shape are left to values but there are 0 values",
-    "%0 = tile.view %ptr : !tile.ptr<f16> to memref<8x8xf16, strided<[?, 1]>, #global>": "1 numbers of the strides are left to values but there are 0 values",
-    f"%0 = tile.slot %rows[%i] : {T['rows']} to memref<64xf32, #fragment>": "a buffer of one dimension has no versions to choose from",
-    f"%0 = tile.slot %Vs[%i] : {T['Vs']} to {T['Bs']}": "a version of 'memref<3x64x32xf16, #tile.space<shared>>' is 'memref<64x32xf16, #tile.space<shared>>', not 'memref<32x64xf16, #tile.space<shared>>'",
-    f"%0 = arith.constant 3 : index\n%1 = tile.slot %Vs[%0] : {T['Vs']} to {T['As']}": "there is no version 3, the buffer has 3",
-    f"%0 = tile.slot %St[%i] : {T['St']} to memref<8xf16, #global>": "the versions of a buffer lie one behind the other",
+    f"%0 = tile.view %As : {T['As']} to memref<1024xf32, #fragment>": "a view cannot change the memory space: shared memory viewed as fragment memory",
+    f"%0 = tile.view %As : {T['As']} to memref<2048xf32, #shared>": "a view must have the size of its buffer: 64x32 of 'f16' has 4096 bytes, 2048 of 'f32' has 8192",
+    "%0 = tile.view %ptr : !tile.ptr<f16> to memref<?xf16, #global>": "1 dynamic entries of the shape but 0 values",
+    "%0 = tile.view %ptr : !tile.ptr<f16> to memref<8x8xf16, strided<[?, 1]>, #global>": "1 dynamic entries of the strides but 0 values",
+    f"%0 = tile.slot %rows[%i] : {T['rows']} to memref<64xf32, #fragment>": "a one-dimensional buffer has no versions",
+    f"%0 = tile.slot %Vs[%i] : {T['Vs']} to {T['Bs']}": "a version of 'memref<3x64x32xf16, #tile.space<shared>>' has type 'memref<64x32xf16, #tile.space<shared>>', got 'memref<32x64xf16, #tile.space<shared>>'",
+    f"%0 = arith.constant 3 : index\n%1 = tile.slot %Vs[%0] : {T['Vs']} to {T['As']}": "version 3 is out of bounds: the buffer has 3 versions",
+    f"%0 = tile.slot %St[%i] : {T['St']} to memref<8xf16, #global>": "the versions of a buffer must be contiguous",
     f"%0 = tile.ptr_of r %A[%i] : {T['A']}": "Buffer A is 2-dimensional (shape=256x128), but 1 index(es) were provided",
 }
 
 MOVEMENT = {
-    f"tile.copy %A -> %As : {T['A']} -> {T['As']}": "the extents differ: the source has 256x128, the destination 64x32",
-    f"tile.copy %Vs -> %As : {T['Vs']} -> {T['As']}": "the extents differ: the source has 3x64x32, the destination 64x32",
-    f"tile.copy %bars -> %bars : {T['bars']} -> {T['bars']}": "the source holds '!nv.mbarrier', which is no data to move",
+    f"tile.copy %A -> %As : {T['A']} -> {T['As']}": "extents differ: the source has 256x128, the destination 64x32",
+    f"tile.copy %Vs -> %As : {T['Vs']} -> {T['As']}": "extents differ: the source has 3x64x32, the destination 64x32",
+    f"tile.copy %bars -> %bars : {T['bars']} -> {T['bars']}": "the source has elements of type '!nv.mbarrier', which cannot be copied",
     f"tile.copy %As -> %As {{coalesced_width = 0 : i64}} : {T['As']} -> {T['As']}": "coalesced_width must be positive, got 0",
     f'tile.copy %As -> %As {{eviction_policy = "never"}} : {T["As"]} -> {T["As"]}': "attribute 'eviction_policy' failed to satisfy constraint: one of evict_normal, evict_first, evict_last",
     f"tile.copy %x -> %As : f32 -> {T['As']}": "operand #0 must be buffer (memref with a #tile.space) or region, but got 'f32'",
-    f"tile.async_copy %RA -> %q8 : {T['RA']} -> {T['q8']}": "an asynchronous copy cannot convert 'f16' to 'f8E4M3FN'; copy through a fragment instead",
-    f"tile.async_copy %Cf -> %Cs : {T['Cf']} -> {T['Cs']}": "an asynchronous copy goes between global and shared memory, not from fragment to shared",
-    f'tile.async_copy %As -> %RA {{instruction = "cp_async"}} : {T["As"]} -> {T["RA"]}': "cp.async goes from global to shared memory only",
-    f'tile.async_copy %RA -> %As barrier %bars[%i] {{instruction = "cp_async"}} : {T["RA"]} -> {T["As"]}, {T["bars"]}': "cp.async does not report bytes to a barrier; use nv.cp_async.mbarrier_arrive",
-    f"tile.async_copy %As -> %RA barrier %bars[%i] : {T['As']} -> {T['RA']}, {T['bars']}": "a store reports to no barrier; wait with nv.tma_store.wait",
+    f"tile.async_copy %RA -> %q8 : {T['RA']} -> {T['q8']}": "asynchronous copies cannot convert 'f16' to 'f8E4M3FN'; copy through a fragment instead",
+    f"tile.async_copy %Cf -> %Cs : {T['Cf']} -> {T['Cs']}": "asynchronous copies must be between global and shared memory, not from fragment to shared",
+    f'tile.async_copy %As -> %RA {{instruction = "cp_async"}} : {T["As"]} -> {T["RA"]}': "cp.async copies must be from global to shared memory",
+    f'tile.async_copy %RA -> %As barrier %bars[%i] {{instruction = "cp_async"}} : {T["RA"]} -> {T["As"]}, {T["bars"]}': "cp.async does not complete bytes on a barrier; use nv.cp_async.mbarrier_arrive",
+    f"tile.async_copy %As -> %RA barrier %bars[%i] : {T['As']} -> {T['RA']}, {T['bars']}": "TMA stores do not signal a barrier; wait with nv.tma_store.wait",
     f"tile.async_copy %RA -> %As barrier %Cs[%i] : {T['RA']} -> {T['As']}, {T['Cs']}": "expects a buffer of barriers, but got 'memref<64x64xf32, #tile.space<shared>>'",
     f"tile.fill %Cf, %h : {T['Cf']}, f16": "the value is 'f16' but the elements are 'f32'",
     f"tile.transpose %As -> %Bt : {T['As']} -> {T['Bt']}": "the transpose of 64x32 is 32x64, but the destination has 64x32",
@@ -114,27 +114,27 @@ COMPUTE = {
     gemm("As", "Bt", "Cf"): "T.gemm K shape check failed: K_A = 32, K_B = 64",
     gemm("Bs", "Bt", "Cf"): "T.gemm M shape check failed: M_A = 32, M_C = 64",
     gemm("Bt", "As", "Cf", " {transpose_a}"): "T.gemm M shape check failed: M_A = 32, M_C = 64",
-    gemm("Cs", "Ch", "Cf"): "A and B must hold the same type, got 'f32' and 'f16'",
+    gemm("Cs", "Ch", "Cf"): "A and B must have the same element type, got 'f32' and 'f16'",
     gemm(
         "A", "Bs", "Cf"
-    ): "A must be in shared memory or a fragment, but it is in global memory; copy it to T.alloc_shared first",
+    ): "A must be in shared memory or a fragment, but it is in global memory; copy it to a T.alloc_shared buffer first",
     gemm("As", "Bs", "Cs"): "C must be a fragment, but it is in shared memory",
     gemm("As", "Bs", "Cf", " k_pack 0"): "k_pack must be positive, got 0",
-    gemm("As", "Bs", "Cf", " clear_if %p {clear}"): "clear and clear_if exclude each other",
-    f"%0 = tile.alloc : memref<64x64xindex, #shared>\ntile.gemm %0, %0 -> %Cf : memref<64x64xindex, #shared>, memref<64x64xindex, #shared> -> {T['Cf']}": "A holds 'index', which cannot be multiplied",
+    gemm("As", "Bs", "Cf", " clear_if %p {clear}"): "clear and clear_if are mutually exclusive",
+    f"%0 = tile.alloc : memref<64x64xindex, #shared>\ntile.gemm %0, %0 -> %Cf : memref<64x64xindex, #shared>, memref<64x64xindex, #shared> -> {T['Cf']}": "element type 'index' of A is not supported in a GEMM",
     gemm("Vs", "Bs", "Cf"): "the operand A must have 2 dimensions, got 3x64x32",
-    f"tile.gemm %Cs, %Cs -> %Ch : {T['Cs']}, {T['Cs']} -> {T['Ch']}": "'f16' is too narrow to add up products of 'f32'",
-    f"%0 = tile.alloc : memref<64x64xi32, #fragment>\ntile.gemm %Cs, %Cs -> %0 : {T['Cs']}, {T['Cs']} -> memref<64x64xi32, #fragment>": "products of 'f32' cannot be added up in 'i32'",
-    f"tile.reduce sum %Cf -> %rows dim 2 : {T['Cf']} -> {T['rows']}": "dim 2 is outside of the source, which has 2 dimensions",
+    f"tile.gemm %Cs, %Cs -> %Ch : {T['Cs']}, {T['Cs']} -> {T['Ch']}": "accumulator type 'f16' is too narrow for operands of type 'f32'",
+    f"%0 = tile.alloc : memref<64x64xi32, #fragment>\ntile.gemm %Cs, %Cs -> %0 : {T['Cs']}, {T['Cs']} -> memref<64x64xi32, #fragment>": "accumulator type 'i32' is not supported for operands of type 'f32'",
+    f"tile.reduce sum %Cf -> %rows dim 2 : {T['Cf']} -> {T['rows']}": "dim 2 is out of bounds for a source with 2 dimensions",
     f"tile.reduce sum %Cf -> %Cf dim 1 : {T['Cf']} -> {T['Cf']}": "reducing dim 1 of 64x64 gives 64 or 64x1, but the destination has 64x64",
     f"tile.reduce sum %Cg -> %rows dim 1 : {T['Cg']} -> {T['rows']}": "the source of a reduction cannot be in global memory",
-    f"tile.reduce bitor %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']}": "bitor needs integers, got 'f32'",
+    f"tile.reduce bitor %Cf -> %rows dim 1 : {T['Cf']} -> {T['rows']}": "bitor requires integers, got 'f32'",
     f"tile.reduce sum %Cf -> %ints dim 1 : {T['Cf']} -> {T['ints']}": "'f32' cannot be combined into 'i32'",
-    f'tile.reduce sum %rows -> %rows dim 0 {{scope = "threads"}} : {T["rows"]} -> {T["rows"]}': "a reduction over threads combines local buffers, but the operand is in fragment memory",
-    f'tile.reduce sum %loc -> %loc dim 3 {{scope = "threads"}} : {T["loc"]} -> {T["loc"]}': "a block has thread axes 0 to 2, got 3",
-    f"tile.scan sum %Cf -> %Cf dim 2 : {T['Cf']} -> {T['Cf']}": "dim 2 is outside of the source, which has 2 dimensions",
+    f'tile.reduce sum %rows -> %rows dim 0 {{scope = "threads"}} : {T["rows"]} -> {T["rows"]}': "a reduction over threads requires local buffers, but the operand is in fragment memory",
+    f'tile.reduce sum %loc -> %loc dim 3 {{scope = "threads"}} : {T["loc"]} -> {T["loc"]}': "thread axis must be 0 to 2, got 3",
+    f"tile.scan sum %Cf -> %Cf dim 2 : {T['Cf']} -> {T['Cf']}": "dim 2 is out of bounds for a source with 2 dimensions",
     f"tile.scan sum %Cf -> %Ch dim 0 : {T['Cf']} -> {T['Ch']}": "a scan cannot convert 'f32' to 'f16'",
-    f"tile.scan max %Cf -> %rows dim 0 : {T['Cf']} -> {T['rows']}": "the extents differ: the source has 64x64, the destination 64",
+    f"tile.scan max %Cf -> %rows dim 0 : {T['Cf']} -> {T['rows']}": "extents differ: the source has 64x64, the destination 64",
 }
 
 ATOMICS = {
@@ -143,9 +143,9 @@ ATOMICS = {
     f"tile.atomic add %Cg[%i, %j] : {T['Cg']}": "add needs a value",
     f"tile.atomic add %Cg[%i, %j], %h : {T['Cg']}, f16": "the value is 'f16' but the elements are 'f32'",
     f"tile.atomic add %Cg[%i, %j], %Cf : {T['Cg']}, {T['Cf']}": "one element is updated with one value, not with a buffer",
-    f"tile.atomic add %Cg, %rows : {T['Cg']}, {T['rows']}": "the extents differ: the source has 64, the destination 64x64",
+    f"tile.atomic add %Cg, %rows : {T['Cg']}, {T['rows']}": "extents differ: the source has 64, the destination 64x64",
     f"%0 = tile.atomic load %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32": "load takes no value",
-    f"tile.atomic load %Cg[%i, %j] : {T['Cg']}": "load has a result",
+    f"tile.atomic load %Cg[%i, %j] : {T['Cg']}": "load requires a result",
     f"%0 = tile.atomic store %Cg[%i, %j], %x : {T['Cg']}, f32 -> f32": "store has no result",
     f"%0 = tile.atomic add %Cg[%i, %j], %x : {T['Cg']}, f32 -> i32": "the result is 'i32' but the elements are 'f32'",
     f"%0 = tile.atomic add %Cg, %Cf : {T['Cg']}, {T['Cf']} -> f32": "only the update of one element has a result",
@@ -154,36 +154,36 @@ ATOMICS = {
 }
 
 STRUCTURE = {
-    f"tile.kernel (%a, %b, %c, %d) in (1, 1, 1, 1) {BODY}": "a grid has 1 to 3 dimensions, got 4",
-    f"tile.kernel (%a) in (1, 2) {BODY}": "has 2 dimensions but its body takes 1 indices",
-    f"tile.kernel (%a) in (-1) {BODY}": "the extent of a grid cannot be negative, got -1",
-    f"tile.kernel (%a) in (8) threads(0) {BODY}": "a number of threads must be positive, got 0",
+    f"tile.kernel (%a, %b, %c, %d) in (1, 1, 1, 1) {BODY}": "the grid must have 1 to 3 dimensions, got 4",
+    f"tile.kernel (%a) in (1, 2) {BODY}": "has 2 dimensions but its body has 1 index arguments",
+    f"tile.kernel (%a) in (-1) {BODY}": "grid extents must not be negative, got -1",
+    f"tile.kernel (%a) in (8) threads(0) {BODY}": "thread extents must be positive, got 0",
     f"tile.kernel (%a) in (8) threads(64, 32) {BODY}": "a block has at most 1024 threads, got 64 * 32 = 2048",
-    f"tile.kernel (%a) in (8) threads(1, 1, 1, 1) {BODY}": "threads take 1 to 3 numbers, got 4",
-    f"tile.kernel (%a) in (9) threads(128) cluster(2) {BODY}": "a grid of 9 blocks cannot be cut into clusters of 2",
-    f"tile.kernel (%a) in (8) threads(128) cluster(0) {BODY}": "a cluster takes 1 to 3 positive numbers, got [0]",
-    f"tile.kernel (%a) in (8) threads(128) cluster(1, 2) {BODY}": "the cluster [1, 2] reaches into dimensions the grid does not have",
-    f"tile.kernel (%a) in (8) {{\n  tile.kernel (%b) in (8) {BODY}\n}}": "a kernel cannot be launched inside a kernel",
-    f"tile.kernel (%a) in (8) raster #tile.raster<diagonal, 4> {BODY}": "the order of a raster is row or column, got 'diagonal'",
-    f"tile.kernel (%a) in (8) raster #tile.raster<row, 0> {BODY}": "a panel needs at least one row, got 0",
+    f"tile.kernel (%a) in (8) threads(1, 1, 1, 1) {BODY}": "threads must have 1 to 3 extents, got 4",
+    f"tile.kernel (%a) in (9) threads(128) cluster(2) {BODY}": "grid extent 9 is not a multiple of the cluster extent 2",
+    f"tile.kernel (%a) in (8) threads(128) cluster(0) {BODY}": "cluster dimensions must be 1 to 3 positive integers, got [0]",
+    f"tile.kernel (%a) in (8) threads(128) cluster(1, 2) {BODY}": "the cluster [1, 2] has more dimensions than the grid",
+    f"tile.kernel (%a) in (8) {{\n  tile.kernel (%b) in (8) {BODY}\n}}": "kernels cannot be nested",
+    f"tile.kernel (%a) in (8) raster #tile.raster<diagonal, 4> {BODY}": "raster order must be row or column, got 'diagonal'",
+    f"tile.kernel (%a) in (8) raster #tile.raster<row, 0> {BODY}": "raster panel must have at least one row, got 0",
     f"tile.parallel () in () {BODY}": "needs at least one extent",
-    f"tile.parallel (%a) in (-4) {BODY}": "an extent cannot be negative, got -4",
-    f"tile.parallel (%a, %b) in (4) {BODY}": "has 1 extents but its body takes 2 indices",
+    f"tile.parallel (%a) in (-4) {BODY}": "an extent must not be negative, got -4",
+    f"tile.parallel (%a, %b) in (4) {BODY}": "has 1 extents but its body has 2 index arguments",
     f"tile.parallel (%a) in (4) attributes {{coalesced_width = 0 : i64}} {BODY}": "coalesced_width must be positive, got 0",
     f"tile.parallel (%a) in (4) attributes {{layout = #tile.layout<(i : 8) -> (i)>}} {BODY}": "the layout is for a loop over [8], but this one is over [4]",
-    f"tile.pipeline %k = 0 to 8 num_stages(-1) {BODY}": "num_stages cannot be negative, got -1",
-    f"tile.pipeline %k = 0 to 8 stage(0, 1) {BODY}": "stage and order come together, but only stage is given",
-    f"tile.pipeline %k = 0 to 8 order(0, 1) {BODY}": "stage and order come together, but only order is given",
+    f"tile.pipeline %k = 0 to 8 num_stages(-1) {BODY}": "num_stages must not be negative, got -1",
+    f"tile.pipeline %k = 0 to 8 stage(0, 1) {BODY}": "stage and order must be given together, but only stage is given",
+    f"tile.pipeline %k = 0 to 8 order(0, 1) {BODY}": "stage and order must be given together, but only order is given",
     f"tile.pipeline %k = 0 to 8 stage(0, 1) order(0) {BODY}": "stage has 2 entries but order has 1",
-    f"tile.pipeline %k = 0 to 8 stage(0, -2) order(0, 1) {BODY}": "a stage is a number from 0, or -1 for one handled elsewhere, got -2",
+    f"tile.pipeline %k = 0 to 8 stage(0, -2) order(0, 1) {BODY}": "stage must be at least 0, or -1 for a statement scheduled elsewhere, got -2",
     f"tile.pipeline %k = 0 to 8 stage(0, 1) order(0, 0) {BODY}": "Two statements in the software pipeline cannot have the same order: order must be a permutation of 0 to 1, got [0, 0]",
     f"tile.pipeline %k = 0 to 8 stage(0, 1) order(0, 2) {BODY}": "order must be a permutation of 0 to 1, got [0, 2]",
     f"tile.pipeline %k = 0 to 8 plan #tile.pipeline_plan<stage = [0], order = [0], async = [0, 1]> {BODY}": "1 stages but 2 asynchronous groups",
-    f"tile.pipeline %k = 0 to 8 plan #tile.pipeline_plan<stage = [0], order = [0], versions = [0]> {BODY}": "a buffer needs at least one version, got 0",
+    f"tile.pipeline %k = 0 to 8 plan #tile.pipeline_plan<stage = [0], order = [0], versions = [0]> {BODY}": "number of buffer versions must be at least 1, got 0",
     f"tile.persistent () in () wave 8 index %i group 8 {BODY}": "needs a domain of at least one dimension",
-    f"tile.persistent (%a) in (8) wave 0 index %i group 8 {BODY}": "a wave has at least one worker, got 0",
-    f"tile.persistent (%a) in (8) wave 8 index %i group 0 {BODY}": "a group has at least one tile, got 0",
-    f"tile.persistent (%a) in (-1) wave 8 index %i group 1 {BODY}": "the extent of a domain cannot be negative, got -1",
+    f"tile.persistent (%a) in (8) wave 0 index %i group 8 {BODY}": "wave size must be at least 1, got 0",
+    f"tile.persistent (%a) in (8) wave 8 index %i group 0 {BODY}": "group size must be at least 1, got 0",
+    f"tile.persistent (%a) in (-1) wave 8 index %i group 1 {BODY}": "the extent of a domain must not be negative, got -1",
 }
 
 
@@ -193,36 +193,36 @@ def ws(*roles: str, threads: int = 256) -> str:
 
 
 ROLES = {
-    "tile.ws": "needs at least one role",
+    "tile.ws": "requires at least one role",
     ws('"a" threads(0 to 512)'): 'role "a" has threads up to 512, but the block has 256',
-    ws('"a" threads(128 to 128)'): 'role "a" has the threads 128 to 128, which are none',
-    ws('"a" threads(-1 to 128)'): 'role "a" has the threads -1 to 128, which are none',
+    ws('"a" threads(128 to 128)'): 'role "a" has the empty thread range 128 to 128',
+    ws('"a" threads(-1 to 128)'): 'role "a" has the empty thread range -1 to 128',
     ws('"a" threads()'): 'role "a" has no threads',
     ws(
         '"a" threads(0 to 128)', '"b" threads(96 to 256)'
     ): 'thread 96 is in role "a" and in role "b"',
     ws(
         '"a" threads(0 to 128) registers(20)'
-    ): 'role "a": a register budget is a multiple of 8 from 24 to 240, got 20',
+    ): 'role "a": register budget must be a multiple of 8 from 24 to 240, got 20',
     ws(
         '"a" threads(0 to 128) registers(100)'
-    ): 'role "a": a register budget is a multiple of 8 from 24 to 240, got 100',
-    'tile.ws\nrole "a" threads(0 to 1) {\n  tile.ws\n  role "b" threads(0 to 1) {\n  }\n}': "roles cannot be split again",
+    ): 'role "a": register budget must be a multiple of 8 from 24 to 240, got 100',
+    'tile.ws\nrole "a" threads(0 to 1) {\n  tile.ws\n  role "b" threads(0 to 1) {\n  }\n}': "warp-specialised regions cannot be nested",
 }
 
 OTHERS = {
-    "tile.sync grid barrier_id 1": "named barriers are for the threads of a block",
-    "tile.sync barrier_id 16": "a block has barriers 0 to 15, got 16",
-    "tile.sync arrive_count 128": "arrive_count needs a barrier_id",
+    "tile.sync grid barrier_id 1": "named barriers synchronise threads of one block only",
+    "tile.sync barrier_id 16": "named barrier id must be 0 to 15, got 16",
+    "tile.sync arrive_count 128": "arrive_count requires a barrier_id",
     "tile.sync barrier_id 1 arrive_count 100": "arrive_count must be a multiple of 32, got 100",
-    'tile.extern ""() : () -> ()': "needs the name of a function",
+    'tile.extern ""() : () -> ()': "requires a function name",
     f'tile.extern "f"(%As) {{pure}} : ({T["As"]}) -> ()': "a pure call takes no buffers and no pointers",
-    "%0 = tile.warp_reduce bitxor %x : f32": "bitxor needs integers, got 'f32'",
-    f"%0 = tile.warp_reduce sum %As : {T['As']}": "lanes exchange numbers, not 'memref<64x32xf16, #tile.space<shared>>'",
+    "%0 = tile.warp_reduce bitxor %x : f32": "bitxor requires integers, got 'f32'",
+    f"%0 = tile.warp_reduce sum %As : {T['As']}": "shuffles require integers or floats, got 'memref<64x32xf16, #tile.space<shared>>'",
     "%0 = tile.shuffle xor %x, %w width 12 : f32": "width must be a power of two up to 32, got 12",
-    "%0 = tile.vote ballot %p : i1": "ballot gives 'i32', but the result is 'i1'",
+    "%0 = tile.vote ballot %p : i1": "ballot yields 'i32', but the result is 'i1'",
     "tile.assume %w": "use of value '%w' expects different type than prior uses: 'i1' vs 'i32'",
-    "%0 = tile.alloc {a = #tile.target<abacus>} : memref<1xf32, #var>": "unknown kind of target 'abacus', expected one of cuda, hip, tenstorrent, numpy",
+    "%0 = tile.alloc {a = #tile.target<abacus>} : memref<1xf32, #var>": "unknown target 'abacus', expected one of cuda, hip, tenstorrent, numpy",
 }
 
 REFUSED = {
@@ -259,10 +259,10 @@ _SEGMENTS = "operandSegmentSizes = array<i32: 1, 1, 1, 0>"
 # What only the generic form, or a careless pass, can say.
 GENERIC = {
     f'"tile.parallel"() <{{static_extents = array<i64: -9223372036854775808>}}> {_EMPTY} : () -> ()': (
-        "extents: 1 positions are left to values but there are 0 values"
+        "extents: 1 dynamic entries but 0 values"
     ),
     f'"tile.pipeline"(%n) <{{static_bounds = array<i64: 0, 1>}}> {_EMPTY} : (index) -> ()': (
-        "bounds: 0 positions are left to values but there are 1 values"
+        "bounds: 0 dynamic entries but 1 values"
     ),
     f'"tile.pipeline"() <{{static_bounds = array<i64: 0>}}> {_EMPTY} : () -> ()': (
         "takes a lower and an upper bound"
@@ -272,16 +272,16 @@ GENERIC = {
     ),
     '"tile.parallel"() <{static_extents = array<i64: 4>}> ({\n}) : () -> ()': "one block",
     f'"tile.async_copy"(%RA, %As, %bars) <{{{_SEGMENTS}}}> : ({T["RA"]}, {T["As"]}, {T["bars"]}) -> ()': (
-        "a barrier comes with its index"
+        "a barrier requires an index"
     ),
     '"tile.ws"() <{names = ["a"], thread_ranges = [array<i64: 0>]}> ({\n  tile.yield\n}) : () -> ()': (
-        "thread ranges come as first and last, got [0]"
+        "thread ranges must be pairs of first and last, got [0]"
     ),
     '"tile.ws"() <{names = ["a"], thread_ranges = [array<i64: 0, 1>]}> ({\n^bb0(%a: index):\n  tile.yield\n}) : () -> ()': (
-        'role "a" needs a body of one block without arguments'
+        'role "a" requires a body of one block without arguments'
     ),
     '"tile.ws"() <{names = ["a", "b"], thread_ranges = [array<i64: 0, 1>]}> ({\n  tile.yield\n}) : () -> ()': (
-        "every role has a name, threads and a body"
+        "every role requires a name, threads and a body"
     ),
     f'"tile.reduce"(%Cf, %rows) <{{dim = 1 : i64, kind = "product"}}> : ({T["Cf"]}, {T["rows"]}) -> ()': (
         "attribute 'kind' failed to satisfy constraint: one of sum, max, min, absmax, abssum, "
@@ -291,7 +291,7 @@ GENERIC = {
         "attribute 'dim' failed to satisfy constraint: 64-bit signless integer attribute"
     ),
     f'"tile.alloc"(%spec) <{{operandSegmentSizes = array<i32: 0, 1>}}> : ({_SPEC}) -> memref<4x4xf32, #tmem>': (
-        "failed to verify that the storage alias specification is of the space of the buffer"
+        "failed to verify that the storage_alias_spec must be in the memory space of the buffer"
     ),
 }
 

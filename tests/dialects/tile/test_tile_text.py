@@ -219,16 +219,16 @@ def test_clauses_in_any_order():
 
 BROKEN = {
     "%0 = tile.alloc layout #tile.layout<(i : 4) -> ()> : memref<4xf32, #shared>": (
-        "a layout needs at least one physical coordinate"
+        "a layout requires at least one physical coordinate"
     ),
     "%0 = tile.alloc layout #tile.fragment<(i : 4) -> thread (i) index ()> : memref<4xf32, #fragment>": (
-        "a fragment needs at least one index"
+        "a fragment requires at least one index"
     ),
     "%0 = tile.alloc layout #tile.fragment<(i : 4) -> thread (i, i) index (0)> : memref<4xf32, #fragment>": (
         "expected one expression for the thread"
     ),
     "%0 = tile.alloc layout #tile.fragment<(i : 4) replicate (i : 2) -> thread (i) index (0)> : memref<4xf32, #fragment>": (
-        "replicate takes one coordinate with a name of its own"
+        "replicate requires one coordinate with a unique name"
     ),
     "%0 = tile.alloc layout #tile.fragment<(i : 4) replicate (r : 0) -> thread (i) index (0)> : memref<4xf32, #fragment>": (
         "replicate must be positive, got 0"
@@ -244,13 +244,13 @@ BROKEN = {
     ),
     "%0 = tile.alloc : memref<4xf32, #tile.space<nowhere>>": "`cluster_barrier`",
     "%0 = tile.alloc layout #tile.layout<(i : 4, i : 4) -> (i)> : memref<4xf32, #local>": (
-        "there are two coordinates 'i'"
+        "duplicate coordinate 'i'"
     ),
     "%0 = tile.alloc layout #tile.layout<(i : 4) -> (i floordiv 0)> : memref<4xf32, #local>": (
-        "the right side of floordiv must be a positive number"
+        "the right operand of floordiv must be a positive integer"
     ),
     "%0 = tile.alloc layout #tile.layout<(i : 4) -> (k)> : memref<4xf32, #local>": (
-        "expected a number or one of the coordinates i"
+        "expected an integer or one of the coordinates i"
     ),
     "%0 = tile.alloc layout #tile.layout<(i : 0) -> (i)> : memref<4xf32, #local>": (
         "extents of a layout must be positive, got 0"

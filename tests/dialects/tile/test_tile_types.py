@@ -57,21 +57,21 @@ def test_types_in_words():
     )
     assert str(PtrType(f16)) == "!tile.ptr<f16>"
     assert str(PtrType(f16, "shared")) == "!tile.ptr<f16, #tile.space<shared>>"
-    assert StorageAliasSpecType("tmem").word.data == "tmem"
-    assert ReuseGroupType("distinct").word.data == "distinct"
+    assert StorageAliasSpecType("tmem").keyword.data == "tmem"
+    assert ReuseGroupType("distinct").keyword.data == "distinct"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RegionType(f16, (), "shared"), "a region needs at least one dimension"),
+        (lambda: RegionType(f16, (), "shared"), "a region requires at least one dimension"),
         (
             lambda: StorageAliasSpecType("global"),
-            "the storage of a storage_alias_spec is shared or tmem, got 'global'",
+            "the storage of a storage_alias_spec must be shared or tmem, got 'global'",
         ),
         (
             lambda: ReuseGroupType("both"),
-            "the kind of a reuse_group is shared or distinct, got 'both'",
+            "the kind of a reuse_group must be shared or distinct, got 'both'",
         ),
     ],
 )

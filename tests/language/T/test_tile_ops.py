@@ -263,7 +263,7 @@ def test_a_register_count():
             T.set_max_nreg(100, 1)
 
     assert mistake(kernel) == (
-        "error[TW1026]: T.set_max_nreg: a register count is a multiple of 8 from 24 to 240, got 100"
+        "error[TW1026]: T.set_max_nreg: register count must be a multiple of 8 from 24 to 240, got 100"
     )
 
 

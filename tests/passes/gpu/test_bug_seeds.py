@@ -270,7 +270,9 @@ def test_2556_threads_that_are_no_whole_warps_exchange_values_in_an_if():
         return Y
 
     x = whole(13, 64, dtype="float32")
-    with pytest.raises(CompileError, match=r"only 48 of 64 run this[\s\S]*begin a second one"):
+    with pytest.raises(
+        CompileError, match=r"only 48 of 64 threads reach it[\s\S]*begin a second one"
+    ):
         lowered(inside, x)
     expected = np.concatenate([x[47::-1], np.zeros(16, np.float32)])
     check(apart, x, expected=expected)
@@ -323,7 +325,7 @@ def test_2612_threads_exchange_values_in_a_loop_inside_an_if(condition):
         assert [each.severity for each in found] == [Severity.WARNING]
     else:
         with pytest.raises(
-            CompileError, match=r"only 16 of 64 run this[\s\S]*put the loop outside"
+            CompileError, match=r"only 16 of 64 threads reach it[\s\S]*put the loop outside"
         ):
             lowered(inside, x, mask)
     expected = np.zeros(64, np.float32)

@@ -52,7 +52,7 @@ def body(kernel) -> str:
 def test_a_tile_for_two_blocks() -> None:
     kernel = shared_b.compile(M=256, N=128)
     text = body(kernel)
-    assert kernel.gpu.program.kernels["shared_b_kernel"].facts.cluster == (1, 2, 1)
+    assert kernel.gpu.program.kernels["shared_b_kernel"].metadata.cluster == (1, 2, 1)
     calls = re.findall(r"tw::(\w+)\(", text)
     order = [
         each

@@ -96,13 +96,13 @@ def compiled(name: str, arch: str) -> None:
     program = compile_module(FEATURES[name].func.module, arch)
     for kernel in program.kernels.values():
         assert kernel.cubin[:4] == b"\x7fELF"
-        assert kernel.facts.spill_bytes == 0
+        assert kernel.metadata.spill_bytes == 0
 
 
 def test_large_tensors_are_addressed_with_64_bits() -> None:
     program = compile_module(FEATURES["more_than_two_to_the_31"].func.module)
     (kernel,) = program.kernels.values()
     assert "const long long by" in kernel.source
-    assert kernel.facts.index_bits == 64
+    assert kernel.metadata.index_bits == 64
     small = compile_module(FEATURES["a_choice"].func.module)
     assert small.index_bits == 32

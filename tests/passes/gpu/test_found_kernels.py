@@ -63,7 +63,7 @@ def test_machine_code(name: str) -> None:
     func, _, _ = KERNELS[name]()
     for kernel in compile_module(func.module, "sm_90a").kernels.values():
         assert kernel.cubin[:4] == b"\x7fELF"
-        assert kernel.facts.spill_bytes == 0
+        assert kernel.metadata.spill_bytes == 0
 
 
 def test_atomics_of_bytes_are_refused() -> None:

@@ -42,7 +42,7 @@ def test_sums_of_one_gemm_are_the_second_operand_of_the_next(rows):
 
     a = few(0, rows, rows)
     engine = check(chained, a, expected=product(a, product(a, a)).astype(np.float16))
-    assert any("'sums' goes through shared memory here" in each for each in staged(engine))
+    assert any("'sums' is staged through shared memory here" in each for each in staged(engine))
 
 
 def test_sums_of_two_gemms_with_other_partitions():
@@ -67,7 +67,9 @@ def test_sums_of_two_gemms_with_other_partitions():
     a, b = whole(1, 64, 32), whole(2, 32, 64)
     expected = 2 * (product(a, b) + product(a[:, :8], b[:8]))
     engine = check(added, a, b, expected=expected)
-    assert any("is copied before and after this" in each for each in staged(engine))
+    assert any(
+        "is copied to another fragment and back around this GEMM" in each for each in staged(engine)
+    )
 
 
 def test_one_fragment_is_the_first_and_the_second_operand():

@@ -355,4 +355,4 @@ def test_2393_a_serial_loop_adds_up_rows_of_a_product(rows):
             lowered(sums, a, b)
         return
     engine = check(sums, a, b, expected=product(a, b).sum(axis=1))
-    assert "'total' goes through shared memory here" in engine.diagnostics[0].message
+    assert "'total' is staged through shared memory here" in engine.diagnostics[0].message

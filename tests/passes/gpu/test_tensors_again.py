@@ -81,7 +81,7 @@ def test_threads_store_what_the_kernel_reads_again(kernel: Any) -> None:
     engine, module = DiagnosticEngine(), kernel.module.clone()
     GpuPipeline().run(module, engine)
     (remark,) = [each for each in engine.diagnostics if each.code == "TW3002"]
-    assert remark.message.endswith("the kernel comes back to the tensor")
+    assert remark.message.endswith("the kernel accesses the tensor again")
     assert "(__half* __restrict__ C)" in signature(module)
 
 

@@ -11,7 +11,7 @@ from tests.passes.tile.barrier_mutants import mutants
 from tests.passes.tile.pipelines import module
 from tests.passes.tile.test_expand_pipeline import BODIES
 from tests.passes.tile.test_specialize_warps import AGAIN, SPECIALISED, specialised
-from tilewright.analysis.barriers import FaultKind, check, concurrent_roles, traces
+from tilewright.analysis.barriers import FaultKind, all_concurrent_roles, check, traces
 from tilewright.dialects.nv import CpAsyncWaitOp
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
@@ -39,7 +39,7 @@ def test_roles_of_the_compiler_are_proved(name: str, stages: int, again: bool) -
     kernel = split(name, stages, again=again)
     assert not reported(kernel)
     (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
-    (team,) = concurrent_roles(block)
+    (team,) = all_concurrent_roles(block)
     assert not team.is_custom
     assert max(turns.inner or 0 for turns in team.questions()) == 2 * stages + 1
 
@@ -62,7 +62,7 @@ def test_roles_of_the_examples_are_proved(name: str) -> None:
         found = reported(kernel)
         assert not found, [each.message for each in found]
         proved += sum(
-            1 for op in walk(kernel) if isinstance(op, KernelOp) for _ in concurrent_roles(op)
+            1 for op in walk(kernel) if isinstance(op, KernelOp) for _ in all_concurrent_roles(op)
         )
         return kernel
 
@@ -76,7 +76,7 @@ def test_questions_that_change_nothing_are_asked_once() -> None:
     def changed(kernel: ModuleOp) -> ModuleOp:
         apply(kernel, "canonicalize", "cse", "specialize-warps")
         (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
-        (team,) = concurrent_roles(block)
+        (team,) = all_concurrent_roles(block)
         tried.extend((turns.inner, turns.outer) for turns, _ in traces(team, team.questions()))
         return kernel
 
@@ -112,7 +112,7 @@ def test_more_broken_barriers_are_caught() -> None:
 
 def faults_of(kernel: ModuleOp) -> set[FaultKind]:
     (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
-    (team,) = concurrent_roles(block)
+    (team,) = all_concurrent_roles(block)
     found = (check(members) for _, members in traces(team, team.questions()))
     return {fault.kind for fault in found if fault is not None}
 

@@ -59,7 +59,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("predicated epilogue", [False, True])
+@pytest.mark.parametrize("predicate_epilogue", [False, True])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", BODIES)
 def test_same_as_the_serial_loop(name: str, stages: int, predicate_epilogue: bool) -> None:

@@ -101,15 +101,19 @@ def test_without_one_of_its_barrier_ops_the_kernel_is_refused(which: int) -> Non
 
 
 REFUSED = {
-    "no copies": (SCALE_A, "num_stages(2)", "nothing in the loop copies global memory"),
-    "cell": (BODIES["indirect"].replace(LOAD_B, ""), "num_stages(2)", "only the consumers know"),
+    "no copies": (SCALE_A, "num_stages(2)", "no copy from global to shared memory"),
+    "cell": (
+        BODIES["indirect"].replace(LOAD_B, ""),
+        "num_stages(2)",
+        "computed by the consumer warps",
+    ),
     "lists": (
         LOAD_A + LOAD_B + GEMM,
         "num_stages(2) stage(0, 0, 1) order(0, 1, 2)",
-        "the author's",
+        "user-specified",
     ),
-    "barrier": (LOAD_A + "tile.sync\n" + GEMM, "num_stages(2)", "synchronises by itself"),
-    "written": (LOAD_A + STORE_D.replace("%D", "%A"), "num_stages(2)", "writes the tensor"),
+    "barrier": (LOAD_A + "tile.sync\n" + GEMM, "num_stages(2)", "uses explicit synchronisation"),
+    "written": (LOAD_A + STORE_D.replace("%D", "%A"), "num_stages(2)", "writes the source tensor"),
 }
 
 
@@ -126,7 +130,7 @@ def test_the_producer_must_know_how_often_the_loop_runs() -> None:
     engine = DiagnosticEngine(minimum=Severity.REMARK)
     SpecializeWarps().run(kernel, engine)
     (found,) = engine.diagnostics
-    assert "how often the loop runs depends on values that only the consumers know" in found.message
+    assert "the trip count depends on values computed by the consumer warps" in found.message
 
 
 @pytest.mark.parametrize("name", REFUSED)

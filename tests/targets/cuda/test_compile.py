@@ -48,8 +48,8 @@ def check(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert program.spill_bytes == 0
         for kernel in program.kernels.values():
             assert kernel.cubin[:4] == b"\x7fELF"
-            assert 0 < kernel.facts.registers <= 255
-        launched = [step.facts[0] for step in program.steps if step.kind == "launch"]
+            assert 0 < kernel.metadata.registers <= 255
+        launched = [step.constants[0] for step in program.steps if step.kind == "launch"]
         assert launched == list(program.kernels)
 
 
@@ -98,8 +98,8 @@ def test_programs_come_back_from_disk(
     assert {name: each.cubin for name, each in found.kernels.items()} == {
         name: each.cubin for name, each in product.kernels.items()
     }
-    assert [each.facts for each in found.kernels.values()] == [
-        each.facts for each in product.kernels.values()
+    assert [each.metadata for each in found.kernels.values()] == [
+        each.metadata for each in product.kernels.values()
     ]
     arrays = [array((256, 128)), array((128, 176)), array((256, 176), "fp32")]
     assert str(plan(found.steps, arrays)) == str(plan(product.steps, arrays))

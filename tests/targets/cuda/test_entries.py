@@ -39,8 +39,8 @@ def test_machine_code(label: str, arch: str) -> None:
     assert program.kernels
     for each in program.kernels.values():
         assert each.cubin[:4] == b"\x7fELF"
-        assert 0 < each.facts.registers <= MOST_REGISTERS
-        assert each.facts.spill_bytes == 0
+        assert 0 < each.metadata.registers <= MOST_REGISTERS
+        assert each.metadata.spill_bytes == 0
     if kernel.kind != OTHER:  # products run on the tensor cores
         assert "mma" in program.source
 

@@ -136,7 +136,7 @@ def test_how_many_processes(monkeypatch):
     monkeypatch.setenv(processes.WORKERS, "none")
     with pytest.raises(ValueError, match="TILEWRIGHT_COMPILE_WORKERS is a number of processes"):
         worker_count(288)
-    with pytest.raises(ValueError, match="num_workers is 1 or more, not 0"):
+    with pytest.raises(ValueError, match="num_workers must be at least 1, got 0"):
         worker_count(288, 0)
     monkeypatch.setenv(processes.WORKERS, "6")
     monkeypatch.setenv("TILEWRIGHT_COMPILE", "inline")

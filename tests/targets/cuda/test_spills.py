@@ -123,7 +123,7 @@ def test_more_threads_if_registers_do_not_suffice():
     program = compile_module(two_sums(names_a_thread=False).module, engine=engine)
     assert program.spill_bytes == 0
     (kernel,) = program.kernels.values()
-    assert kernel.facts.threads == 2 * 128 + 128  # and those that copy
+    assert kernel.metadata.threads == 2 * 128 + 128  # and those that copy
     said = {each.code: each.message for each in engine.diagnostics}
     assert "TW5012" not in said
     assert re.search(r"blocks have twice as many threads, 384 .* \d+ bytes", said["TW5017"])
@@ -133,7 +133,7 @@ def test_more_threads_and_less_code_if_either_is_not_enough():
     program = compile_module(two_sums(names_a_thread=False).module, "sm_80")
     assert program.spill_bytes == 0
     (kernel,) = program.kernels.values()
-    assert kernel.facts.threads == 2 * 128
+    assert kernel.metadata.threads == 2 * 128
 
 
 def test_a_kernel_of_much_code_is_compiled_once(monkeypatch: pytest.MonkeyPatch):

@@ -114,10 +114,10 @@ def test_a_limit_that_is_no_number_is_reported_once(variable, value, default, mo
             assert store.store("artefacts", key(number), SECTIONS)
             store._unseen_bytes.clear()
     (message,) = [str(each.message) for each in caught]
-    least = 0 if variable.endswith("MB") else 1
+    minimum = 0 if variable.endswith("MB") else 1
     assert message == (
-        f"warning[TW6212]: {variable} is {value!r}; it is a whole number from {least} on; "
-        f"{default} is taken"
+        f"warning[TW6212]: {variable}={value!r} is invalid: expected an integer of at least "
+        f"{minimum}; using {default}"
     )
 
 

@@ -107,7 +107,7 @@ def test_a_link_under_the_name_of_an_entry_is_neither_read_nor_replaced(
     before = tree(tmp_path / "outside") if target == "directory" else None
     assert store.load("artefacts", key(0)) is None
     assert not store.touch("artefacts", key(0))
-    with pytest.warns(RuntimeWarning, match="is no file of this cache"):
+    with pytest.warns(RuntimeWarning, match="is not a file of this cache"):
         assert not store.store("artefacts", key(0), {"other": b"data"})
     with open_directory(own.parent) as directory:
         clear(directory)
@@ -126,7 +126,7 @@ def test_the_text_for_triton_is_not_written_through_a_link(own, tmp_path):
     (tmp_path / "notes").write_text("mine")
     (own / f"texts-{K}.mlir").symlink_to(tmp_path / "notes")
     with (
-        pytest.warns(RuntimeWarning, match="is no file of this cache"),
+        pytest.warns(RuntimeWarning, match="is not a file of this cache"),
         store.text_file(K, "module {}") as path,
     ):
         assert path.read_text() == "module {}"
@@ -155,7 +155,7 @@ def test_a_directory_that_holds_foreign_files_is_used_but_never_swept(own, small
     assert stored == 3
     assert numbers(own, 8) == [0, 1, 2, 3]  # nothing went, and nothing came beyond the limit
     (message,) = [str(each.message) for each in caught]
-    assert "'thesis.txt', which Tilewright did not write, keeps it from removing" in message
+    assert "because 'thesis.txt' was not written by Tilewright" in message
     assert store.load("artefacts", key(3)) is not None
     with open_directory(own.parent) as directory:
         assert clear(directory).files == 4

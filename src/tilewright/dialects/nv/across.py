@@ -69,7 +69,9 @@ class AllReduceOp(AsmOp):
         "scale": NUMBER,
     }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
-        "result": TypeRule("the result has the type of the value", lambda types: types["value"])
+        "result": TypeRule(
+            "the result type must equal the value type", lambda types: types["value"]
+        )
     }
 
     def __init__(self, kind: str, value: Operand, threads: int, scale: int = 1) -> None:
@@ -82,7 +84,7 @@ class AllReduceOp(AsmOp):
     def verify_(self) -> None:
         for name, value in (("threads", self.threads), ("scale", self.scale)):
             if value.value.data < 1:
-                raise VerifyException(f"{name} is at least 1, got {value.value.data}")
+                raise VerifyException(f"{name} must be at least 1, got {value.value.data}")
 
 
 @irdl_op_definition
@@ -106,7 +108,9 @@ class StrideOp(AsmOp):
     def verify_(self) -> None:
         rank = len(shape_of(self.tensor.type))
         if not 0 <= self.axis.value.data < rank:
-            raise VerifyException(f"a tensor of rank {rank} has no axis {self.axis.value.data}")
+            raise VerifyException(
+                f"axis {self.axis.value.data} is out of bounds for a tensor of rank {rank}"
+            )
 
 
 @irdl_op_definition

@@ -90,11 +90,13 @@ class BarrierOp(AsmOp, RegionAccess):
     def verify_(self) -> None:
         type = self.barrier.type
         if not isinstance(element_type_of(type), MBarrierType) or len(shape_of(type)) != 1:
-            raise VerifyException(f"expects a row of barriers, but got '{type}'")
+            raise VerifyException(f"expects a one-dimensional buffer of barriers, but got '{type}'")
         (size,) = shape_of(type)
         position = _constant(self.index)
         if position is not None and not 0 <= position < size:
-            raise VerifyException(f"there is no barrier {position}: the buffer has {size}")
+            raise VerifyException(
+                f"barrier index {position} is out of bounds: the buffer has {size} barriers"
+            )
 
 
 def _constant(value: SSAValue) -> int | None:
@@ -119,7 +121,7 @@ class MBarrierInitOp(BarrierOp):
     def verify_(self) -> None:
         super().verify_()
         if self.count.value.data < 1:
-            raise VerifyException(f"a phase has at least one arrival, got {self.count.value.data}")
+            raise VerifyException(f"arrive count must be at least 1, got {self.count.value.data}")
 
 
 @irdl_op_definition
@@ -176,10 +178,10 @@ class BytesOp(BarrierOp, MixedLists):
         super().verify_()
         verify_mixed("bytes", self.static_bytes, self.dynamic_bytes)
         if len(integers(self.static_bytes)) != 1:
-            raise VerifyException("announces one number of bytes")
+            raise VerifyException("expects exactly one byte count")
         count = self.bytes
         if isinstance(count, int) and not 0 <= count <= MAX_BYTES:
-            raise VerifyException(f"a barrier counts up to {MAX_BYTES} bytes, got {count}")
+            raise VerifyException(f"transaction count must be 0 to {MAX_BYTES} bytes, got {count}")
 
 
 @irdl_op_definition
@@ -217,7 +219,7 @@ class MBarrierWaitOp(BarrierOp):
         super().verify_()
         parity = _constant(self.parity)
         if parity is not None and parity not in (-1, 0, 1):  # an i1 of 1 reads as -1
-            raise VerifyException(f"a parity is 0 or 1, got {parity}")
+            raise VerifyException(f"parity must be 0 or 1, got {parity}")
 
 
 @irdl_op_definition
@@ -265,7 +267,9 @@ class WaitOp(AsmOp):
     @override
     def verify_(self) -> None:
         if self.count < 0:
-            raise VerifyException(f"cannot leave {self.count} groups in flight")
+            raise VerifyException(
+                f"number of groups left in flight must not be negative, got {self.count}"
+            )
 
 
 @irdl_op_definition

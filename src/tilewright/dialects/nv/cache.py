@@ -79,7 +79,7 @@ class L2PolicyOp(AsmOp):
     def verify_(self) -> None:
         if not 0 < self.fraction.value.data <= 1:
             raise VerifyException(
-                f"a fraction is above 0 and at most 1, got {self.fraction.value.data:g}"
+                f"fraction must be above 0 and at most 1, got {self.fraction.value.data:g}"
             )
 
 

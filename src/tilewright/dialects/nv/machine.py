@@ -71,7 +71,7 @@ class SetMaxNRegOp(AsmOp):
         count = self.count.value.data
         if not 24 <= count <= 240 or count % 8:
             raise VerifyException(
-                f"a register count is a multiple of 8 from 24 to 240, got {count}"
+                f"register count must be a multiple of 8 from 24 to 240, got {count}"
             )
 
 
@@ -99,9 +99,11 @@ class BarOp(AsmOp):
     def verify_(self) -> None:
         id, count = self.id.value.data, self.count.value.data
         if not 0 <= id < _NAMED_BARRIERS:
-            raise VerifyException(f"a block has barriers 0 to 15, got {id}")
+            raise VerifyException(f"named barrier id must be 0 to 15, got {id}")
         if count < _WARP or count % _WARP:
-            raise VerifyException(f"the threads of a barrier come in warps of 32, got {count}")
+            raise VerifyException(
+                f"thread count of a named barrier must be a multiple of 32, got {count}"
+            )
 
 
 @irdl_op_definition

@@ -122,9 +122,11 @@ class MatrixMoveOp(AsmOp, RegionAccess):
     def verify_(self) -> None:
         if self.count.value.data not in _COUNTS:
             raise VerifyException(f"moves 1, 2 or 4 matrices, got {self.count.value.data}")
-        mine, theirs = element_type_of(self.src.type), element_type_of(self.dst.type)
-        if mine != theirs:
-            raise VerifyException(f"moves elements as they are, but '{mine}' is not '{theirs}'")
+        source, target = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if source != target:
+            raise VerifyException(
+                f"does not convert: element types must be equal, got '{source}' and '{target}'"
+            )
 
 
 @irdl_op_definition
@@ -217,7 +219,7 @@ class MmaOp(AsmOp, RegionAccess):
     @override
     def verify_(self) -> None:
         if len(integers(self.shape)) != 3:
-            raise VerifyException("a product has a shape of three numbers: rows, columns, depth")
+            raise VerifyException("MMA shape must have three extents: m, n, k")
 
 
 @irdl_op_definition
@@ -263,12 +265,12 @@ class MatrixOp(AsmOp):
     def verify_(self) -> None:
         if self.swizzle.value.data not in _SWIZZLES:
             raise VerifyException(
-                f"a swizzle is 0, 32, 64 or 128 bytes wide, got {self.swizzle.value.data}"
+                f"swizzle must be 0, 32, 64 or 128 bytes, got {self.swizzle.value.data}"
             )
         for name, value in (("leading", self.leading), ("stride", self.stride)):
             if value.value.data % 16 or not 0 <= value.value.data < 1 << 18:
                 raise VerifyException(
-                    f"{name} is a multiple of 16 bytes below 2^18, got {value.value.data}"
+                    f"{name} must be a multiple of 16 bytes below 2^18, got {value.value.data}"
                 )
 
 
@@ -403,11 +405,11 @@ class WgmmaOp(AsmOp, RegionAccess):
     @override
     def verify_(self) -> None:
         if len(integers(self.shape)) != 3:
-            raise VerifyException("a product has a shape of three numbers: rows, columns, depth")
+            raise VerifyException("MMA shape must have three extents: m, n, k")
         m, n, _ = self.mnk
         if m != 64 or n % 8 or not 8 <= n <= 256:
             raise VerifyException(
-                f"a product has 64 rows and 8, 16, ... 256 columns, not {m} and {n}"
+                f"wgmma shape must have m = 64 and n = 8, 16, ... 256, got m = {m}, n = {n}"
             )
         if (self.a_index is None) != (self.a.type == i64):
-            raise VerifyException("a is a descriptor, or registers with an index")
+            raise VerifyException("a must be a descriptor, or registers with an index")

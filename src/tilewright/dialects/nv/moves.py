@@ -111,14 +111,16 @@ class LaneOp(AsmOp, RegionAccess):
             raise VerifyException(f"moves at least one element, got {self.width}")
 
     def verify_same_elements(self) -> None:
-        mine, theirs = element_type_of(self.src.type), element_type_of(self.dst.type)
-        if mine != theirs:
-            raise VerifyException(f"moves elements as they are, but '{mine}' is not '{theirs}'")
+        source, target = element_type_of(self.src.type), element_type_of(self.dst.type)
+        if source != target:
+            raise VerifyException(
+                f"does not convert: element types must be equal, got '{source}' and '{target}'"
+            )
 
     def verify_bytes(self, allowed: Sequence[int]) -> None:
         if self.bytes not in allowed:
             shown = ", ".join(map(str, allowed))
-            raise VerifyException(f"one access moves {shown} bytes, not {self.bytes}")
+            raise VerifyException(f"access size must be {shown} bytes, got {self.bytes}")
 
 
 @irdl_op_definition
@@ -159,7 +161,8 @@ class MoveOp(LaneOp, Hintable):
         self.verify_bytes(_MOVE_BYTES)
         if space_of(self.src.type) not in _REGISTERS and space_of(self.dst.type) not in _REGISTERS:
             raise VerifyException(
-                "a thread moves to or from its registers; memory to memory takes two moves"
+                "source or destination must be registers: a copy from memory to memory "
+                "takes two moves"
             )
 
 
@@ -207,7 +210,7 @@ class AsyncMoveOp(LaneOp, Hintable):
         self.verify_bytes(_ASYNC_BYTES)
         source, destination = space_of(self.src.type), space_of(self.dst.type)
         if source is not Space.GLOBAL or destination is None or not destination.is_shared:
-            raise VerifyException("an asynchronous move goes from global to shared memory")
+            raise VerifyException("asynchronous moves must be from global to shared memory")
 
 
 @irdl_op_definition

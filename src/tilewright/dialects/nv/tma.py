@@ -118,13 +118,15 @@ class TensorMapOp(AsmOp):
     def verify_(self) -> None:
         if self.swizzle.value.data not in _SWIZZLES:
             raise VerifyException(
-                f"a swizzle is 0, 32, 64 or 128 bytes wide, got {self.swizzle.value.data}"
+                f"swizzle must be 0, 32, 64 or 128 bytes, got {self.swizzle.value.data}"
             )
         if not 1 <= len(self.extents) <= _MAX_RANK:
-            raise VerifyException(f"a tile has 1 to {_MAX_RANK} dimensions")
+            raise VerifyException(f"TMA box must have 1 to {_MAX_RANK} dimensions")
         for extent in self.extents:
             if not 1 <= extent <= _MAX_BOX:
-                raise VerifyException(f"a tile has 1 to {_MAX_BOX} elements a side, not {extent}")
+                raise VerifyException(
+                    f"TMA box extents must be 1 to {_MAX_BOX} elements, got {extent}"
+                )
 
 
 def _in_shared(buffer: SSAValue) -> AccessedRegion:

@@ -82,9 +82,9 @@ class StorageAliasSpecOp(AsmOp):
         if self.size is not None and self.size < 1:
             raise VerifyException(f"size must be positive, got {self.size}")
         type = self.result.type
-        if isinstance(type, StorageAliasSpecType) and type.word != self.storage:
+        if isinstance(type, StorageAliasSpecType) and type.keyword != self.storage:
             raise VerifyException(
-                f"storage is {self.storage.data} but the type says {type.word.data}"
+                f"storage is {self.storage.data} but the type has {type.keyword.data}"
             )
 
 
@@ -127,8 +127,8 @@ class ReuseGroupOp(AsmOp):
         if self.size < 1:
             raise VerifyException(f"group_size must be a positive integer, got {self.size}")
         type = self.result.type
-        if isinstance(type, ReuseGroupType) and type.word != self.kind:
-            raise VerifyException(f"kind is {self.kind.data} but the type says {type.word.data}")
+        if isinstance(type, ReuseGroupType) and type.keyword != self.kind:
+            raise VerifyException(f"kind is {self.kind.data} but the type has {type.keyword.data}")
 
 
 IMPLIED = "tile.implied"

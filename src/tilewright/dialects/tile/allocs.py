@@ -117,7 +117,9 @@ class AllocOp(AsmOp, Placeable):
         "offset": NUMBER,
     }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
-        "alias": TypeRule("the storage alias specification is of the space of the buffer", _spec_of)
+        "alias": TypeRule(
+            "the storage_alias_spec must be in the memory space of the buffer", _spec_of
+        )
     }
 
     def __init__(
@@ -154,9 +156,9 @@ class AllocOp(AsmOp, Placeable):
 
     @property
     def space(self) -> Space:
-        found = space_of(self.result.type)
-        assert found is not None, "checked by verify"
-        return found
+        actual = space_of(self.result.type)
+        assert actual is not None, "checked by verify"
+        return actual
 
     @property
     def buffer_name(self) -> str:
@@ -206,18 +208,18 @@ class AllocOp(AsmOp, Placeable):
             )
         offset = self.offset_bytes
         if offset is not None and offset < 0:
-            raise VerifyException(f"an offset cannot be negative, got {offset}")
+            raise VerifyException(f"offset must not be negative, got {offset}")
 
     def _verify_sizes(self) -> None:
         shape = self.type.get_shape()
         dynamic = shape.count(DYNAMIC_INDEX)
         if dynamic and self.space is not Space.GLOBAL:
             raise VerifyException(
-                f"a buffer in {self.space.value} memory needs a known size, got {shape_text(shape)}"
+                f"{self.space.value} buffers require compile-time extents, got {shape_text(shape)}"
             )
         if dynamic != len(self.sizes):
             raise VerifyException(
-                f"needs {dynamic} sizes for the extents of {shape_text(shape)} that are not known, "
+                f"expects {dynamic} sizes for the dynamic extents of {shape_text(shape)}, "
                 f"got {len(self.sizes)}"
             )
 
@@ -226,39 +228,37 @@ class AllocOp(AsmOp, Placeable):
         if not self.space.is_barrier:
             if counts is not None:
                 raise VerifyException(
-                    f"init gives arrive counts of barriers, but this is {self.space.value} memory"
+                    "init is for arrive counts of barriers, but the buffer is in "
+                    f"{self.space.value} memory"
                 )
             return
         (size,) = self.type.get_shape()
         if counts is None:
-            raise VerifyException("barriers need their arrive counts: init [...]")
+            raise VerifyException("barriers require arrive counts: init [...]")
         if len(counts) != size:
             raise VerifyException(f"{size} barriers but {len(counts)} arrive counts")
         for count in counts:
             if not 1 <= count <= _MAX_ARRIVALS:
-                raise VerifyException(
-                    f"the arrive count of a barrier is a number from 1 to {_MAX_ARRIVALS}, "
-                    f"got {count}"
-                )
+                raise VerifyException(f"arrive count must be 1 to {_MAX_ARRIVALS}, got {count}")
 
 
 def verify_buffer_type(type: BufferType) -> None:
     """Raise if no buffer can have this type: rank, extents and elements by space."""
     space = space_of(type)
     shape = type.get_shape()
-    assert space is not None, "a buffer has a space"
+    assert space is not None, "a buffer must have a memory space"
     if not shape:
-        raise VerifyException("a buffer needs at least one dimension")
+        raise VerifyException("a buffer must have at least one dimension")
     if any(extent < 1 and extent != DYNAMIC_INDEX for extent in shape):
         raise VerifyException(f"extents of a buffer must be positive, got {shape_text(shape)}")
     if isinstance(type.layout, StridedLayoutAttr) and space is not Space.GLOBAL:
-        raise VerifyException("only global memory has strides; use a layout instead")
+        raise VerifyException("strides are supported in global memory only; use a layout instead")
     if space is Space.VAR and shape != (1,):
         raise VerifyException(f"a var holds one element, got {shape_text(shape)}")
     if space is Space.TMEM and len(shape) != 2:
-        raise VerifyException(f"tensor memory has 2 dimensions, got {len(shape)}")
+        raise VerifyException(f"tensor-memory buffers must have 2 dimensions, got {len(shape)}")
     if space.is_barrier and len(shape) != 1:
-        raise VerifyException(f"barriers come in a row, got {len(shape)} dimensions")
+        raise VerifyException(f"barrier buffers must have 1 dimension, got {len(shape)}")
     if space.is_barrier:
         fits = isinstance(type.element_type, MBarrierType)
     else:
@@ -275,8 +275,8 @@ def verify_layout(layout: Attribute | None, type: BufferType) -> None:
         return
     space = space_of(type)
     if isinstance(layout, FragmentAttr) != (space is Space.FRAGMENT):
-        wanted = "#tile.fragment" if space is Space.FRAGMENT else "#tile.layout"
-        raise VerifyException(f"the layout of {_space_word(space)} memory is a {wanted}")
+        expected = "#tile.fragment" if space is Space.FRAGMENT else "#tile.layout"
+        raise VerifyException(f"the layout of {_space_name(space)} memory must be a {expected}")
     extents = cast("LayoutAttr | FragmentAttr", layout).data.extents
     if extents != type.get_shape():
         raise VerifyException(
@@ -289,14 +289,14 @@ def verify_safe_value(value: Attribute | None, type: BufferType) -> None:
     """Raise unless `value` is an element of a buffer of this type."""
     if value is None:
         return
-    found = cast("IntegerAttr | FloatAttr", value).type
-    if found != type.element_type:
+    actual = cast("IntegerAttr | FloatAttr", value).type
+    if actual != type.element_type:
         raise VerifyException(
-            f"safe_value is of type '{found}' but the elements are '{type.element_type}'"
+            f"safe_value has type '{actual}' but the elements are '{type.element_type}'"
         )
 
 
-def _space_word(space: Space | None) -> str:
+def _space_name(space: Space | None) -> str:
     return "no" if space is None else space.value
 
 

@@ -182,7 +182,7 @@ class AtomicOp(TileOp):
     def _verify_previous(self) -> None:
         if self.previous is None:
             if self.kind.data == "load":
-                raise VerifyException("load has a result")
+                raise VerifyException("load requires a result")
             return
         element: Attribute = element_type_of(self.dst.type)
         if not self.is_element:

@@ -119,7 +119,7 @@ def _parse_coordinates(parser: AttrParser) -> tuple[list[str], list[int]]:
     def parse_one() -> None:
         name = parser.parse_identifier(" for a coordinate")
         if name in names:
-            parser.raise_error(f"there are two coordinates '{name}'")
+            parser.raise_error(f"duplicate coordinate '{name}'")
         names.append(name)
         parser.parse_punctuation(":")
         extents.append(parser.parse_integer(allow_boolean=False, allow_negative=False))
@@ -183,7 +183,7 @@ class FragmentAttr(Data[FragmentMap]):
             if parser.parse_optional_keyword("replicate") is not None:
                 replicas, counts = _parse_coordinates(parser)
                 if len(counts) != 1 or replicas[0] in names:
-                    parser.raise_error("replicate takes one coordinate with a name of its own")
+                    parser.raise_error("replicate requires one coordinate with a unique name")
             parser.parse_punctuation("->")
             parser.parse_keyword("thread")
             thread = _parse_results(parser, [*names, *replicas])
@@ -257,11 +257,9 @@ class RasterAttr(Data[Raster]):
     @override
     def verify(self) -> None:
         if self.data.order not in self.ORDERS:
-            raise VerifyException(
-                f"the order of a raster is row or column, got '{self.data.order}'"
-            )
+            raise VerifyException(f"raster order must be row or column, got '{self.data.order}'")
         if self.data.panel < 1:
-            raise VerifyException(f"a panel needs at least one row, got {self.data.panel}")
+            raise VerifyException(f"raster panel must have at least one row, got {self.data.panel}")
 
 
 @dataclass(frozen=True)
@@ -303,8 +301,7 @@ class TargetAttr(Data[Target]):
     def verify(self) -> None:
         if self.data.kind not in self.KINDS:
             raise VerifyException(
-                f"unknown kind of target '{self.data.kind}', expected one of "
-                f"{', '.join(self.KINDS)}"
+                f"unknown target '{self.data.kind}', expected one of {', '.join(self.KINDS)}"
             )
 
 
@@ -367,7 +364,7 @@ class PipelinePlanAttr(Data[PlannedPipeline]):
         if problem is None and plan.async_group and len(plan.async_group) != len(plan.stage):
             problem = f"{len(plan.stage)} stages but {len(plan.async_group)} asynchronous groups"
         if problem is None and any(count < 1 for count in plan.versions):
-            problem = f"a buffer needs at least one version, got {min(plan.versions)}"
+            problem = f"number of buffer versions must be at least 1, got {min(plan.versions)}"
         _verify_map(problem)
 
 
@@ -379,7 +376,9 @@ def schedule_problem(stage: Sequence[int], order: Sequence[int]) -> str | None:
     if len(stage) != len(order):
         return f"stage has {len(stage)} entries but order has {len(order)}"
     if any(each < -1 for each in stage):
-        return f"a stage is a number from 0, or -1 for one handled elsewhere, got {min(stage)}"
+        return (
+            f"stage must be at least 0, or -1 for a statement scheduled elsewhere, got {min(stage)}"
+        )
     placed = sorted(each for each in order if each != -1)
     if placed != list(range(len(placed))):
         return (

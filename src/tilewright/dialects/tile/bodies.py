@@ -108,7 +108,9 @@ def verify_body(region: Region, count: int, what: str) -> None:
     if block is None or block is not region.last_block:
         raise VerifyException("expects a body of one block")
     if len(block.args) != count:
-        raise VerifyException(f"has {count} {what} but its body takes {len(block.args)} indices")
+        raise VerifyException(
+            f"has {count} {what} but its body has {len(block.args)} index arguments"
+        )
     for argument in block.args:
         if not isinstance(argument.type, IndexType):
             raise VerifyException(

@@ -145,7 +145,7 @@ class GemmOp(TileOp):
         if self.k_pack.value.data < 1:
             raise VerifyException(f"k_pack must be positive, got {self.k_pack.value.data}")
         if self.clear is not None and self.clear_if is not None:
-            raise VerifyException("clear and clear_if exclude each other")
+            raise VerifyException("clear and clear_if are mutually exclusive")
 
     def _verify_spaces(self) -> None:
         for name, value in (("A", self.a), ("B", self.b)):
@@ -153,7 +153,7 @@ class GemmOp(TileOp):
             if space is None or not (space.is_shared or space in (Space.FRAGMENT, Space.TMEM)):
                 raise VerifyException(
                     f"{name} must be in shared memory or a fragment, but it is "
-                    f"{_where(space)}; copy it to T.alloc_shared first"
+                    f"{_where(space)}; copy it to a T.alloc_shared buffer first"
                 )
         space = space_of(self.c.type)
         if space not in (Space.FRAGMENT, Space.TMEM):
@@ -163,31 +163,35 @@ class GemmOp(TileOp):
         rows, length = self._oriented("operand A", self.a, self.transpose_a is not None)
         other, columns = self._oriented("operand B", self.b, self.transpose_b is not None)
         c_rows, c_columns = matrix("operand C", self.c)
-        for name, left, mine, right, theirs in (
+        for name, left, actual, right, expected in (
             ("K", "K_A", length, "K_B", other),
             ("M", "M_A", rows, "M_C", c_rows),
             ("N", "N_B", columns, "N_C", c_columns),
         ):
-            if not have_equal_extents((mine,), (theirs,)):
+            if not have_equal_extents((actual,), (expected,)):
                 raise VerifyException(
-                    f"T.gemm {name} shape check failed: {left} = {mine}, {right} = {theirs}"
+                    f"T.gemm {name} shape check failed: {left} = {actual}, {right} = {expected}"
                 )
 
     def _verify_types(self) -> None:
         a, b, c = (element_type_of(value.type) for value in (self.a, self.b, self.c))
         for name, type in (("A", a), ("B", b), ("C", c)):
             if not isinstance(type, (AnyFloat, IntegerType)):
-                raise VerifyException(f"{name} holds '{type}', which cannot be multiplied")
+                raise VerifyException(f"element type '{type}' of {name} is not supported in a GEMM")
         both_small = bit_width(a) == bit_width(b) == 8 and is_same_family(a, b)
         if a != b and not both_small:
             raise VerifyException(
-                f"A and B must hold the same type, got '{a}' and '{b}': T.copy converts one to the "
-                "other"
+                f"A and B must have the same element type, got '{a}' and '{b}': convert "
+                "one of them with T.copy"
             )
         if not is_same_family(a, c):
-            raise VerifyException(f"products of '{a}' cannot be added up in '{c}'")
+            raise VerifyException(
+                f"accumulator type '{c}' is not supported for operands of type '{a}'"
+            )
         if bit_width(c) < bit_width(a):
-            raise VerifyException(f"'{c}' is too narrow to add up products of '{a}'")
+            raise VerifyException(
+                f"accumulator type '{c}' is too narrow for operands of type '{a}'"
+            )
 
 
 def is_same_family(one: Attribute, other: Attribute) -> bool:
@@ -275,7 +279,7 @@ class ReduceOp(TileOp):
         if not is_same_family(source, destination):
             raise VerifyException(f"'{source}' cannot be combined into '{destination}'")
         if self.kind.data in _BITWISE and isinstance(source, AnyFloat):
-            raise VerifyException(f"{self.kind.data} needs integers, got '{source}'")
+            raise VerifyException(f"{self.kind.data} requires integers, got '{source}'")
         if self.scope.data == "threads":
             self._verify_threads()
         else:
@@ -283,13 +287,13 @@ class ReduceOp(TileOp):
 
     def _verify_threads(self) -> None:
         if not 0 <= self.axis < _THREAD_AXES:
-            raise VerifyException(f"a block has thread axes 0 to 2, got {self.axis}")
+            raise VerifyException(f"thread axis must be 0 to 2, got {self.axis}")
         verify_extents(self.src.type, self.dst.type)
         for value in (self.src, self.dst):
             space = space_of(value.type)
             if space is None or not space.is_per_thread:
                 raise VerifyException(
-                    "a reduction over threads combines local buffers, but the operand is "
+                    "a reduction over threads requires local buffers, but the operand is "
                     f"{_where(space)}"
                 )
 
@@ -300,14 +304,15 @@ class ReduceOp(TileOp):
                 raise VerifyException(f"the {what} of a reduction cannot be in global memory")
         if not 0 <= self.axis < len(source):
             raise VerifyException(
-                f"dim {self.axis} is outside of the source, which has {len(source)} dimensions"
+                f"dim {self.axis} is out of bounds for a source with {len(source)} dimensions"
             )
-        kept = (*source[: self.axis], *source[self.axis + 1 :])
+        remaining = (*source[: self.axis], *source[self.axis + 1 :])
         ones = (*source[: self.axis], 1, *source[self.axis + 1 :])
-        if not have_equal_extents(kept, destination):
+        if not have_equal_extents(remaining, destination):
             raise VerifyException(
-                f"reducing dim {self.axis} of {shape_text(source)} gives {shape_text(kept or (1,))}"
-                f" or {shape_text(ones)}, but the destination has {shape_text(destination)}"
+                f"reducing dim {self.axis} of {shape_text(source)} gives "
+                f"{shape_text(remaining or (1,))} or {shape_text(ones)}, but the "
+                f"destination has {shape_text(destination)}"
             )
 
 
@@ -362,7 +367,7 @@ class ScanOp(TileOp):
         rank = len(shape_of(self.src.type))
         if not 0 <= self.axis < rank:
             raise VerifyException(
-                f"dim {self.axis} is outside of the source, which has {rank} dimensions"
+                f"dim {self.axis} is out of bounds for a source with {rank} dimensions"
             )
         source, destination = element_type_of(self.src.type), element_type_of(self.dst.type)
         if source != destination:

@@ -88,9 +88,7 @@ class LayoutExpr:
     def __and__(self, other: int) -> LayoutExpr:
         """The low bits of a coordinate: the mask has to be one less than a power of two."""
         if other < 0 or other & (other + 1):
-            raise ValueError(
-                f"{other} is no mask of low bits: a layout can say x & (2**n - 1) only"
-            )
+            raise ValueError(f"mask {other} is not supported: layouts support x & (2**n - 1) only")
         return binary("mod", self, other + 1)
 
     def evaluate(self, coordinates: Sequence[Any]) -> Any:
@@ -166,7 +164,7 @@ def binary(operator: str, left: ExprLike, right: ExprLike) -> LayoutExpr:
     """``left operator right``, computed as far as it is constant."""
     a, b = as_expr(left), as_expr(right)
     if operator in ("floordiv", "mod") and (not isinstance(b, Constant) or b.value <= 0):
-        raise ValueError(f"the right side of {operator} must be a positive number")
+        raise ValueError(f"the right operand of {operator} must be a positive integer")
     if isinstance(a, Constant) and isinstance(b, Constant):
         return Constant(_OPERATORS[operator](a.value, b.value))
     if isinstance(b, Constant) and _NEUTRAL_RIGHT.get(operator) == b.value:
@@ -224,5 +222,5 @@ def _parse_atom(parser: AttrParser, names: Sequence[str]) -> LayoutExpr:
         return Constant(number)
     name = parser.parse_optional_identifier()
     if name is None or name not in names:
-        parser.raise_error(f"expected a number or one of the coordinates {', '.join(names)}")
+        parser.raise_error(f"expected an integer or one of the coordinates {', '.join(names)}")
     return Coordinate(names.index(name))

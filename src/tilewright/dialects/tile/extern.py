@@ -94,7 +94,7 @@ class ExternOp(AsmOp, RegionAccess):
     @override
     def verify_(self) -> None:
         if not self.callee.data:
-            raise VerifyException("needs the name of a function")
+            raise VerifyException("requires a function name")
         if self.pure is not None and (self.reads() or self.writes()):
             raise VerifyException("a pure call takes no buffers and no pointers")
 

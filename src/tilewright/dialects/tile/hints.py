@@ -114,11 +114,11 @@ class SyncOp(AsmOp):
     def verify_(self) -> None:
         barrier, count = number_of(self.barrier_id), number_of(self.arrive_count)
         if (barrier is not None or count is not None) and self.scope.data != "block":
-            raise VerifyException("named barriers are for the threads of a block")
+            raise VerifyException("named barriers synchronise threads of one block only")
         if barrier is not None and not 0 <= barrier < _NAMED_BARRIERS:
-            raise VerifyException(f"a block has barriers 0 to 15, got {barrier}")
+            raise VerifyException(f"named barrier id must be 0 to 15, got {barrier}")
         if count is not None and barrier is None:
-            raise VerifyException("arrive_count needs a barrier_id")
+            raise VerifyException("arrive_count requires a barrier_id")
         if count is not None and (count < 1 or count % _WARP):
             raise VerifyException(f"arrive_count must be a multiple of {_WARP}, got {count}")
 

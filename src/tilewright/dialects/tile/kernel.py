@@ -173,10 +173,10 @@ class KernelOp(BodyOp):
         verify_mixed("grid", self.static_grid, self.dynamic_grid)
         grid = self.grid
         if not 1 <= len(grid) <= _AXES:
-            raise VerifyException(f"a grid has 1 to 3 dimensions, got {len(grid)}")
+            raise VerifyException(f"the grid must have 1 to 3 dimensions, got {len(grid)}")
         for extent in grid:
             if isinstance(extent, int) and extent < 0:
-                raise VerifyException(f"the extent of a grid cannot be negative, got {extent}")
+                raise VerifyException(f"grid extents must not be negative, got {extent}")
         verify_body(self.body, len(grid), "dimensions")
         self._verify_threads()
         self._verify_cluster(len(grid))
@@ -187,14 +187,14 @@ class KernelOp(BodyOp):
         if extents is None:
             return
         if not 1 <= len(extents) <= _AXES:
-            raise VerifyException(f"threads take 1 to 3 numbers, got {len(extents)}")
+            raise VerifyException(f"threads must have 1 to 3 extents, got {len(extents)}")
         if min(extents) < 1:
-            raise VerifyException(f"a number of threads must be positive, got {min(extents)}")
+            raise VerifyException(f"thread extents must be positive, got {min(extents)}")
         if prod(extents) > _MAX_THREADS:
-            product = f"{' * '.join(map(str, extents))} = " if len(extents) > 1 else ""
+            factors = f"{' * '.join(map(str, extents))} = " if len(extents) > 1 else ""
             raise VerifyException(
-                f"a block has at most {_MAX_THREADS} threads, got {product}{prod(extents)}: give "
-                "the kernel more blocks"
+                f"a block has at most {_MAX_THREADS} threads, got "
+                f"{factors}{prod(extents)}: use fewer threads per block and more blocks"
             )
 
     def _verify_cluster(self, rank: int) -> None:
@@ -202,23 +202,23 @@ class KernelOp(BodyOp):
         if extents is None:
             return
         if not 1 <= len(extents) <= _AXES or min(extents) < 1:
-            raise VerifyException(f"a cluster takes 1 to 3 positive numbers, got {list(extents)}")
+            raise VerifyException(
+                f"cluster dimensions must be 1 to 3 positive integers, got {list(extents)}"
+            )
         for blocks, extent in zip(self.grid, extents, strict=False):
             if isinstance(blocks, int) and blocks % extent:
                 raise VerifyException(
-                    f"a grid of {blocks} blocks cannot be cut into clusters of {extent}: "
-                    f"{-(-blocks // extent) * extent} blocks can"
+                    f"grid extent {blocks} is not a multiple of the cluster extent "
+                    f"{extent}: use {-(-blocks // extent) * extent} blocks"
                 )
         if any(extent != 1 for extent in extents[rank:]):
-            raise VerifyException(
-                f"the cluster {list(extents)} reaches into dimensions the grid does not have"
-            )
+            raise VerifyException(f"the cluster {list(extents)} has more dimensions than the grid")
 
     def _verify_nesting(self) -> None:
         parent = self.parent_op()
         while parent is not None:
             if isinstance(parent, KernelOp):
-                raise VerifyException("a kernel cannot be launched inside a kernel")
+                raise VerifyException("kernels cannot be nested")
             parent = parent.parent_op()
 
     @classmethod

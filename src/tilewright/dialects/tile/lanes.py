@@ -40,13 +40,13 @@ VOTE_MODES = KeywordSyntax(("any", "all", "ballot"))
 _LANES = 32
 
 _LIKE_VALUE: Mapping[str, TypeRule] = {
-    "result": TypeRule("the result has the type of the value", lambda types: types["value"])
+    "result": TypeRule("the result type must equal the value type", lambda types: types["value"])
 }
 
 
 def _verify_number(type: Attribute) -> None:
     if not is_numeric(type):
-        raise VerifyException(f"lanes exchange numbers, not '{type}'")
+        raise VerifyException(f"shuffles require integers or floats, got '{type}'")
 
 
 @irdl_op_definition
@@ -74,7 +74,7 @@ class WarpReduceOp(AsmOp):
     def verify_(self) -> None:
         _verify_number(self.value.type)
         if self.kind.data.startswith("bit") and isinstance(self.value.type, AnyFloat):
-            raise VerifyException(f"{self.kind.data} needs integers, got '{self.value.type}'")
+            raise VerifyException(f"{self.kind.data} requires integers, got '{self.value.type}'")
 
 
 @irdl_op_definition
@@ -130,8 +130,8 @@ class VoteOp(AsmOp):
 
     @override
     def verify_(self) -> None:
-        wanted = i32 if self.mode.data == "ballot" else i1
-        if self.result.type != wanted:
+        expected = i32 if self.mode.data == "ballot" else i1
+        if self.result.type != expected:
             raise VerifyException(
-                f"{self.mode.data} gives '{wanted}', but the result is '{self.result.type}'"
+                f"{self.mode.data} yields '{expected}', but the result is '{self.result.type}'"
             )

@@ -89,7 +89,7 @@ LAYOUT = instance_of("#tile.layout or #tile.fragment", LayoutAttr, FragmentAttr)
 def _verify_extents(extents: Sequence[Mixed], what: str) -> None:
     for extent in extents:
         if isinstance(extent, int) and extent < 0:
-            raise VerifyException(f"{what} cannot be negative, got {extent}")
+            raise VerifyException(f"{what} must not be negative, got {extent}")
 
 
 # -- tile.parallel -----------------------------------------------------------------------------
@@ -305,11 +305,13 @@ class PipelineOp(BodyOp):
             raise VerifyException("takes a lower and an upper bound")
         verify_body(self.body, 1, "loop variable")
         if self.stages < 0:
-            raise VerifyException(f"num_stages cannot be negative, got {self.stages}")
+            raise VerifyException(f"num_stages must not be negative, got {self.stages}")
         stage, order = self.manual_stage, self.manual_order
         if (stage is None) != (order is None):
             given_one = "stage" if order is None else "order"
-            raise VerifyException(f"stage and order come together, but only {given_one} is given")
+            raise VerifyException(
+                f"stage and order must be given together, but only {given_one} is given"
+            )
         if stage is None or order is None:
             return
         problem = schedule_problem(stage, order)
@@ -456,9 +458,9 @@ class PersistentOp(BodyOp):
         _verify_extents(domain, "the extent of a domain")
         wave = self.wave_size
         if isinstance(wave, int) and wave < 1:
-            raise VerifyException(f"a wave has at least one worker, got {wave}")
+            raise VerifyException(f"wave size must be at least 1, got {wave}")
         if self.group_size < 1:
-            raise VerifyException(f"a group has at least one tile, got {self.group_size}")
+            raise VerifyException(f"group size must be at least 1, got {self.group_size}")
         verify_body(self.body, len(domain), "dimensions")
 
     @classmethod

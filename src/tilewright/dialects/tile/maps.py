@@ -69,7 +69,7 @@ class LayoutMap:
     def problem(self) -> str | None:
         """Why this is no layout, or None. Places may not be negative."""
         if not self.results:
-            return "a layout needs at least one physical coordinate"
+            return "a layout requires at least one physical coordinate"
         return _extents_problem(self.extents)
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ class FragmentMap:
     def problem(self) -> str | None:
         """Why this is no fragment, or None."""
         if not self.index:
-            return "a fragment needs at least one index"
+            return "a fragment requires at least one index"
         if self.replicate < 1:
             return f"replicate must be positive, got {self.replicate}"
         return _extents_problem(self.extents)
@@ -161,7 +161,7 @@ def _declared(names: Sequence[str], extents: Sequence[int]) -> str:
 
 def _check_count(coordinates: Sequence[Any], rank: int) -> None:
     if len(coordinates) != rank:
-        raise ValueError(f"this layout takes {rank} coordinates, {len(coordinates)} were given")
+        raise ValueError(f"layout of rank {rank} applied to {len(coordinates)} coordinates")
 
 
 def _extents_problem(extents: Sequence[int]) -> str | None:

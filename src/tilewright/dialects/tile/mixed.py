@@ -108,9 +108,7 @@ def verify_mixed(what: str, static: Integers, dynamic: Sequence[SSAValue]) -> No
     """Raise unless there is a value for each marker."""
     markers = integers(static).count(DYNAMIC_INDEX)
     if markers != len(dynamic):
-        raise VerifyException(
-            f"{what}: {markers} positions are left to values but there are {len(dynamic)} values"
-        )
+        raise VerifyException(f"{what}: {markers} dynamic entries but {len(dynamic)} values")
 
 
 class MixedLists(IRDLOperation):

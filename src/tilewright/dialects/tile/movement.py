@@ -72,16 +72,16 @@ def verify_numeric(what: str, type: Attribute) -> None:
     """Raise unless the elements of `type` are data."""
     element = element_type_of(type)
     if not is_numeric(element):
-        raise VerifyException(f"{what} holds '{element}', which is no data to move")
+        raise VerifyException(f"{what} has elements of type '{element}', which cannot be copied")
 
 
 def verify_extents(source: Attribute, destination: Attribute) -> None:
     """Raise unless both sides have the same extents, but for those of 1."""
-    mine, theirs = shape_of(source), shape_of(destination)
-    if not have_equal_extents(mine, theirs):
+    from_shape, to_shape = shape_of(source), shape_of(destination)
+    if not have_equal_extents(from_shape, to_shape):
         raise VerifyException(
-            f"the extents differ: the source has {shape_text(mine)}, the destination "
-            f"{shape_text(theirs)}"
+            f"extents differ: the source has {shape_text(from_shape)}, the destination "
+            f"{shape_text(to_shape)}"
         )
 
 
@@ -141,7 +141,7 @@ class CopyOp(TileOp):
         verify_width(number_of(self.coalesced_width))
 
 
-_ASYNC_SPACES = "an asynchronous copy goes between global and shared memory"
+_ASYNC_SPACES = "asynchronous copies must be between global and shared memory"
 
 
 @irdl_op_definition
@@ -220,11 +220,11 @@ class AsyncCopyOp(TileOp):
         verify_numeric("the destination", destination)
         verify_extents(source, destination)
         verify_width(number_of(self.coalesced_width))
-        mine, theirs = element_type_of(source), element_type_of(destination)
-        if mine != theirs:
+        from_type, to_type = element_type_of(source), element_type_of(destination)
+        if from_type != to_type:
             raise VerifyException(
-                f"an asynchronous copy cannot convert '{mine}' to '{theirs}'; copy through a "
-                "fragment instead"
+                f"asynchronous copies cannot convert '{from_type}' to '{to_type}'; copy "
+                "through a fragment instead"
             )
         self._verify_spaces(space_of(source), space_of(destination))
         verify_barrier(self.barrier, self.barrier_index)
@@ -237,19 +237,19 @@ class AsyncCopyOp(TileOp):
             raise VerifyException(f"{_ASYNC_SPACES}, not from {' to '.join(names)}")
         if self.instruction is not None and self.instruction.data == "cp_async":
             if destination is Space.GLOBAL or len(shared) == 2:
-                raise VerifyException("cp.async goes from global to shared memory only")
+                raise VerifyException("cp.async copies must be from global to shared memory")
             if self.barrier is not None:
                 raise VerifyException(
-                    "cp.async does not report bytes to a barrier; use nv.cp_async.mbarrier_arrive"
+                    "cp.async does not complete bytes on a barrier; use nv.cp_async.mbarrier_arrive"
                 )
         if self.barrier is not None and destination is Space.GLOBAL:
-            raise VerifyException("a store reports to no barrier; wait with nv.tma_store.wait")
+            raise VerifyException("TMA stores do not signal a barrier; wait with nv.tma_store.wait")
 
 
 def verify_barrier(barrier: SSAValue | None, index: SSAValue | None) -> None:
     """Raise unless both are given or none, and the buffer holds barriers."""
     if (barrier is None) != (index is None):
-        raise VerifyException("a barrier comes with its index")
+        raise VerifyException("a barrier requires an index")
     if barrier is not None and not isinstance(element_type_of(barrier.type), MBarrierType):
         raise VerifyException(f"expects a buffer of barriers, but got '{barrier.type}'")
 
@@ -398,13 +398,13 @@ class Im2colOp(TileOp):
         source, destination = element_type_of(self.src.type), element_type_of(self.dst.type)
         if source != destination:
             raise VerifyException(f"im2col cannot convert '{source}' to '{destination}'")
-        for name, attribute, least in (
+        for name, attribute, minimum in (
             ("kernel", self.kernel, 1),
             ("stride", self.stride, 1),
             ("dilation", self.dilation, 1),
             ("pad", self.pad, 0),
         ):
-            if attribute.value.data < least:
+            if attribute.value.data < minimum:
                 raise VerifyException(
-                    f"{name} must be at least {least}, got {attribute.value.data}"
+                    f"{name} must be at least {minimum}, got {attribute.value.data}"
                 )

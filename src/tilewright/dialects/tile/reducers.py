@@ -110,7 +110,7 @@ class ReducerAllocOp(AsmOp):
         space = space_of(self.result.type)
         if space is not Space.FRAGMENT:
             where = "no tile space" if space is None else f"{space.value} memory"
-            raise VerifyException(f"a reducer is a fragment, not in {where}")
+            raise VerifyException(f"a reducer must be a fragment, but it is in {where}")
         verify_buffer_type(self.type)
 
 
@@ -139,6 +139,6 @@ class ReducerFinalizeOp(TileOp):
     @override
     def verify_(self) -> None:
         if not isinstance(self.reducer.owner, ReducerAllocOp):
-            raise VerifyException("expects a buffer made by tile.reducer.alloc")
+            raise VerifyException("expects a buffer allocated by tile.reducer.alloc")
         if self.dst is not None:
             verify_extents(self.reducer.type, self.dst.type)

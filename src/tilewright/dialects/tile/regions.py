@@ -161,11 +161,11 @@ class RegionOp(AsmOp, MixedLists, LooksThrough):
         verify_mixed("extents", self.static_extents, self.dynamic_extents)
         base, offsets, extents = as_buffer(self.base), self.offsets, self.extents
         shape = base.get_shape()
-        for what, found in (("offsets", offsets), ("extents", extents)):
-            if len(found) != len(shape):
+        for what, actual in (("offsets", offsets), ("extents", extents)):
+            if len(actual) != len(shape):
                 raise VerifyException(
                     f"the buffer is {len(shape)}-dimensional (shape={shape_text(shape)}), but "
-                    f"{len(found)} {what} were given"
+                    f"{len(actual)} {what} were given"
                 )
         self._verify_type(base, extents)
         bounds = zip(offsets, extents, shape, strict=True)
@@ -173,10 +173,10 @@ class RegionOp(AsmOp, MixedLists, LooksThrough):
             _verify_bounds(dimension, offset, extent, size, space_of(base))
 
     def _verify_type(self, base: BufferType, extents: Sequence[Mixed]) -> None:
-        found, wanted = self.type.get_shape(), tuple(map(static_extent, extents))
-        if found != wanted:
+        actual, expected = self.type.get_shape(), tuple(map(static_extent, extents))
+        if actual != expected:
             raise VerifyException(
-                f"the extents are {shape_text(wanted)} but the type says {shape_text(found)}"
+                f"the extents are {shape_text(expected)} but the type has {shape_text(actual)}"
             )
         if self.type.element_type != base.element_type:
             raise VerifyException(
@@ -184,7 +184,7 @@ class RegionOp(AsmOp, MixedLists, LooksThrough):
                 f"buffer are '{base.element_type}'"
             )
         if self.type.memory_space != base.memory_space:
-            raise VerifyException("a region is in the memory of its buffer")
+            raise VerifyException("a region must be in the memory space of its buffer")
 
 
 def _verify_bounds(
@@ -197,8 +197,8 @@ def _verify_bounds(
     last = offset + (extent if isinstance(extent, int) else 1)
     if offset < 0 or last > size:
         raise VerifyException(
-            f"elements {offset} to {last - 1} along dimension {dimension} are outside of the "
-            f"buffer, which has {size}"
+            f"elements {offset} to {last - 1} along dimension {dimension} are out of "
+            f"bounds: the buffer has {size}"
         )
 
 
@@ -254,7 +254,8 @@ class ViewOp(AsmOp, LooksThrough):
         verify_buffer_type(result)
         if space_of(source) is not space_of(result):
             raise VerifyException(
-                f"a view stays in its memory: {_word(source)} cannot be seen as {_word(result)}"
+                f"a view cannot change the memory space: {_space_name(source)} viewed as "
+                f"{_space_name(result)}"
             )
         _verify_count("shape", result.get_shape().count(DYNAMIC_INDEX), len(self.sizes))
         _verify_count("strides", _dynamic_strides(result), len(self.strides))
@@ -274,22 +275,20 @@ class ViewOp(AsmOp, LooksThrough):
                 f"{shape_text(viewed)} ({_count(viewed)} elements)"
             )
         raise VerifyException(
-            f"a view has the bytes of its buffer: {shape_text(shape)} of '{source.element_type}' "
-            f"has {before // 8} bytes, {shape_text(viewed)} of '{result.element_type}' has "
-            f"{after // 8}"
+            f"a view must have the size of its buffer: {shape_text(shape)} of "
+            f"'{source.element_type}' has {before // 8} bytes, {shape_text(viewed)} of "
+            f"'{result.element_type}' has {after // 8}"
         )
 
 
-def _word(type: Attribute) -> str:
+def _space_name(type: Attribute) -> str:
     space = space_of(type)
     return "memory" if space is None else f"{space.value} memory"
 
 
-def _verify_count(what: str, wanted: int, found: int) -> None:
-    if wanted != found:
-        raise VerifyException(
-            f"{wanted} numbers of the {what} are left to values but there are {found} values"
-        )
+def _verify_count(what: str, expected: int, actual: int) -> None:
+    if expected != actual:
+        raise VerifyException(f"{expected} dynamic entries of the {what} but {actual} values")
 
 
 def _dynamic_strides(type: BufferType) -> int:
@@ -334,7 +333,8 @@ class PtrOfOp(AsmOp, LooksThrough):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": MODES}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule(
-            "the result points to elements of the buffer", lambda types: _pointer_type(types)
+            "the result must point to the element type of the buffer",
+            lambda types: _pointer_type(types),
         )
     }
 

@@ -66,13 +66,15 @@ class SlotOp(AsmOp, LooksThrough):
     def verify_(self) -> None:
         ring = as_buffer(self.ring)
         if len(ring.get_shape()) < 2:
-            raise VerifyException("a buffer of one dimension has no versions to choose from")
+            raise VerifyException("a one-dimensional buffer has no versions")
         if not isinstance(ring.layout, NoneAttr):
-            raise VerifyException("the versions of a buffer lie one behind the other")
+            raise VerifyException("the versions of a buffer must be contiguous")
         if self.result.type != slot_type(ring):
             raise VerifyException(
-                f"a version of '{ring}' is '{slot_type(ring)}', not '{self.result.type}'"
+                f"a version of '{ring}' has type '{slot_type(ring)}', got '{self.result.type}'"
             )
         index, versions = known(self.index), ring.get_shape()[0]
         if isinstance(index, int) and not 0 <= index < versions:
-            raise VerifyException(f"there is no version {index}, the buffer has {versions}")
+            raise VerifyException(
+                f"version {index} is out of bounds: the buffer has {versions} versions"
+            )

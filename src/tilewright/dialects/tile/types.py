@@ -73,7 +73,7 @@ class RegionType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType
     @override
     def verify(self) -> None:
         if not self.shape.data:
-            raise VerifyException("a region needs at least one dimension")
+            raise VerifyException("a region requires at least one dimension")
 
     @classmethod
     @override
@@ -129,22 +129,24 @@ class PtrType(ParametrizedAttribute, TypeAttribute, PointerLike):
         printer.print_string(">")
 
 
-class _WordType(ParametrizedAttribute, TypeAttribute):
-    """Base of types with one word in angle brackets."""
+class _KeywordType(ParametrizedAttribute, TypeAttribute):
+    """Base of types with one keyword in angle brackets."""
 
-    WORDS: ClassVar[Sequence[str]] = ()
+    KEYWORDS: ClassVar[Sequence[str]] = ()
     WHAT: ClassVar[str] = ""
 
     @override
     def verify(self) -> None:
-        word = self._word()
-        if word not in self.WORDS:
-            raise VerifyException(f"{self.WHAT} is {' or '.join(self.WORDS)}, got '{word}'")
+        keyword = self._keyword()
+        if keyword not in self.KEYWORDS:
+            raise VerifyException(
+                f"{self.WHAT} must be {' or '.join(self.KEYWORDS)}, got '{keyword}'"
+            )
 
-    def _word(self) -> str:
-        (word,) = self.parameters
-        assert isinstance(word, StringAttr)
-        return word.data
+    def _keyword(self) -> str:
+        (keyword,) = self.parameters
+        assert isinstance(keyword, StringAttr)
+        return keyword.data
 
     @classmethod
     @override
@@ -154,35 +156,35 @@ class _WordType(ParametrizedAttribute, TypeAttribute):
 
     @override
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"<{self._word()}>")
+        printer.print_string(f"<{self._keyword()}>")
 
 
 @irdl_attr_definition
-class StorageAliasSpecType(_WordType):
-    """Bytes that several buffers may share; the word is the space they are in."""
+class StorageAliasSpecType(_KeywordType):
+    """Bytes that several buffers may share; the keyword is the space they are in."""
 
     name = "tile.storage_alias_spec"
-    WORDS: ClassVar[Sequence[str]] = ("shared", "tmem")
+    KEYWORDS: ClassVar[Sequence[str]] = ("shared", "tmem")
     WHAT: ClassVar[str] = "the storage of a storage_alias_spec"
 
-    word: StringAttr
+    keyword: StringAttr
 
-    def __init__(self, word: str) -> None:
-        super().__init__(StringAttr(word))
+    def __init__(self, keyword: str) -> None:
+        super().__init__(StringAttr(keyword))
 
 
 @irdl_attr_definition
-class ReuseGroupType(_WordType):
+class ReuseGroupType(_KeywordType):
     """A node of a tree of buffers: its children share memory, or lie side by side."""
 
     name = "tile.reuse_group"
-    WORDS: ClassVar[Sequence[str]] = ("shared", "distinct")
+    KEYWORDS: ClassVar[Sequence[str]] = ("shared", "distinct")
     WHAT: ClassVar[str] = "the kind of a reuse_group"
 
-    word: StringAttr
+    keyword: StringAttr
 
-    def __init__(self, word: str) -> None:
-        super().__init__(StringAttr(word))
+    def __init__(self, keyword: str) -> None:
+        super().__init__(StringAttr(keyword))
 
 
 # -- questions ---------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ from tilewright.ir.text.printer import IRPrinter
 Range = tuple[int, int]
 """First thread, and the one behind the last."""
 
-_LEAST_REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 24, 240, 8
+_MIN_REGISTERS, _MAX_REGISTERS, _REGISTER_STEP = 24, 240, 8
 
 _NAMES = Satisfies(
     "array of strings",
@@ -139,12 +139,12 @@ class WsOp(IRDLOperation):
     def verify_(self) -> None:
         count = len(self.regions)
         if not count:
-            raise VerifyException("needs at least one role")
+            raise VerifyException("requires at least one role")
         sizes = {len(self.names.data), len(self.thread_ranges.data), count}
         if self.registers is not None:
             sizes.add(len(integers(self.registers)))
         if len(sizes) != 1:
-            raise VerifyException("every role has a name, threads and a body")
+            raise VerifyException("every role requires a name, threads and a body")
         roles = self.roles
         for role, region in zip(roles, self.regions, strict=True):
             _verify_role(role, region)
@@ -155,7 +155,7 @@ class WsOp(IRDLOperation):
         parent = self.parent_op()
         while parent is not None:
             if isinstance(parent, WsOp):
-                raise VerifyException("roles cannot be split again")
+                raise VerifyException("warp-specialised regions cannot be nested")
             parent = parent.parent_op()
         kernel = kernel_of(self)
         threads = None if kernel is None else kernel.num_threads
@@ -191,28 +191,26 @@ def _properties(roles: Sequence[Role], custom: bool) -> dict[str, Attribute]:
 
 def _pairs(flat: Sequence[int]) -> tuple[Range, ...]:
     if len(flat) % 2:
-        raise VerifyException(f"thread ranges come as first and last, got {list(flat)}")
+        raise VerifyException(f"thread ranges must be pairs of first and last, got {list(flat)}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _verify_role(role: Role, region: Region) -> None:
     block = region.first_block
     if block is None or block is not region.last_block or block.args:
-        raise VerifyException(f'role "{role.name}" needs a body of one block without arguments')
+        raise VerifyException(f'role "{role.name}" requires a body of one block without arguments')
     if not role.ranges:
         raise VerifyException(f'role "{role.name}" has no threads')
     for start, stop in role.ranges:
         if not 0 <= start < stop:
             raise VerifyException(
-                f'role "{role.name}" has the threads {start} to {stop}, which are none'
+                f'role "{role.name}" has the empty thread range {start} to {stop}'
             )
     budget = role.registers
-    if budget and not (
-        _LEAST_REGISTERS <= budget <= _MOST_REGISTERS and budget % _REGISTER_STEP == 0
-    ):
+    if budget and not (_MIN_REGISTERS <= budget <= _MAX_REGISTERS and budget % _REGISTER_STEP == 0):
         raise VerifyException(
-            f'role "{role.name}": a register budget is a multiple of {_REGISTER_STEP} from '
-            f"{_LEAST_REGISTERS} to {_MOST_REGISTERS}, got {budget}"
+            f'role "{role.name}": register budget must be a multiple of {_REGISTER_STEP} '
+            f"from {_MIN_REGISTERS} to {_MAX_REGISTERS}, got {budget}"
         )
 
 

@@ -277,7 +277,7 @@ ENTRIES = (
             "reason given. This remark does not mean that the expansion is wrong, nor that it is "
             "right."
         ),
-        example="pipeline not checked: a bound of the loop is a run-time value",
+        example="pipeline not analysed: a bound of the loop is a run-time value",
         fix="Nothing is required; run `tilewright check` to compare results.",
     ),
     CodeEntry(

@@ -82,7 +82,8 @@ ENTRIES = (
             "values in a tensor, found by symbolic execution."
         ),
         example=(
-            "the expanded loops compute something else than the serial ones (with 3 for arguments)"
+            "internal compiler error: pipeline expansion changes the result of the loop (with 3 "
+            "for arguments)"
         ),
         fix="Report the kernel; `num_stages=0` avoids pipelining.",
     ),
@@ -231,7 +232,7 @@ ENTRIES = (
             "Internal compiler error: before code is printed, a tile op or a fragment is left, a "
             "shared buffer has no address, or a barrier is under a divergent condition."
         ),
-        example="'tile.copy' is left in a kernel; this is a fault of the compiler",
+        example="internal compiler error: 'tile.copy' was not lowered",
         fix="Report the kernel.",
     ),
     CodeEntry(
@@ -242,7 +243,7 @@ ENTRIES = (
             "Internal compiler error: an op or type reached the CUDA printer that earlier passes "
             "should have lowered."
         ),
-        example="there is no CUDA for 'tile.fill'",
+        example="'tile.fill' cannot be emitted as CUDA",
         fix="Report the kernel.",
     ),
     CodeEntry(
@@ -273,7 +274,7 @@ ENTRIES = (
             "Internal compiler error: the planner of shared or tensor memory gave the same bytes "
             "to buffers that are live at the same time; an independent check found it."
         ),
-        example="two shared buffers were given the same bytes: As and Bs overlap",
+        example="internal compiler error: overlapping shared buffers: As and Bs overlap",
         fix="Report the kernel.",
     ),
     CodeEntry(

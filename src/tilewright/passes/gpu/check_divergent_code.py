@@ -54,13 +54,13 @@ from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
-CANNOT_MEET, INCOMPLETE = "TW4072", "TW4073"
-_MAX_TURNS = 256
+BARRIER_NOT_REACHED, INCOMPLETE = "TW4072", "TW4073"
+_MAX_ITERATIONS = 256
 """Turns of loops inside the code that are looked at one by one."""
-_MEETINGS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
+_BARRIERS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
 
 _SHARED_WORK = (CopyOp, FillOp, GemmOp, ParallelOp, ReduceOp, ScanOp)
-_WORDS = {
+_API_NAMES = {
     "tile.copy": "T.copy",
     "tile.fill": "T.fill",
     "tile.gemm": "T.gemm",
@@ -69,7 +69,7 @@ _WORDS = {
     "tile.scan": "a scan",
 }
 
-Numbers: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int64]
 
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.eq,
@@ -113,16 +113,21 @@ def _shares_are_lost(choice: IfOp, engine: DiagnosticEngine) -> bool:
     if found is None:
         return False
     why = (
-        "T.tma_copy picks the thread that issues a store itself, but not all threads run this: it "
-        "may be none"
+        (
+            "TMA store in a divergent branch: T.tma_copy elects the issuing thread among all "
+            "threads of the block, and that thread may not reach it"
+        )
         if isinstance(found, AsyncCopyOp)
-        else f"{_WORDS.get(found.name, 'a tile operation')} is shared among all threads, but not "
-        "all of them run this: the others' share would not be done"
+        else (
+            f"{_API_NAMES.get(found.name, 'a tile operation')} in a divergent branch: the "
+            "work is distributed over all threads of the block, but only some of them reach "
+            "it"
+        )
     )
     diagnostic = engine.error(found, why, INCOMPLETE)
-    diagnostic.note(choice, "only some threads come in here")
+    diagnostic.note(choice, "only some threads take this branch")
     diagnostic.note(
-        None, "help: take it out of the if, or give the threads roles (with T.ws(0): ...)"
+        None, "help: move it out of the if, or specialise the warps (with T.ws(0): ...)"
     )
     return True
 
@@ -139,7 +144,7 @@ class PerThreadAccess:
     """What each thread touches of a buffer: a row of element numbers for each."""
 
     op: LoadOp | StoreOp
-    elements: Numbers
+    elements: Integers
     is_run: NDArray[np.bool_]
     """Which threads come here, or may."""
     is_certain: bool
@@ -151,7 +156,7 @@ class PerThreadAccess:
 
 
 def _check(choice: IfOp, kernel: KernelOp, engine: DiagnosticEngine) -> None:
-    if any(op.name in _MEETINGS for op in walk(choice)):
+    if any(op.name in _BARRIERS for op in walk(choice)):
         return
     by_buffer: dict[SSAValue, list[PerThreadAccess]] = {}
     for op in walk(choice):
@@ -173,14 +178,14 @@ def _report_first(
 ) -> bool:
     for write in (each for each in accesses if each.is_write):
         for other in accesses:
-            found = _clash(write, other)
+            found = _conflict(write, other)
             if found is not None:
                 _report(buffer, write, other, found, choice, engine)
                 return True
     return False
 
 
-def _clash(write: PerThreadAccess, other: PerThreadAccess) -> tuple[int, int, int] | None:
+def _conflict(write: PerThreadAccess, other: PerThreadAccess) -> tuple[int, int, int] | None:
     """Two threads and the element that the first writes and the second touches."""
     owner: dict[int, int] = {}
     for thread in np.flatnonzero(write.is_run):
@@ -207,34 +212,38 @@ def _report(
     writer, thread, element = found
     name = buffer.owner.buffer_name if isinstance(buffer.owner, AllocOp) else "a shared buffer"
     point = ", ".join(map(str, np.unravel_index(element, shape_of(write.op.memref.type))))
-    what = "writes" if other.is_write else "reads"
+    what = "written" if other.is_write else "read"
     count = int(np.sum(write.is_run))
     is_certain = write.is_certain and other.is_certain
-    say = engine.error if is_certain else engine.warning
-    who = f"only {count} of {len(write.is_run)} run this" if is_certain else "not all run this"
-    diagnostic = say(
+    emit = engine.error if is_certain else engine.warning
+    reached = (
+        f"only {count} of {len(write.is_run)} threads reach it"
+        if is_certain
+        else "not all threads reach it"
+    )
+    diagnostic = emit(
         other.op,
-        f"thread {thread} {what} {name}[{point}], which thread {writer} writes: threads have to "
-        f"meet in between, but {who}",
-        CANNOT_MEET,
+        f"data race on {name}[{point}]: written by thread {writer}, {what} by thread "
+        f"{thread}; a block barrier is required between them, but {reached}",
+        BARRIER_NOT_REACHED,
     )
     diagnostic.note(write.op, f"'{name}' is written here")
-    diagnostic.note(choice, "the others do not come in here")
-    diagnostic.note(None, f"help: {_way_out(write, other, choice)}")
+    diagnostic.note(choice, "the other threads do not take this branch")
+    diagnostic.note(None, f"help: {_suggest_fix(write, other, choice)}")
 
 
-def _way_out(write: PerThreadAccess, other: PerThreadAccess, choice: IfOp) -> str:
+def _suggest_fix(write: PerThreadAccess, other: PerThreadAccess, choice: IfOp) -> str:
     position = resolve(choice.location).primary
     where = f" of line {position.line}" if position is not None else ""
     loop = _loop_around(other.op, choice) or _loop_around(write.op, choice)
     if loop is not None:
         return (
-            f"put the loop outside of the if{where}, and in it one if for the write and a second "
-            "one for the read: all threads meet between them"
+            f"move the loop out of the if{where}, and put the write and the read into "
+            "separate ifs inside it, so that all threads reach the barrier between them"
         )
     return (
-        f"end the if{where} after the write, and begin a second one with the same condition: all "
-        "threads meet between them"
+        f"end the if{where} after the write and start a second if with the same "
+        "condition, so that all threads reach the barrier between them"
     )
 
 
@@ -253,7 +262,7 @@ def _loop_around(op: Operation, end: Operation) -> ForOp | None:
 def _access(op: LoadOp | StoreOp, choice: IfOp, kernel: KernelOp) -> PerThreadAccess:
     threads = kernel.num_threads or 0
     loops = _loops_between(op, choice)
-    numbers = _Numbers(threads, loops)
+    numbers = _Evaluator(threads, loops)
     shape = shape_of(op.memref.type)
     flat = np.zeros(numbers.shape, dtype=np.int64)
     for size, index in zip(shape, op.indices, strict=True):
@@ -272,26 +281,26 @@ def _loops_between(op: Operation, choice: IfOp) -> list[tuple[ForOp, range]]:
             values = [each.value.data for each in known if isinstance(each, IntegerAttr)]
             if len(values) < len(bounds):
                 raise Unknown
-            turns = range(*values)
-            total *= max(len(turns), 1)
-            if total > _MAX_TURNS:
+            iterations = range(*values)
+            total *= max(len(iterations), 1)
+            if total > _MAX_ITERATIONS:
                 raise Unknown
-            found.append((current, turns))
+            found.append((current, iterations))
         current = current.parent_op()
     return found
 
 
-class _Numbers:
+class _Evaluator:
     """Values for all threads (axis 0) and all turns of the loops around."""
 
     def __init__(self, threads: int, loops: list[tuple[ForOp, range]]) -> None:
-        self.shape = (threads, *(len(turns) for _, turns in loops))
+        self.shape = (threads, *(len(iterations) for _, iterations in loops))
         self._threads = np.arange(threads, dtype=np.int64).reshape(-1, *(1 for _ in loops))
         self._known: dict[SSAValue, Any] = {}
-        for number, (loop, turns) in enumerate(loops):
+        for number, (loop, iterations) in enumerate(loops):
             line = [1] * len(self.shape)
-            line[number + 1] = len(turns)
-            values = np.asarray(turns, dtype=np.int64).reshape(line)
+            line[number + 1] = len(iterations)
+            values = np.asarray(iterations, dtype=np.int64).reshape(line)
             self._known[loop.body.block.args[0]] = values
 
     def of(self, value: SSAValue) -> Any:

@@ -81,14 +81,17 @@ def _report(
     owner = buffers[0].owner
     where = owner if isinstance(owner, Operation) else function
     if dtype in _SIMILAR:
-        reason = "GPUs of NVIDIA have no such format"
-        way_out = f"{_SIMILAR[dtype]} has as many bits for exponent and fraction"
+        reason = "NVIDIA GPUs do not support this format"
+        fix = f"use {_SIMILAR[dtype]}, which has as many exponent and mantissa bits"
     else:
-        reason = "the memory of a GPU has no numbers of 4 bits"
-        way_out = (
-            "two of them in a byte, in buffers of int8 with half as many columns; of a byte x with "
-            "two int4, x << 28 >> 28 is the lower and x >> 4 the upper one"
+        reason = "4-bit integers are not supported in GPU memory"
+        fix = (
+            "pack two int4 values into one int8 element and halve the number of columns; "
+            "for a packed byte x, x << 28 >> 28 is the lower value and x >> 4 the upper "
+            "one"
         )
     names = ", ".join(map(buffer_name, buffers))
-    diagnostic = engine.error(where, f"elements of {names} are {dtype}: {reason}", NO_SUCH_TYPE)
-    diagnostic.note(None, f"help: {way_out}")
+    diagnostic = engine.error(
+        where, f"unsupported element type {dtype} of {names}: {reason}", NO_SUCH_TYPE
+    )
+    diagnostic.note(None, f"help: {fix}")

@@ -47,18 +47,18 @@ def _check(op: AllocOp, map: FragmentMap, kernel: KernelOp, engine: DiagnosticEn
         return
     threads = threads_of(user).count
     size = prod(shape_of(op.result.type)) * map.replicate
-    words = -(-size * bit_width(element_type_of(op.result.type)) // _WORD)
+    registers = -(-size * bit_width(element_type_of(op.result.type)) // _WORD)
     block = kernel.num_threads or threads
-    each = -(-words // threads)
+    each = -(-registers // threads)
     if each <= _registers(block):
         return
     diagnostic = engine.warning(
         op,
-        f"'{op.buffer_name}' takes {each} registers of each of {threads} threads, and a thread has "
-        f"{_registers(block)}: it lies in memory, and every use of it goes there",
+        f"fragment '{op.buffer_name}' needs {each} registers per thread ({threads} "
+        f"threads), {_registers(block)} available: it will be spilled to local memory",
         TOO_MANY,
     )
-    diagnostic.note(None, f"help: {_way_out(words, threads, block - threads)}")
+    diagnostic.note(None, f"help: {_suggest_fix(registers, threads, block - threads)}")
 
 
 def _registers(block: int) -> int:
@@ -66,14 +66,14 @@ def _registers(block: int) -> int:
     return min(REGISTERS, REGISTER_FILE // block)
 
 
-def _way_out(words: int, threads: int, others: int) -> str:
+def _suggest_fix(registers: int, threads: int, others: int) -> str:
     """More threads if they have enough together, else a smaller tile."""
     for part in (1, 2, 4, 8):
         count = threads
         while count + others <= _MAX_THREADS:
             # A quarter is for everything else.
-            if words // part <= _registers(count + others) * 3 // 4 * count:
+            if registers // part <= _registers(count + others) * 3 // 4 * count:
                 more = f"threads={count}"
-                return more if part == 1 else f"a tile of 1/{part} of its size with {more}"
+                return more if part == 1 else f"use a tile of 1/{part} of the size with {more}"
             count *= 2
-    return "a smaller tile"
+    return "use a smaller tile"

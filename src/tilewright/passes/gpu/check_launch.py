@@ -44,25 +44,30 @@ def _check_grid(kernel: KernelOp, engine: DiagnosticEngine) -> None:
         if extent == 0:
             diagnostic = engine.warning(
                 kernel,
-                f"the grid has 0 blocks along {axis}: nothing runs, and the kernel's outputs are "
-                "not written",
+                f"empty grid: 0 blocks along {axis}, so the kernel does not run and its "
+                "outputs are not written",
                 EMPTY_GRID,
             )
-            diagnostic.note(None, "help: T.ceildiv(size, block) rounds up, size // block down")
+            diagnostic.note(
+                None, "help: use T.ceildiv(size, block), which rounds up; size // block rounds down"
+            )
         elif isinstance(extent, int) and extent > MAX_GRID[axis]:
             diagnostic = engine.error(
                 kernel,
-                f"the grid has {extent} blocks along {axis}: GPUs take at most {MAX_GRID[axis]}",
+                f"grid too large: {extent} blocks along {axis}, at most {MAX_GRID[axis]} "
+                "are supported",
                 LARGE_GRID,
             )
-            diagnostic.note(None, _way_out(axis))
+            diagnostic.note(None, _suggest_fix(axis))
 
 
-def _way_out(axis: str) -> str:
+def _suggest_fix(axis: str) -> str:
     """The first axis has room for much more; where that is full, blocks have to do more each."""
     if axis != "x":
-        return f"help: name this extent first in T.Kernel: x takes up to {MAX_GRID['x']}"
-    return "help: larger tiles, or T.Persistent, which has blocks walk over tiles"
+        return (
+            f"help: make this extent the first of T.Kernel: x supports up to {MAX_GRID['x']} blocks"
+        )
+    return "help: use larger tiles, or T.Persistent, in which each block processes several tiles"
 
 
 def _check_cluster(kernel: KernelOp, engine: DiagnosticEngine) -> None:
@@ -74,18 +79,19 @@ def _check_cluster(kernel: KernelOp, engine: DiagnosticEngine) -> None:
     if arch < FIRST_WITH_CLUSTERS:
         diagnostic = engine.error(
             kernel,
-            f"clusters of {shape} blocks: sm_{arch} has none, they come with "
-            f"sm_{FIRST_WITH_CLUSTERS}",
+            f"clusters not supported: the kernel uses clusters of {shape} blocks, which "
+            f"require sm_{FIRST_WITH_CLUSTERS}; the target is sm_{arch}",
             NO_CLUSTERS,
         )
-        diagnostic.note(None, "help: T.Kernel instead of T.ClusterKernel")
+        diagnostic.note(None, "help: use T.Kernel instead of T.ClusterKernel")
     elif prod(extents) > MAX_CLUSTER:
         diagnostic = engine.error(
             kernel,
-            f"a cluster of {shape} = {prod(extents)} blocks: GPUs take at most {MAX_CLUSTER}",
+            f"cluster too large: {shape} = {prod(extents)} blocks, at most {MAX_CLUSTER} "
+            "are supported",
             LARGE_CLUSTER,
         )
-        diagnostic.note(None, f"help: cluster_dims={_smaller(extents)}")
+        diagnostic.note(None, f"help: use cluster_dims={_smaller(extents)}")
 
 
 def _smaller(extents: tuple[int, ...]) -> tuple[int, ...]:

@@ -41,8 +41,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 
 NOT_CHECKED = "TW4089"
-_OURS, _THEIRS = 9020, 4080
-_NUMBERS = {
+_COMPILER_CODES, _USER_CODES = 9020, 4080
+_CODE_OFFSETS = {
     FaultKind.RACE: 1,
     FaultKind.FENCE: 2,
     FaultKind.IN_FLIGHT: 3,
@@ -62,15 +62,15 @@ class CheckThreadSync(Pass):
     name = "check-thread-sync"
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
-        for verdict in check(module):
-            _report(verdict, engine)
+        for result in check(module):
+            _report(result, engine)
 
 
-def _report(verdict: KernelResult, engine: DiagnosticEngine) -> None:
-    fault, reason = verdict.fault, verdict.not_analysed
+def _report(result: KernelResult, engine: DiagnosticEngine) -> None:
+    fault, reason = result.fault, result.not_analysed
     if fault is not None:
-        code, message, *helps = _race_of_author(verdict.function, fault) or (
-            _code(verdict, fault.kind),
+        code, message, *helps = _race_of_user(result.function, fault) or (
+            _code(result, fault.kind),
             fault.message,
         )
         diagnostic = engine.error(fault.op, message, code)
@@ -79,20 +79,23 @@ def _report(verdict: KernelResult, engine: DiagnosticEngine) -> None:
         for op, text in fault.notes:
             if op is not None or not helps:
                 diagnostic.note(op, text)
-        diagnostic.note(verdict.function, f"found in {verdict.run}")
+        diagnostic.note(result.function, f"found in {result.run}")
         for text in helps:
             diagnostic.note(None, text)
     elif reason is not None:
-        where = reason.op or verdict.function
-        engine.remark(where, f"synchronisation not checked: {reason.reason}", NOT_CHECKED)
-    elif verdict.skipped:
-        first, *others = verdict.skipped
-        more = f", and of {len(others)} more" if others else ""
-        text = f"races of this write{more} are not checked: only the run knows whether it is made"
-        engine.remark(first, f"{text}, or where", NOT_CHECKED)
+        where = reason.op or result.function
+        engine.remark(where, f"synchronisation not analysed: {reason.reason}", NOT_CHECKED)
+    elif result.skipped:
+        first, *others = result.skipped
+        more = f" and {len(others)} more" if others else ""
+        text = (
+            f"races not analysed for this write{more}: whether it executes, or its address, "
+            "is a run-time value"
+        )
+        engine.remark(first, text, NOT_CHECKED)
 
 
-def _race_of_author(function: FuncOp, fault: SyncFault) -> list[str] | None:
+def _race_of_user(function: FuncOp, fault: SyncFault) -> list[str] | None:
     """Code, message and help, if the race is one between iterations of a loop of the author's."""
     if fault.kind is not FaultKind.RACE:
         return None
@@ -112,13 +115,13 @@ def _strings(entry: Attribute) -> list[str]:
     return [each.data for each in entry.data if isinstance(each, StringAttr)]
 
 
-def _code(verdict: KernelResult, kind: FaultKind) -> str:
+def _code(result: KernelResult, kind: FaultKind) -> str:
     # Where buffers lie is the compiler's choice, whoever gave the threads their roles.
-    is_theirs = kind is not FaultKind.LOST and _has_roles_of_author(verdict.function)
-    return f"TW{(_THEIRS if is_theirs else _OURS) + _NUMBERS[kind]}"
+    is_users_bug = kind is not FaultKind.LOST and _is_specialized_by_user(result.function)
+    return f"TW{(_USER_CODES if is_users_bug else _COMPILER_CODES) + _CODE_OFFSETS[kind]}"
 
 
-def _has_roles_of_author(function: FuncOp) -> bool:
+def _is_specialized_by_user(function: FuncOp) -> bool:
     """Whether the author told threads apart; the compiler makes barriers for its own roles only."""
     roles = [op for op in function.walk() if isinstance(op, WsOp)]
     if roles:

@@ -219,7 +219,9 @@ def _expand_each(op: AtomicOp) -> None:
     code = IndexBuilder(op)
     order = op.memory_order.data if op.memory_order is not None else None
     extents = [extent for extent in target.extents if extent != 1] or [1]
-    assert all(isinstance(extent, int) for extent in extents), "a known number of neighbours"
+    assert all(isinstance(extent, int) for extent in extents), (
+        "a compile-time number of contiguous elements"
+    )
     from_axes, to_axes = source.axes or [0], target.axes or [0]
     for point in product(*(range(extent) for extent in extents if isinstance(extent, int))):
         position = [code.index(each) for each in point]
@@ -284,7 +286,7 @@ def _expand_im2col(op: Im2colOp) -> None:
     window, stride, dilation, pad = (
         each.value.data for each in (op.kernel, op.stride, op.dilation, op.pad)
     )
-    assert DYNAMIC_INDEX not in (height, width, channels), "images have known sizes"
+    assert DYNAMIC_INDEX not in (height, width, channels), "image extents are known at compile time"
     reach = dilation * (window - 1) + 1
     down, across = ((size + 2 * pad - reach) // stride + 1 for size in (height, width))
     axes = target.axes

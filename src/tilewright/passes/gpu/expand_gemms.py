@@ -62,7 +62,7 @@ class ExpandGemms(Pass):
             choose(op, threads_of(op), arch, wgmma=self.wgmma)
         except Infeasible as error:
             diagnostic = engine.warning(
-                op, f"this GEMM does not use tensor cores: {error}", NO_TENSOR_CORES
+                op, f"tensor cores not used for this GEMM: {error}", NO_TENSOR_CORES
             )
             if error.help is not None:
                 diagnostic.note(None, f"help: {error.help}")

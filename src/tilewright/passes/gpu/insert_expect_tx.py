@@ -81,18 +81,19 @@ def _check(
     if not 0 < mask < 1 << blocks:
         engine.error(
             op,
-            f"cluster_mask={mask:#x} names blocks that the cluster does not have: it has {blocks}, "
-            f"so the mask is 1 to {(1 << blocks) - 1:#x}",
+            f"cluster_mask={mask:#x} selects CTAs outside the cluster: the cluster has "
+            f"{blocks}, so the mask must be in 1 to {(1 << blocks) - 1:#x}",
             BAD_MASK,
-        ).note(None, "help: T.ClusterKernel(..., cluster_dims=(x, y, z)) starts blocks in clusters")
+        ).note(None, "help: set the cluster size with T.ClusterKernel(..., cluster_dims=(x, y, z))")
     elif not is_announced:
         engine.error(
             op,
-            f"a copy to several blocks reports {_bytes(op)} bytes to the barrier of each of them, "
-            "and none announces them",
+            f"multicast copy completes {_bytes(op)} B on the mbarrier of every "
+            "destination CTA, but no CTA issues expect-tx for them",
             NOT_ANNOUNCED,
         ).note(
             None,
-            "help: one thread of every block says how much comes to it in this phase: "
-            "T.mbarrier_arrive_expect_tx(barrier, bytes)",
+            "help: in one thread of every destination CTA call "
+            "T.mbarrier_arrive_expect_tx(barrier, bytes) with the bytes it receives in "
+            "this phase",
         )

@@ -53,7 +53,9 @@ class LowerBarriers(Pass):
                     f"sm_{arch_of(kernel)}",
                     "TW4001",
                 )
-                diagnostic.note(None, "help: T.sync_threads() lets all threads of a block meet")
+                diagnostic.note(
+                    None, "help: use T.sync_threads() to synchronise all threads of a block"
+                )
                 return
             _initialise(kernel, barriers)
 

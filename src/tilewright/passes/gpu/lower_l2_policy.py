@@ -101,13 +101,17 @@ def _checked(
     name = str(getattr(stated, "data", "")) or argument.name_hint or "an argument"
     ratio = hint.value.data if isinstance(hint, FloatAttr) else None
     if space_of(argument.type) is not Space.GLOBAL:
-        engine.error(function, f"{name} is no tensor: the L2 holds global memory", BAD_RATIO)
-        return None
-    if ratio is None or not 0 < ratio <= 1:
-        said = ratio if ratio is not None else hint
         engine.error(
             function,
-            f"the L2 hit ratio of {name} is a number above 0 and at most 1, got {said}",
+            f"L2 hit ratio of {name}: not a tensor; L2 policies apply to global memory only",
+            BAD_RATIO,
+        )
+        return None
+    if ratio is None or not 0 < ratio <= 1:
+        stated_ratio = ratio if ratio is not None else hint
+        engine.error(
+            function,
+            f"L2 hit ratio of {name} must be above 0 and at most 1, got {stated_ratio}",
             BAD_RATIO,
         )
         return None
@@ -129,11 +133,11 @@ class _Kernel:
         self.policies: dict[tuple[str, float], SSAValue] = {}
 
     def apply(self, engine: DiagnosticEngine) -> None:
-        chip = arch_of(self.function)
-        if chip < _AMPERE:
+        arch = arch_of(self.function)
+        if arch < _AMPERE:
             for hint in self.hints.values():
-                reason = f"accesses of sm_{chip} take no policy, those of sm_{_AMPERE} and later do"
-                engine.remark(self.function, f"{hint} is not applied: {reason}", NOT_APPLIED)
+                reason = f"L2 policies require sm_{_AMPERE}, the target is sm_{arch}"
+                engine.remark(self.function, f"{hint} not applied: {reason}", NOT_APPLIED)
             return
         left: Counter[_Hint] = Counter()
         for op in list(walk(self.function)):
@@ -148,8 +152,8 @@ class _Kernel:
         for hint, count in left.items():
             engine.remark(
                 self.function,
-                f"{hint} is not applied to {count} of its accesses: atomic updates and code from "
-                "outside take no policy",
+                f"{hint} not applied to {count} of its accesses: atomic updates and "
+                "external code take no L2 policy",
                 NOT_APPLIED,
             )
 

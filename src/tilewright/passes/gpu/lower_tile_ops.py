@@ -71,13 +71,13 @@ class LowerTileOps(Pass):
                     threads = threads_of(op).count
                     diagnostic = engine.error(
                         op,
-                        f"this cannot be written for each of {threads} threads: {error}",
+                        f"operation cannot be distributed over {threads} threads: {error}",
                         UNREPRESENTABLE,
                     )
                     diagnostic.note(
                         None,
-                        "help: threads and extents that are powers of two, or multiples of each "
-                        "other, come out even",
+                        "help: use thread counts and extents that are powers of two or "
+                        "multiples of each other",
                     )
                     return
             for op in list(walk(kernel)):
@@ -99,13 +99,13 @@ def _refuse_left_over(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             verb = "read" if isinstance(op, LoadOp) else "written"
             diagnostic = engine.error(
                 op,
-                f"an element of a fragment is {verb} outside of T.Parallel, where every thread "
-                "would need it",
+                f"fragment element {verb} outside T.Parallel: every thread would need the "
+                "value, and only its owner has it",
                 ELEMENT_OUTSIDE_LOOP,
             )
             diagnostic.note(
                 None,
-                "help: use the element inside T.Parallel, or keep it in shared memory "
+                "help: use the element inside T.Parallel, or store it in shared memory "
                 "(T.alloc_shared)",
             )
 

@@ -31,19 +31,22 @@ class LowerTmem(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in walk(module):
             if isinstance(op, AllocOp) and op.space is Space.TMEM:
-                engine.error(op, _problem(op), NO_TENSOR_MEMORY).note(None, _way_out(op))
+                engine.error(op, _problem(op), NO_TENSOR_MEMORY).note(None, _suggest_fix(op))
 
 
 def _problem(op: AllocOp) -> str:
     arch = arch_of(op)
     if arch < _BLACKWELL:
-        return f"tensor memory needs sm_100, but the current target is sm_{arch}"
-    return f"'{op.buffer_name}' is in tensor memory, for which no code is generated"
+        return f"tensor memory requires sm_100, the target is sm_{arch}"
+    return (
+        f"code generation for tensor memory is not implemented: '{op.buffer_name}' is "
+        "allocated there"
+    )
 
 
-def _way_out(op: AllocOp) -> str:
+def _suggest_fix(op: AllocOp) -> str:
     shape = ", ".join(map(str, shape_of(op.result.type)))
     return (
-        f"help: keep the accumulator in registers: T.alloc_fragment(({shape}), "
+        f"help: allocate the accumulator in registers: T.alloc_fragment(({shape}), "
         f"'{element_type_of(op.result.type)}')"
     )

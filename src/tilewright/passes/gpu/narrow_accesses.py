@@ -22,12 +22,13 @@ def uneven_stride(tensor: SSAValue, lanes: int) -> str | None:
     name = _name(tensor)
     for dimension, stride in enumerate(row_strides(tensor)[:-1]):
         if stride is None:
-            return f"only the run knows the stride of dimension {dimension} of {name}"
+            return f"the stride of dimension {dimension} of {name} is a run-time value"
         if stride % lanes:
             size, unit = _bytes(tensor, stride), _bytes(tensor, lanes)
             return (
-                f"the stride of dimension {dimension} of {name} is {size} bytes, no multiple of "
-                f"{unit} as {-(-size // unit) * unit} is ({-(-stride // lanes) * lanes} elements)"
+                f"the stride of dimension {dimension} of {name} is {size} bytes, not a "
+                f"multiple of {unit}; pad it to {-(-size // unit) * unit} bytes "
+                f"({-(-stride // lanes) * lanes} elements)"
             )
     return None
 
@@ -44,8 +45,9 @@ def remark_narrow(
     """Say that `lanes` elements go at a time where `widest` could; once for what a line became."""
     elements = "element" if lanes == 1 else "elements"
     message = (
-        f"{_name(tensor)} is {done} {lanes} {elements} ({_bytes(tensor, lanes)} bytes) at a time, "
-        f"not {widest} ({_bytes(tensor, widest)} bytes): {reason}"
+        f"access to {_name(tensor)} not fully vectorised: {done} {lanes} {elements} "
+        f"({_bytes(tensor, lanes)} bytes) at a time instead of {widest} "
+        f"({_bytes(tensor, widest)} bytes): {reason}"
     )
     place = locate(op)
     known = (each for each in engine.diagnostics if each.code == NARROW)

@@ -71,7 +71,7 @@ class PlaceSharedMemory(Pass):
         for fault in plan.faults():
             engine.error(
                 function,
-                f"two shared buffers were given the same bytes: {fault}",
+                f"internal compiler error: overlapping shared buffers: {fault}",
                 OVERLAPPING_BUFFERS,
             )
             return
@@ -94,9 +94,9 @@ def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEn
     if closer.bytes <= limit_of(function):
         engine.remark(
             function,
-            "shared buffers change hands within each turn of a loop, which takes barriers: "
-            f"{closer.bytes} bytes instead of {plan.bytes}, and a block of "
-            f"sm_{arch_of(function)} has {limit_of(function)}",
+            "shared memory is reused within a loop iteration, at the cost of barriers: "
+            f"{closer.bytes} B instead of {plan.bytes} B ({limit_of(function)} B "
+            f"available on sm_{arch_of(function)})",
             REUSED_WITHIN_ITERATION,
         )
     return closer
@@ -188,11 +188,13 @@ def _check_alignment(parts: Sequence[_Part], engine: DiagnosticEngine) -> bool:
     for op in wrong:
         diagnostic = engine.error(
             op,
-            f"'{op.buffer_name}' begins at byte {_inside(op)} of the storage it shares, but its "
-            f"swizzle needs a multiple of {alignment_of(op)}",
+            f"misaligned alias: '{op.buffer_name}' is at byte {_inside(op)} of its shared "
+            f"storage, its swizzle requires a multiple of {alignment_of(op)} B",
             MISALIGNED,
         )
-        diagnostic.note(None, "help: name it first in its reuse_group: that one begins at byte 0")
+        diagnostic.note(
+            None, "help: make it the first element of its reuse_group, which is at byte 0"
+        )
     return not wrong
 
 

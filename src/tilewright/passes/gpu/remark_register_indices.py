@@ -63,14 +63,15 @@ def _remark(op: LoadOp | StoreOp, buffer: SSAValue, engine: DiagnosticEngine) ->
     size = count * bit_width(element_type_of(op.memref.type)) // 8
     diagnostic = engine.remark(
         op,
-        f"'{name}' is indexed by a number that only the run knows: registers have no addresses, so "
-        f"its {count} elements ({size} bytes of each thread) go to memory or through comparisons",
+        f"'{name}' is indexed by a run-time value: registers have no addresses, so its "
+        f"{count} elements ({size} B per thread) are placed in local memory or selected "
+        "by comparisons",
         INDEXED_AT_RUN_TIME,
     )
     diagnostic.note(
         None,
-        "help: an index that is constant after unrolling (for j in T.unroll(...)), or a buffer in "
-        "shared memory (T.alloc_shared)",
+        "help: make the index constant by unrolling (for j in T.unroll(...)), or "
+        "allocate the buffer in shared memory (T.alloc_shared)",
     )
 
 

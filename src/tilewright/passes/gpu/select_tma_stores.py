@@ -55,13 +55,13 @@ class SelectTmaStores(Pass):
                 continue  # each thread copies a part of its own
             reason, later = bulk_store(op, starts, is_promised=_PROMISED in op.attributes), None
             if isinstance(reason, BulkCopy):
-                later, reason = later_access(op), "the kernel comes back to the tensor"
+                later, reason = later_access(op), "the kernel accesses the tensor again"
                 if later is None:
                     later, reason = _other_write(op, overlap)
                 if later is None:
                     op.attributes[BY_ENGINE] = StringAttr("tma")
                     continue
-            text = f"threads store the tile, not the copy engine: {reason}"
+            text = f"TMA store not used: {reason}"
             remark = engine.remark(op, text, "TW3002")
             if later is not None:
                 remark.note(later, "here")
@@ -78,7 +78,7 @@ def _as_copy(op: AsyncCopyOp) -> None:
 def _other_write(store: CopyOp, overlap: WriteOverlap) -> tuple[Operation | None, str]:
     """An op that may write elements that `store` writes, too, and what to say about it."""
     if overlap.is_shifted(store):
-        return store, "iterations of a loop around it write overlapping parts of the tensor"
+        return store, "iterations of an enclosing loop write overlapping regions of the tensor"
     kernel = kernel_of(store)
     for op in () if kernel is None else walk(kernel):
         if op is not store and not op.regions and overlap.may_meet(store, op):

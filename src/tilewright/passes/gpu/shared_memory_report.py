@@ -30,33 +30,32 @@ def report_too_large(
     limit = limit_of(function)
     diagnostic = engine.error(
         function,
-        f"the kernel needs {needed} bytes of shared memory, a block of sm_{arch_of(function)} has "
-        f"{limit}",
+        f"shared memory exceeded: {needed} B needed, {limit} B available per block on "
+        f"sm_{arch_of(function)}",
         SHARED_MEMORY_EXCEEDED,
     )
     large = [op for op in allocs if not op.space.is_barrier]
     for op in sorted(large, key=bytes_of, reverse=True)[:_MAX_NOTES]:
-        diagnostic.note(op, f"'{op.buffer_name}' takes {_product(op, bytes_of(op))} bytes")
-    diagnostic.note(None, f"help: {_way_out(large, needed, limit, with_stages)}")
+        diagnostic.note(op, f"'{op.buffer_name}' needs {_size(op, bytes_of(op))} B")
+    diagnostic.note(None, f"help: {_suggest_fix(large, needed, limit, with_stages)}")
 
 
-def _product(op: AllocOp, size: int) -> str:
+def _size(op: AllocOp, size: int) -> str:
     versions = versions_of(op)
     return f"{versions} x {size // versions} = {size}" if versions > 1 else str(size)
 
 
-def _way_out(
+def _suggest_fix(
     allocs: Sequence[AllocOp], needed: int, limit: int, with_stages: Callable[[int], int]
 ) -> str:
     stages = max(map(versions_of, allocs), default=1)
     for fewer in range(stages - 1, 0, -1):
         total = with_stages(fewer)
         if total <= limit:
-            return f"num_stages={fewer} fits, with {total} bytes"
+            return f"use num_stages={fewer} ({total} B)"
     excess = needed - limit
     largest = max(allocs, key=bytes_of)
     size = bytes_of(largest)
     if size // 2 >= excess:
-        half = f"'{largest.buffer_name}' with half of its elements fits, with {needed - size // 2}"
-        return f"{half} bytes"
-    return f"{excess} bytes too many: smaller tiles"
+        return f"halve '{largest.buffer_name}' ({needed - size // 2} B)"
+    return f"use smaller tiles: {excess} B must be saved"

@@ -51,7 +51,7 @@ def part_of(value: SSAValue) -> TileRegion:
     if isinstance(owner, RegionOp):
         return TileRegion(owner.base, owner.offsets, owner.extents)
     shape = shape_of(value.type)
-    assert DYNAMIC_INDEX not in shape, "whole buffers of tile ops have known sizes"
+    assert DYNAMIC_INDEX not in shape, "whole-buffer operands of tile ops have compile-time extents"
     return TileRegion(value, (0,) * len(shape), shape)
 
 

@@ -28,7 +28,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
 LIMITED = "TW3020"
-_MOST_OPS = 1 << 13
+_MAX_OPS = 1 << 13
 """Ops that one loop, and what is in it, may become."""
 
 
@@ -42,16 +42,16 @@ class UnrollLoops(Pass):
         for op in walk(module):
             if not isinstance(op, ForOp):
                 continue
-            turns = turns_of(op)
-            if turns is None or names.UNROLL_FACTOR in op.attributes:
+            trip_count = trip_count_of(op)
+            if trip_count is None or names.UNROLL_FACTOR in op.attributes:
                 continue
             if names.UNROLL in op.attributes:
-                _bound(op, turns, engine)
-            elif turns * _size(op) <= _MOST_OPS and _counts_registers(op):
+                _bound(op, trip_count, engine)
+            elif trip_count * _size(op) <= _MAX_OPS and _counts_registers(op):
                 op.attributes[names.UNROLL] = UnitAttr()
 
 
-def turns_of(loop: ForOp) -> int | None:
+def trip_count_of(loop: ForOp) -> int | None:
     """How often a loop runs, if that is known."""
     bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
     numbers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
@@ -73,22 +73,22 @@ def _written_out(op: Operation) -> int:
     inner = 1 + sum(_written_out(each) for body in bodies for each in body)
     if not isinstance(op, ForOp) or names.UNROLL not in op.attributes:
         return inner
-    return inner * max(turns_of(op) or 1, 1)
+    return inner * max(trip_count_of(op) or 1, 1)
 
 
-def _bound(loop: ForOp, turns: int, engine: DiagnosticEngine) -> None:
+def _bound(loop: ForOp, trip_count: int, engine: DiagnosticEngine) -> None:
     size = _size(loop)
-    if turns * size <= _MOST_OPS or _touches_registers(loop):
+    if trip_count * size <= _MAX_OPS or _accesses_registers(loop):
         return
     factor = 1
-    while factor * 2 * size <= _MOST_OPS and factor * 2 < turns:
+    while factor * 2 * size <= _MAX_OPS and factor * 2 < trip_count:
         factor *= 2
     del loop.attributes[names.UNROLL]
     loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(factor, i64)
     engine.remark(
         loop,
-        f"a loop of {turns} turns is unrolled {factor} at a time: all of them would be "
-        f"{turns * size} operations",
+        f"loop not fully unrolled: unroll factor {factor} used for trip count "
+        f"{trip_count}; full unrolling would give {trip_count * size} operations",
         LIMITED,
     )
 
@@ -104,7 +104,7 @@ def _counts_registers(loop: ForOp) -> bool:
     return False
 
 
-def _touches_registers(loop: ForOp) -> bool:
+def _accesses_registers(loop: ForOp) -> bool:
     return any(
         space_of(operand.type) is Space.LOCAL for op in loop.body.walk() for operand in op.operands
     )

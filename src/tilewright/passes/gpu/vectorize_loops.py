@@ -142,12 +142,12 @@ class _Vectors:
         context = self.ranges.context(guard if guard is not None else op)
         start = self.ranges.poly(op.indices[-1]) - self.ranges.poly(self.lane)
         if not context.is_multiple(start, lanes):
-            return f"the index of the first is not known to be a multiple of {lanes}"
+            return f"the index of the first element is not known to be a multiple of {lanes}"
         uneven = uneven_stride(op.memref, lanes)
         if uneven is not None:
             return uneven
         if guard is not None and not self._is_uniform(guard.condition, lanes):
-            return f"its guard may differ among {lanes} neighbours"
+            return f"its guard may differ among {lanes} consecutive elements"
         return None
 
     def _is_uniform(self, condition: SSAValue, lanes: int) -> bool:
@@ -280,7 +280,9 @@ class _Vectors:
         end = guard.else_region.block.last_op
         assert end is not None
         constant = constant_value(end.operands[0])
-        assert isinstance(constant, FloatAttr | IntegerAttr), "what is read outside is a constant"
+        assert isinstance(constant, FloatAttr | IntegerAttr), (
+            "values used from outside are constants"
+        )
         safe = inside.add(ConstantOp(constant)).results[0]
         for lane in range(part, part + lanes):
             inside.add(StoreOp(safe, stage, [inside.index(lane)]))

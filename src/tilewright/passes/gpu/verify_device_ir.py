@@ -47,7 +47,7 @@ class VerifyDeviceIr(Pass):
         for function in module.body.ops:
             if isinstance(function, FuncOp) and nv_names.KERNEL in function.attributes:
                 for op, problem in problems(function):
-                    engine.error(op, f"{problem}; this is a fault of the compiler", BROKEN)
+                    engine.error(op, f"internal compiler error: {problem}", BROKEN)
 
 
 def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
@@ -56,10 +56,10 @@ def problems(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     threads = _number(function, nv_names.THREADS)
     for op in walk(function):
         if op.name.startswith("tile.") and op.name not in _STAYS:
-            yield op, f"'{op.name}' is left in a kernel"
+            yield op, f"'{op.name}' was not lowered"
         for result in op.results:
             if space_of(result.type) is Space.FRAGMENT:
-                yield op, "a fragment is left in a kernel"
+                yield op, "a fragment was not lowered to registers"
         if isinstance(op, AllocOp) and (op.space.is_shared or op.space.is_barrier):
             yield from _place(op, arena)
         if isinstance(op, BarrierOp | BarOp):
@@ -73,9 +73,10 @@ def _number(function: FuncOp, name: str) -> int:
 
 def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
     if op.offset_bytes is None:
-        yield op, f"'{op.buffer_name}' has no place in shared memory"
+        yield op, f"'{op.buffer_name}' has no shared-memory offset"
     elif op.offset_bytes + bytes_of(op) > arena:
-        yield op, f"'{op.buffer_name}' ends at {op.offset_bytes + bytes_of(op)}, behind {arena}"
+        end = op.offset_bytes + bytes_of(op)
+        yield op, f"'{op.buffer_name}' ends at byte {end}, past the end of the {arena} B arena"
 
 
 def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation, str]]:
@@ -87,14 +88,14 @@ def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation
     found: list[str] = []
     while outer is not None and not isinstance(outer, WsOp | FuncOp):
         if isinstance(outer, IfOp) and differs(outer.condition):
-            found.append("a barrier is under a condition that differs between threads")
+            found.append("barrier under a divergent condition")
         if isinstance(outer, ForOp) and (differs(outer.lower_bound) or differs(outer.upper_bound)):
-            found.append("a barrier is in a loop that threads run differently often")
+            found.append("barrier in a loop whose trip count differs between threads")
         inner, outer = outer, outer.parent_op()
     if isinstance(outer, WsOp):
         number = next(n for n, body in enumerate(outer.bodies) if inner.parent_region() is body)
         threads = outer.roles[number].num_threads
         if isinstance(op, BarrierOp):
-            found.append("a barrier of the whole block is in a role")
+            found.append("block barrier inside a role")
     if isinstance(op, BarrierOp) or op.count.value.data >= threads:
         yield from ((op, problem) for problem in found)

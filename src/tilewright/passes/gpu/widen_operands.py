@@ -50,8 +50,8 @@ class WidenOperands(Pass):
             if isinstance(element_type_of(op.a.type), _SMALL):
                 engine.remark(
                     op,
-                    f"sm_{arch_of(op)} does not multiply '{element_type_of(op.a.type)}': the "
-                    "operands are converted to float16 first",
+                    f"native '{element_type_of(op.a.type)}' MMA not available on "
+                    f"sm_{arch_of(op)}: the operands are converted to float16",
                     "TW3005",
                 )
                 for number, operand in enumerate((op.a, op.b)):

@@ -48,7 +48,7 @@ class BindTarget(Pass):
             if before is not None and before != bound:
                 engine.error(
                     op,
-                    f"the function is bound to {before} already, it cannot be compiled for {bound}",
+                    f"target mismatch: the function is bound to {before}, {bound} was requested",
                     UNKNOWN_TARGET,
                 )
                 continue
@@ -57,7 +57,7 @@ class BindTarget(Pass):
 
 def _problem(kind: str, arch: str) -> str | None:
     if kind not in TargetAttr.KINDS:
-        return f"unknown target '{kind}': it is one of {', '.join(TargetAttr.KINDS)}"
+        return f"unknown target '{kind}': expected one of {', '.join(TargetAttr.KINDS)}"
     if kind not in ("cuda", "hip") or not arch:
         return None
     try:
@@ -65,7 +65,7 @@ def _problem(kind: str, arch: str) -> str | None:
     except LookupError as error:
         return str(error)
     if found.name.startswith("sm_") != (kind == "cuda"):
-        return f"{arch} is not an arch of {kind}"
+        return f"unknown architecture {arch} for target {kind}"
     return None
 
 

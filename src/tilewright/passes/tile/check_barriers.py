@@ -44,10 +44,14 @@ _NUMBERS = {
     FaultKind.OVERRUN: 4,
 }
 _HELP = {
-    FaultKind.DEADLOCK: "an arrival is missing, a count is too high, or a parity is the wrong one: "
-    "the wait for a slot that nobody has used yet has parity 1",
-    FaultKind.UNORDERED: "between the two, one role has to arrive at a barrier (a copy does so "
-    "with its bytes), and the other to wait for it with T.mbarrier_wait_parity",
+    FaultKind.DEADLOCK: (
+        "check for a missing arrival, an arrive count that is too high, or a wrong parity: "
+        "the first wait for an unused slot has parity 1"
+    ),
+    FaultKind.UNORDERED: (
+        "order the two accesses: one role arrives on a barrier (a TMA copy does so by "
+        "completing its bytes), the other waits for it with T.mbarrier_wait_parity"
+    ),
 }
 """What authors of roles can do about it."""
 

@@ -146,16 +146,18 @@ class _Kernel:
     def _report(self, op: Operation, region: AccessedRegion, path: _Path) -> None:
         name = buffer_name(region.base)
         say = self.engine.error if path.is_certain else self.engine.warning
-        diagnostic = say(op, f"{name} is read here, but nothing writes it before", NOT_WRITTEN)
+        diagnostic = say(
+            op, f"uninitialised read: {name} is read before it is written", NOT_WRITTEN
+        )
         owner = region.base.owner
         assert isinstance(owner, Operation)  # only allocations are looked at
         diagnostic.note(owner, f"{name} is allocated here")
         later = _first_write(self.kernel, region)
         if later is not None and later is not op:
-            diagnostic.note(later, "this is the first op that writes it")
-        fix = f"clear it first: T.clear({name})"
+            diagnostic.note(later, "first write is here")
+        fix = f"help: clear it first with T.clear({name})"
         if isinstance(op, GemmOp) and base_of(op.c) is region.base:
-            fix += ", or give the product clear_accum=True"
+            fix += ", or pass clear_accum=True to T.gemm"
         diagnostic.note(None, fix)
 
 

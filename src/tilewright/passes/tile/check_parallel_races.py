@@ -107,17 +107,23 @@ def _text_of(race: Race) -> _Text:
     element = f"{buffer_name(race.one.op.memref)}[{', '.join(map(str, race.element))}]"
     first, second = (_tuple(iteration) for iteration in race.iterations)
     if race.one.is_write and race.other.is_write:
-        message = f"iterations {first} and {second} of the parallel loop both write {element}"
-        fix = "combine with T.atomic_add, T.reduce_sum or T.alloc_reducer, or let one of them write"
+        message = (
+            f"data race on {element}: written by iterations {first} and {second} of the "
+            "T.Parallel loop"
+        )
+        fix = (
+            "combine the values with T.atomic_add, T.reduce_sum or T.alloc_reducer, or write "
+            "in one iteration only"
+        )
         if race.one.op is not race.other.op:
-            fix = "give each of the two writes a T.Parallel of its own, one behind the other"
+            fix = "put each of the two writes into its own T.Parallel loop"
         return _Text(BOTH_WRITE, message + _outer(race), f"help: {fix}")
     writer, reader = (first, second) if race.one.is_write else (second, first)
     message = (
-        f"iteration {writer} of the parallel loop writes {element}, which iteration {reader} "
-        "reads; they have no order"
+        f"data race on {element}: written by iteration {writer}, read by iteration "
+        f"{reader} of the T.Parallel loop; iterations are not ordered"
     )
-    fix = "read into a fragment in one T.Parallel, and write from it in a second one behind it"
+    fix = "read into a fragment in one T.Parallel loop and write from it in a second one after it"
     return _Text(READ_AND_WRITE, message + _outer(race), f"help: {fix}")
 
 

@@ -53,13 +53,13 @@ def compare(serial: KernelOp, expanded: KernelOp, engine: DiagnosticEngine) -> b
             if terms_of(serial, argument) != terms_of(expanded, argument):
                 engine.error(
                     serial,
-                    "the expanded loops compute something else than the serial ones "
-                    f"(with {argument} for arguments)",
+                    "internal compiler error: pipeline expansion changes the result of "
+                    f"the loop (with {argument} for arguments)",
                     DIFFERS,
                 )
                 return False
     except NotAnalysed as reason:
-        engine.remark(reason.op, f"pipeline not checked: {reason.reason}", NOT_ANALYSED)
+        engine.remark(reason.op, f"pipeline not analysed: {reason.reason}", NOT_ANALYSED)
     return True
 
 

@@ -39,13 +39,14 @@ class CheckPlans(Pass):
             if isinstance(loop, PipelineOp) and loop.plan is not None:
                 wrong = _first_difference(loop, loop.plan.data)
                 if wrong is not None:
-                    op, turn = wrong
+                    op, iteration = wrong
                     engine.error(
                         op,
-                        f"in turn {turn} of the pipelined loop this statement would see other "
-                        "data than in the loop as it is written",
+                        "internal compiler error: pipeline plan violates a dependence: "
+                        f"in iteration {iteration} this statement would read data of "
+                        "another iteration",
                         DIFFERS,
-                    ).note(loop, "this is the loop")
+                    ).note(loop, "in this loop")
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,14 @@ class _Run:
     def _number(self, *term: object) -> int:
         return self.numbers.setdefault(term, len(self.numbers))
 
-    def step(self, position: int, turn: int, each: _Statement, slots: dict[SSAValue, int]) -> None:
+    def step(
+        self, position: int, iteration: int, each: _Statement, slots: dict[SSAValue, int]
+    ) -> None:
         def place(buffer: SSAValue) -> tuple[SSAValue, int]:
-            return buffer, turn % slots.get(buffer, 1)
+            return buffer, iteration % slots.get(buffer, 1)
 
         seen = [self.held.get(place(buffer), -1) for buffer in each.reads]
-        term = self.made[position, turn] = self._number(position, turn, *seen)
+        term = self.made[position, iteration] = self._number(position, iteration, *seen)
         for buffer in each.fills:
             self.held[place(buffer)] = term
         for buffer in each.changes:
@@ -98,17 +101,21 @@ class _Run:
 def _first_difference(loop: PipelineOp, plan: PlannedPipeline) -> tuple[Operation, int] | None:
     statements = [_statement(op) for op in scheduled_ops(loop)]
     slots = _versions(statements, plan)
-    turns = 2 * (max((*plan.stage, *slots.values()), default=0) + 1)
+    iterations = 2 * (max((*plan.stage, *slots.values()), default=0) + 1)
     numbers: dict[tuple[object, ...], int] = {}
     serial, planned = _Run(numbers), _Run(numbers)
-    every = [(turn, position) for turn in range(turns) for position in range(len(statements))]
-    for turn, position in every:
-        serial.step(position, turn, statements[position], {})
-    for turn, position in _in_time(every, plan):
-        planned.step(position, turn, statements[position], slots)
-    for turn, position in every:
-        if serial.made[position, turn] != planned.made[position, turn]:
-            return statements[position].op, turn
+    every = [
+        (iteration, position)
+        for iteration in range(iterations)
+        for position in range(len(statements))
+    ]
+    for iteration, position in every:
+        serial.step(position, iteration, statements[position], {})
+    for iteration, position in _in_time(every, plan):
+        planned.step(position, iteration, statements[position], slots)
+    for iteration, position in every:
+        if serial.made[position, iteration] != planned.made[position, iteration]:
+            return statements[position].op, iteration
     return None
 
 
@@ -116,8 +123,8 @@ def _in_time(every: Iterable[tuple[int, int]], plan: PlannedPipeline) -> list[tu
     """Turns and statements as the plan runs them."""
 
     def when(each: tuple[int, int]) -> tuple[int, int]:
-        turn, position = each
-        return turn + plan.stage[position], plan.order[position]
+        iteration, position = each
+        return iteration + plan.stage[position], plan.order[position]
 
     return sorted(every, key=when)
 

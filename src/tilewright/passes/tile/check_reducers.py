@@ -68,14 +68,14 @@ class _Epochs:
     engine: DiagnosticEngine
     opened: Operation | None = None
     """The last fill."""
-    said: set[tuple[Operation, str]] = field(default_factory=set[tuple[Operation, str]])
+    reported: set[tuple[Operation, str]] = field(default_factory=set[tuple[Operation, str]])
 
     def run(self) -> None:
         block = self.reducer.parent
         assert block is not None  # found by a walk through a module
         state = self._block(block, "closed")
         if state == "open" and self.opened is not None:
-            self._say(self.opened, FILL_TEXT, NOT_CLOSED)
+            self._report(self.opened, FILL_TEXT, NOT_CLOSED)
 
     def _block(self, block: Block, state: State) -> State:
         for op in block.ops:
@@ -91,12 +91,12 @@ class _Epochs:
             return self._loop(op, state)
         if isinstance(op, FillOp):
             if state == "open":
-                self._say(op, FILL_TEXT, NOT_CLOSED, "the epoch was opened here", self.opened)
+                self._report(op, FILL_TEXT, NOT_CLOSED, "the epoch is opened here", self.opened)
             self.opened = op
             return "open"
         if isinstance(op, ReducerFinalizeOp):
             if state != "open":
-                self._say(op, FINALIZE_TEXT, NOT_OPENED)
+                self._report(op, FINALIZE_TEXT, NOT_OPENED)
             return "done"
         self._use(op, state)
         return state
@@ -115,8 +115,8 @@ class _Epochs:
         if len(ends) < 2:
             ends.append(state)
         if "open" in ends and len(set(ends)) > 1:
-            text = f"{FILL_TEXT} This branch opens or closes an epoch, the other does not"
-            self._say(op, text, NOT_CLOSED)
+            text = f"{FILL_TEXT} Only one of the two branches opens or closes an epoch"
+            self._report(op, text, NOT_CLOSED)
         return ends[0]
 
     def _loop(self, op: Operation, state: State) -> State:
@@ -133,28 +133,29 @@ class _Epochs:
         is_read = any(region.base is self.reducer.result for region in reads(op))
         if state == "done":
             if is_write:
-                self._say(
+                self._report(
                     op,
-                    f"{self.reducer.buffer_name} holds a result after T.finalize_reducer and may "
-                    "only be read; T.fill opens the next epoch",
+                    f"write to finalised reducer {self.reducer.buffer_name}: after "
+                    "T.finalize_reducer it is read-only until T.fill opens the next epoch",
                     WRITTEN_WHEN_DONE,
                 )
             return
         if state == "closed" and (is_write or is_read):
-            self._say(
+            self._report(
                 op,
-                f"{self.reducer.buffer_name} is used before T.fill opens an epoch",
+                f"reducer {self.reducer.buffer_name} is used before T.fill opens an epoch",
                 OTHER_USE,
             )
         elif not self._is_update(op):
-            word = self.reducer.op.data
-            self._say(
+            combine = self.reducer.op.data
+            self._report(
                 op,
-                f"between T.fill and T.finalize_reducer only {self.reducer.buffer_name}[i] = "
-                f"{word}({self.reducer.buffer_name}[i], x) is defined: every thread has a part of "
-                "the result",
+                f"unsupported use of reducer {self.reducer.buffer_name}: between T.fill "
+                "and T.finalize_reducer each thread has a partial result, so only "
+                f"{self.reducer.buffer_name}[i] = "
+                f"{combine}({self.reducer.buffer_name}[i], x) is allowed",
                 OTHER_USE,
-                "the epoch was opened here",
+                "the epoch is opened here",
                 self.opened,
             )
 
@@ -181,7 +182,7 @@ class _Epochs:
             and tuple(load.indices) == tuple(store.indices)
         )
 
-    def _say(
+    def _report(
         self,
         op: Operation,
         message: str,
@@ -189,11 +190,11 @@ class _Epochs:
         note: str = "",
         where: Operation | None = None,
     ) -> None:
-        if (op, code) in self.said:
+        if (op, code) in self.reported:
             return
-        self.said.add((op, code))
+        self.reported.add((op, code))
         diagnostic = self.engine.error(op, message, code)
         if where is not None and where is not op:
             diagnostic.note(where, note)
         if op is not self.reducer:
-            diagnostic.note(self.reducer, f"the reducer {self.reducer.buffer_name} is made here")
+            diagnostic.note(self.reducer, f"reducer {self.reducer.buffer_name} is allocated here")

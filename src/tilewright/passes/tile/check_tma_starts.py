@@ -67,17 +67,20 @@ def _report_column(
         )
         diagnostic.note(
             None,
-            f"help: start at a multiple of {unit}, or use T.copy, which takes TMA where it can",
+            f"help: start at a multiple of {unit}, or use T.copy, which uses TMA only "
+            "where it is legal",
         )
         return
     diagnostic = engine.warning(
         op,
-        f"start column of a TMA copy in {name} is unknown at compile time: it must be a multiple "
-        f"of {unit} elements ({GRANULE_BYTES} bytes), or the GPU ends the kernel",
+        f"start column of the TMA copy in {name} is a run-time value: it must be a "
+        f"multiple of {unit} elements ({GRANULE_BYTES} bytes), otherwise the GPU raises "
+        "an error",
         UNKNOWN,
     )
     diagnostic.note(
-        None, f"help: T.assume(column % {unit} == 0) states it; a run on the CPU checks every start"
+        None,
+        f"help: state it with T.assume(column % {unit} == 0); a run on the CPU checks every start",
     )
 
 
@@ -88,16 +91,18 @@ def _report_negative(
     if negative:
         diagnostic = engine.error(
             op,
-            f"TMA store to {name} starts at a negative index in dimension {negative[0]}: only "
-            "loads start before a tensor",
+            f"TMA store to {name} starts at a negative index in dimension {negative[0]}: "
+            "only loads may start before the tensor",
             MISALIGNED,
         )
-        diagnostic.note(None, "help: start at 0, or use T.copy, which takes TMA where it can")
+        diagnostic.note(
+            None, "help: start at 0, or use T.copy, which uses TMA only where it is legal"
+        )
         return
     diagnostic = engine.warning(
         op,
-        f"start of a TMA store to {name} is not known to be at least 0: a negative one ends the "
-        "kernel on a GPU",
+        f"start of the TMA store to {name} is not known to be at least 0: a negative "
+        "start raises an error on the GPU",
         UNKNOWN,
     )
-    diagnostic.note(None, "help: T.assume(start >= 0) states it; a run on the CPU checks it")
+    diagnostic.note(None, "help: state it with T.assume(start >= 0); a run on the CPU checks it")

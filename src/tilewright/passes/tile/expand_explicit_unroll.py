@@ -46,48 +46,48 @@ class ExpandExplicitUnroll(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         marked = [op for op in walk(module) if isinstance(op, ForOp) and EXPLICIT in op.attributes]
         for loop in reversed(marked):
-            turns = self._turns(loop, engine)
-            if turns is not None:
-                _expand(loop, turns)
+            iterations = self._iterations(loop, engine)
+            if iterations is not None:
+                _expand(loop, iterations)
 
-    def _turns(self, loop: ForOp, engine: DiagnosticEngine) -> range | None:
+    def _iterations(self, loop: ForOp, engine: DiagnosticEngine) -> range | None:
         if FACTOR in loop.attributes:
-            message = "explicit=True writes out every turn, unroll_factor some: give one of them"
+            message = "explicit=True and unroll_factor are mutually exclusive"
             engine.error(loop, message, BOTH)
             return None
         bounds = [known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-        numbers = [each for each in bounds if isinstance(each, int)]
-        if len(numbers) < len(bounds):
+        integers = [each for each in bounds if isinstance(each, int)]
+        if len(integers) < len(bounds):
             engine.error(
                 loop,
-                "a loop with explicit=True needs bounds that are known at compile time: use "
-                "constants, or drop explicit=True",
+                "explicit=True: the loop bounds are run-time values; use constants, or "
+                "drop explicit=True",
                 UNKNOWN_COUNT,
             )
             return None
-        turns = range(*numbers)
-        if len(turns) > self.max_trip_count:
+        iterations = range(*integers)
+        if len(iterations) > self.max_trip_count:
             engine.error(
                 loop,
-                f"a loop with explicit=True has {len(turns)} turns, the most that are written out "
-                f"are {self.max_trip_count}: use unroll_factor, or a plain loop",
+                f"explicit=True: trip count {len(iterations)} exceeds the limit of "
+                f"{self.max_trip_count} for full unrolling; use unroll_factor or T.serial",
                 TOO_MANY,
             )
             return None
-        return turns
+        return iterations
 
 
-def _expand(loop: ForOp, turns: range) -> None:
+def _expand(loop: ForOp, iterations: range) -> None:
     rewriter = Rewriter()
     carried: Sequence[SSAValue] = loop.init_args
-    for turn in turns:
-        index = ConstantOp.of(turn, loop.lower_bound.type)
+    for iteration in iterations:
+        index = ConstantOp.of(iteration, loop.lower_bound.type)
         rewriter.insert_before(loop, index)
-        carried = _turn(loop, index.result, carried, rewriter)
+        carried = _clone_iteration(loop, index.result, carried, rewriter)
     rewriter.replace_op(loop, [], carried)
 
 
-def _turn(
+def _clone_iteration(
     loop: ForOp, index: SSAValue, carried: Sequence[SSAValue], rewriter: Rewriter
 ) -> list[SSAValue]:
     """One turn in front of the loop; what it hands on."""

@@ -49,13 +49,15 @@ class InferLayouts(Pass):
                 return
             problem = check(kernel, plan)
             if problem is not None:
-                engine.error(kernel, f"the layouts are wrong: {problem}", "TW9020")
+                engine.error(
+                    kernel, f"internal compiler error: inconsistent layouts: {problem}", "TW9020"
+                )
                 return
             try:
                 apply(plan)
             except NotALayout as error:
                 engine.error(
-                    kernel, f"a layout cannot be written as a formula: {error}", UNREPRESENTABLE
+                    kernel, f"layout has no closed-form expression: {error}", UNREPRESENTABLE
                 )
                 return
 

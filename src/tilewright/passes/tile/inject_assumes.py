@@ -74,7 +74,7 @@ def _about_arguments(function: FuncOp) -> list[Operation]:
 def _about_launch(kernel: KernelOp) -> list[Operation]:
     result: list[Operation] = []
     for axis, (block, extent) in enumerate(zip(kernel.arguments, kernel.grid, strict=True)):
-        message = f"the index of a block on axis {'xyz'[axis]} lies in the grid"
+        message = f"block index along axis {'xyz'[axis]} is within the grid"
         result += _assume("ult", block, extent, message)
     return result
 

@@ -53,8 +53,8 @@ class PlanPipeline(Pass):
         if stage is not None and order is not None and BY_HAND in (*stage, *order):
             engine.remark(
                 loop,
-                "loop not pipelined: entries of -1 leave statements to warp specialisation, which "
-                "did not take the loop",
+                "loop not pipelined: entries of -1 leave statements to warp "
+                "specialisation, which was not applied to the loop",
                 NOT_PIPELINED,
             )
             return

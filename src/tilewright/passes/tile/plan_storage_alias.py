@@ -128,7 +128,7 @@ class PlanStorageAlias(Pass):
             return None
         if result.plan is not None:
             for violation in check_plan(result.plan, capacity):
-                message = f"{self.name} broke its own promise: {violation}"
+                message = f"internal compiler error in {self.name}: {violation}"
                 engine.error(op, message, INTERNAL_CODE)
                 return None
         return spec, result.plan
@@ -246,7 +246,7 @@ def _unique(name: str, taken: set[str]) -> str:
 def _buffer(alloc: AllocOp, name: str, memory: Memory) -> Buffer:
     shape, source = alloc.type.get_shape(), _source(alloc)
     if any(extent < 0 for extent in shape):
-        message = "a buffer that shares storage needs extents that are known at compile time"
+        message = "a buffer with aliased storage requires extents known at compile time"
         raise _NotPlannable(alloc, message)
     layout = alloc.layout
     if isinstance(layout, LayoutAttr):

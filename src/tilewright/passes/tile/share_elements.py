@@ -64,6 +64,6 @@ def _share(op: LoadOp, engine: DiagnosticEngine) -> None:
     body.add(StoreOp(value, room, [here]))
     told = LoadOp(room, [code.index(0)])
     code.add(told)
-    text = f"'{name}' is told to all threads through shared memory: each of them reads it here"
+    text = f"'{name}' is broadcast to all threads through shared memory: every thread reads it here"
     engine.remark(op, text, STAGED)
     code.rewriter.replace_op(op, [], [told.result])

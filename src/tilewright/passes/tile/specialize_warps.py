@@ -71,13 +71,14 @@ def _specialize(kernel: KernelOp, engine: DiagnosticEngine) -> None:
             for copy, reason in found.left:
                 engine.remark(
                     copy,
-                    f"the threads that compute also do this copy, not the copy engine: {reason}",
+                    f"copy not moved to the producer warp: {reason}; the consumer warps "
+                    "perform it without TMA",
                     LEFT,
                 )
         else:
             engine.remark(
                 loop,
-                f"warp specialisation not applied: {found}; the threads that compute also copy",
+                f"warp specialisation not applied: {found}; all warps both copy and compute",
                 NOT_APPLIED,
             )
     if chosen:
@@ -93,7 +94,7 @@ def _target_obstacle(kernel: KernelOp) -> str | None:
     digits = "".join(letter for letter in arch.removeprefix("sm_") if letter.isdigit())
     if bound.data.kind == "cuda" and digits and int(digits) >= 90:
         return None
-    return f"{bound.data} has no bulk copies"
+    return f"{bound.data} has no TMA"
 
 
 def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:

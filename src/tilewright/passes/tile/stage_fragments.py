@@ -65,7 +65,7 @@ def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
         following = op.next_op
         assert following is not None
         copy_elements(IndexBuilder(following), room, fragment)
-    text = f"'{owner.buffer_name}' goes through shared memory here: {clash.reason}"
+    text = f"'{owner.buffer_name}' is staged through shared memory here: {clash.reason}"
     engine.remark(op, text, STAGED)
     return True
 
@@ -95,7 +95,11 @@ def _stage_gemm(op: GemmOp, clash: LayoutConflict, engine: DiagnosticEngine) -> 
         following = op.next_op
         assert following is not None
         copy_elements(IndexBuilder(following), own, sums)
-    where = "goes through shared memory here" if operands else "is copied before and after this"
+    where = (
+        "is staged through shared memory here"
+        if operands
+        else "is copied to another fragment and back around this GEMM"
+    )
     engine.remark(op, f"'{owner.buffer_name}' {where}: {clash.reason}", STAGED)
     return True
 

@@ -75,8 +75,8 @@ def _refuse(op: LoadOp | StoreOp, engine: DiagnosticEngine) -> None:
     engine.error(
         op,
         f"Fragment buffer access with non-zero index [{shown}] is not supported. Only "
-        "fragment[0] access is allowed: which thread holds another element is up to the layout. "
-        "Loop over the fragment with T.Parallel, or keep the values in T.alloc_local",
+        "fragment[0] access is allowed: the owner of another element depends on the "
+        "layout. Loop over the fragment with T.Parallel, or use T.alloc_local",
         ELEMENT_OUTSIDE_LOOP,
     )
 

@@ -121,16 +121,16 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
         if step.kind == "launch":
             x, y, z, *rest = operands
             if x and y and z:
-                launches.append(PlannedLaunch(step.facts[0], (x, y, z), tuple(rest)))
+                launches.append(PlannedLaunch(step.constants[0], (x, y, z), tuple(rest)))
         elif step.kind == "map":
             array = operands[0]
             if not all(array.shape):
                 if zeros is None:
                     zeros, workspace = workspace, workspace + _ALIGNMENT
-                array = _nothing(array, step.facts[1], zeros)
+                array = _nothing(array, step.constants[1], zeros)
             values[step.result] = Map(array, _map_facts(step, array))
         elif step.kind == "alloc":
-            shape, size = step.facts
+            shape, size = step.constants
             values[step.result] = Address(WORKSPACE, tuple(shape), _contiguous(shape), workspace)
             workspace += -(-prod(shape) * size // _ALIGNMENT) * _ALIGNMENT
         elif step.kind == "dim":
@@ -143,7 +143,7 @@ def plan(steps: Sequence[Step], arguments: Sequence[Any]) -> Plan:
             values[step.result] = operands[1] if operands[0] else operands[2]
         elif step.kind == "assert":
             if not operands[0]:
-                raise ValueError(step.facts[0])
+                raise ValueError(step.constants[0])
         else:
             values[step.result] = _TWO[step.kind](*operands)
     return Plan(tuple(launches), workspace, zeros)
@@ -167,7 +167,7 @@ def _viewed(step: Step, operands: Sequence[Any]) -> Address:
     """An array with other extents; numbers that are open come as operands, in order."""
     source, *given = operands
     rest = iter(given)
-    shape, strides = step.facts
+    shape, strides = step.constants
     extents = tuple(next(rest) if size < 0 else size for size in shape)
     if strides is not None:
         steps = tuple(next(rest) if each is None or each < 0 else each for each in strides)
@@ -177,7 +177,7 @@ def _viewed(step: Step, operands: Sequence[Any]) -> Address:
 
 
 def _map_facts(step: Step, array: Address) -> dict[str, Any]:
-    element, size, box, swizzle, fill = step.facts
+    element, size, box, swizzle, fill = step.constants
     return {
         "cuda_type": cuda_type_of(element),
         "element_bytes": size,
@@ -273,5 +273,7 @@ def _address(place: Address, arguments: Sequence[Any], base: int) -> int:
 
 
 def _launcher(kernel: DeviceKernel) -> Launcher:
-    facts = kernel.facts
-    return Launcher(load(kernel.cubin, facts.name, facts.shared, cluster=facts.cluster), facts)
+    metadata = kernel.metadata
+    return Launcher(
+        load(kernel.cubin, metadata.name, metadata.shared, cluster=metadata.cluster), metadata
+    )

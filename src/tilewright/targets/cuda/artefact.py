@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.targets import store
-from tilewright.targets.cuda.facts import KernelMetadata, TensorMapSpec
+from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.steps import Step
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class DeviceKernel:
 
     source: str
     cubin: bytes
-    facts: KernelMetadata
+    metadata: KernelMetadata
     log: str
 
 
@@ -49,22 +49,22 @@ class Program:
     @property
     def registers(self) -> int:
         """Of the kernel that takes the most for each thread."""
-        return max((each.facts.registers for each in self.kernels.values()), default=0)
+        return max((each.metadata.registers for each in self.kernels.values()), default=0)
 
     @property
     def index_bits(self) -> int:
         """The width that all kernels can address elements with."""
-        return min((each.facts.index_bits for each in self.kernels.values()), default=64)
+        return min((each.metadata.index_bits for each in self.kernels.values()), default=64)
 
     @property
     def spill_bytes(self) -> int:
-        return sum(each.facts.spill_bytes for each in self.kernels.values())
+        return sum(each.metadata.spill_bytes for each in self.kernels.values())
 
 
 def write_program(key: str, program: Program) -> None:
     """Keep it for other processes."""
     listed = [
-        {"facts": asdict(each.facts), "log": each.log, "name": name}
+        {"facts": asdict(each.metadata), "log": each.log, "name": name}
         for name, each in program.kernels.items()
     ]
     head = {
@@ -90,7 +90,7 @@ def read_program(key: str) -> Program | None:
             each["name"]: DeviceKernel(
                 sections[f"{each['name']}.cu"].decode(),
                 sections[f"{each['name']}.cubin"],
-                _facts(each["facts"]),
+                _metadata(each["facts"]),
                 each["log"],
             )
             for each in head["kernels"]
@@ -102,7 +102,7 @@ def read_program(key: str) -> Program | None:
     return Program(steps, kernels, None, remarks)
 
 
-def _facts(given: Mapping[str, Any]) -> KernelMetadata:
+def _metadata(given: Mapping[str, Any]) -> KernelMetadata:
     values = _tupled(given)
     maps: Sequence[Mapping[str, Any]] = values.pop("tensor_maps")
     return KernelMetadata(

@@ -30,8 +30,8 @@ from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.emitter import is_buffer, is_tensor_map
 from tilewright.targets.cuda.emit.kernel import Source, emit_kernel, kernels_of
-from tilewright.targets.cuda.facts import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.host import host_steps
+from tilewright.targets.cuda.metadata import KernelMetadata, TensorMapSpec
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
@@ -89,7 +89,7 @@ def _compiled(
     if reason is not None:
         engine.remark(lowered.functions[0], *reason)
     for function in lowered.functions:
-        warn_of_spills(function, kernels[function.sym_name.data].facts, engine)
+        warn_of_spills(function, kernels[function.sym_name.data].metadata, engine)
     remarks = tuple(map(one_line, engine.diagnostics))
     return Program(host_steps(lowered.host), kernels, lowered.module, remarks)
 
@@ -148,31 +148,29 @@ class _Lowered:
         kernels: dict[str, DeviceKernel] = {}
         for function, source in zip(self.functions, self.sources, strict=True):
             done = compile_source(source.text, arch, options, name=f"{source.name}.cu")
-            facts = _facts(function, self.host, done.log)
-            kernels[source.name] = DeviceKernel(source.text, done.cubin, facts, done.log)
+            metadata = _metadata(function, self.host, done.log)
+            kernels[source.name] = DeviceKernel(source.text, done.cubin, metadata, done.log)
         return kernels
 
 
 def _spilled(kernels: Mapping[str, DeviceKernel]) -> int:
-    return sum(each.facts.spill_bytes for each in kernels.values())
+    return sum(each.metadata.spill_bytes for each in kernels.values())
 
 
 def _why_predicated(before: int, after: int) -> str:
     return (
-        "pipelined loops run their last turns themselves, and ask in every turn what is left to "
-        f"copy: {after} bytes of registers of each thread go to memory so, and {before} with these "
-        "turns written out"
+        f"pipeline epilogue predicated instead of peeled: {after} B per thread spill, "
+        f"{before} B with a peeled epilogue"
     )
 
 
 def _why_wider(kernels: Mapping[str, DeviceKernel], before: Mapping[str, DeviceKernel]) -> str:
     threads = next(
-        kernels[name].facts.threads for name, each in before.items() if each.facts.spill_bytes
+        kernels[name].metadata.threads for name, each in before.items() if each.metadata.spill_bytes
     )
     return (
-        f"blocks have twice as many threads, {threads} with those that only copy, if there are "
-        f"any: with as many as the kernel asks for, {_spilled(before)} bytes of registers of each "
-        "go to memory and back"
+        f"thread count doubled to {threads} per block, producer warps included: "
+        f"{_spilled(before)} B per thread spill with the requested count"
     )
 
 
@@ -201,7 +199,7 @@ def pipeline_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _facts(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
+def _metadata(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
     name = function.sym_name.data
     launch = next(
         op for op in walk(host) if isinstance(op, LaunchOp) and op.kernel.string_value() == name
@@ -216,7 +214,7 @@ def _facts(function: FuncOp, host: FuncOp, log: str) -> KernelMetadata:
         _number(function, nv_names.SHARED_BYTES),
         tuple(_kind(argument.type, wide=bits == _WIDE) for argument in arguments),
         tuple(
-            _map_facts(value)
+            _tensor_map_spec(value)
             for value, argument in zip(launch.arguments, arguments, strict=True)
             if is_tensor_map(argument.type)
         ),
@@ -246,7 +244,7 @@ def _kind(type: Attribute, *, wide: bool) -> str:
     return index if str(type) == "index" else str(type)
 
 
-def _map_facts(value: SSAValue) -> TensorMapSpec:
+def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
     owner = value.owner
     assert isinstance(owner, TensorMapOp)
     element = element_type_of(owner.tensor.type)

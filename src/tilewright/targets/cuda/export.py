@@ -133,13 +133,13 @@ def _check_exported(program: Program, name: str, parameters: Sequence[Parameter]
     strided = next((each.name for each in parameters if each.is_strided), None)
     if strided is not None:
         raise ValueError(
-            f"{name}.{strided} has strides of its own, and the C function takes shapes only: "
-            "declare it as a contiguous T.Tensor to export the kernel"
+            f"{name}.{strided} is strided, and the exported C function takes shapes only: "
+            "declare it as a contiguous T.Tensor"
         )
     if any(step.kind == "alloc" for step in program.steps):
         raise ValueError(
-            f"{name} hands memory of its own from kernel to kernel, and the C function allocates "
-            "none: make a parameter of what T.alloc_global gives to export the kernel"
+            f"{name} passes T.alloc_global memory between kernels, and the exported C "
+            "function does not allocate: make the buffer a parameter"
         )
 
 
@@ -217,7 +217,7 @@ def _loaded(name: str, kernel: DeviceKernel) -> str:
         "return status;",
         f"  if ((status = cuFuncSetAttribute({name}, "
         "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
-        f"{kernel.facts.shared})) != CUDA_SUCCESS) return status;",
+        f"{kernel.metadata.shared})) != CUDA_SUCCESS) return status;",
         "}",
     ]
     return "\n".join(f"  {line}" for line in lines)
@@ -256,12 +256,12 @@ class _Writer:
     def _view(self, step: Step, name: str, operands: Sequence[str]) -> None:
         source, *given = operands
         rest = iter(given)
-        shape = [str(each) if each >= 0 else next(rest) for each in step.facts[0]]
+        shape = [str(each) if each >= 0 else next(rest) for each in step.constants[0]]
         self.lines.append(f"const CUdeviceptr {name} = {source};")
         self.lines.append(f"const int64_t {name}_shape[] = {{{', '.join(shape)}}};")
 
     def _map(self, step: Step, name: str, tensor: str) -> None:
-        element, size, box, swizzle, _ = step.facts
+        element, size, box, swizzle, _ = step.constants
         rank = len(box)
         inner = [f"(cuuint64_t){tensor}_shape[{axis}]" for axis in reversed(range(rank))]
         strides: list[str] = []
@@ -287,11 +287,11 @@ class _Writer:
 
     def _launch(self, step: Step, operands: Sequence[str]) -> None:
         x, y, z, *given = operands
-        name = step.facts[0]
-        facts = self.program.kernels[name].facts
+        name = step.constants[0]
+        metadata = self.program.kernels[name].metadata
         self.lines.append("{")
         pointers: list[str] = []
-        for number, (kind, text) in enumerate(zip(facts.parameters, given, strict=True)):
+        for number, (kind, text) in enumerate(zip(metadata.parameters, given, strict=True)):
             if kind == "tensormap":
                 pointers.append(f"&{text}")
                 continue
@@ -303,12 +303,12 @@ class _Writer:
             "  CUlaunchAttribute attributes[2];",
             "  CUlaunchConfig config = {0};",
             f"  config.gridDimX = {x}; config.gridDimY = {y}; config.gridDimZ = {z};",
-            f"  config.blockDimX = {facts.threads}; config.blockDimY = 1; config.blockDimZ = 1;",
-            f"  config.sharedMemBytes = {facts.shared}; config.hStream = stream;",
+            f"  config.blockDimX = {metadata.threads}; config.blockDimY = 1; config.blockDimZ = 1;",
+            f"  config.sharedMemBytes = {metadata.shared}; config.hStream = stream;",
             "  config.attrs = attributes; config.numAttrs = 0;",
         ]
-        if facts.cluster != (1, 1, 1):
-            cx, cy, cz = facts.cluster
+        if metadata.cluster != (1, 1, 1):
+            cx, cy, cz = metadata.cluster
             self.lines += [
                 "  attributes[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;",
                 *(
@@ -317,7 +317,7 @@ class _Writer:
                 ),
                 "  ++config.numAttrs;",
             ]
-        if facts.cooperative:
+        if metadata.cooperative:
             self.lines += [
                 "  attributes[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;",
                 "  attributes[config.numAttrs].value.cooperative = 1;",

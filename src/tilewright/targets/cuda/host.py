@@ -82,20 +82,20 @@ class _Reader:
             self.steps.append(Step("launch", "", (*grid, *arguments), (op.kernel.string_value(),)))
         elif isinstance(op, TensorMapOp):
             element = element_type_of(op.tensor.type)
-            facts = (
+            constants = (
                 str(element),
                 bit_width(element) // 8,
                 tuple(op.extents),
                 op.swizzle.value.data,
                 op.fill.data,
             )
-            self._add("map", op.results[0], (self._operand(op.tensor),), facts)
+            self._add("map", op.results[0], (self._operand(op.tensor),), constants)
         elif isinstance(op, ViewOp):
             self._view(op)
         elif isinstance(op, AllocOp):
             shape = shape_of(op.result.type)
             if any(size < 0 for size in shape):
-                raise not_on_host(op, "memory between kernels needs extents that are known")
+                raise not_on_host(op, "memory passed between kernels requires known extents")
             size = bit_width(element_type_of(op.result.type)) // 8 or 1
             self._add("alloc", op.result, (), (tuple(shape), size))
         elif op.name == "memref.dim":
@@ -116,7 +116,7 @@ class _Reader:
             said = message.data if isinstance(message, StringAttr) else "assertion failed"
             self.steps.append(Step("assert", "", (self._operand(op.operands[0]),), (said,)))
         else:
-            raise not_on_host(op, f"the host's side of a kernel cannot do '{op.name}'")
+            raise not_on_host(op, f"'{op.name}' is not supported in host code")
 
     def _view(self, op: ViewOp) -> None:
         """The same memory with other extents; those that are not known are operands."""
@@ -124,20 +124,20 @@ class _Reader:
         assert isinstance(type, MemRefType)
         layout = type.layout
         strides = layout.get_strides() if isinstance(layout, StridedLayoutAttr) else None
-        facts = (tuple(shape_of(type)), None if strides is None else tuple(strides))
+        constants = (tuple(shape_of(type)), None if strides is None else tuple(strides))
         sizes = [self._operand(each) for each in op.sizes]
         steps = [self._operand(each) for each in op.strides]
-        self._add("view", op.result, (self._operand(op.source), *sizes, *steps), facts)
+        self._add("view", op.result, (self._operand(op.source), *sizes, *steps), constants)
 
     def _add(
         self,
         kind: str,
         result: SSAValue,
         operands: tuple[Operand, ...],
-        facts: tuple[Any, ...] = (),
+        constants: tuple[Any, ...] = (),
     ) -> None:
         name = f"%{len(self.names) + len(self.steps)}_{kind if kind.isalpha() else 'v'}"
-        self.steps.append(Step(kind, name, operands, facts))
+        self.steps.append(Step(kind, name, operands, constants))
         self.names[result] = name
 
     def _operands(self, op: Operation) -> tuple[Operand, ...]:
@@ -148,5 +148,5 @@ class _Reader:
         if found is not None:
             return found
         constant = constant_value(value)
-        assert constant is not None, "a value of the host is used before it is made"
+        assert constant is not None, "a host value is used before its definition"
         return constant.value.data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]

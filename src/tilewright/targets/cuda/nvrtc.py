@@ -45,7 +45,7 @@ def compile_source(
         accepted = compiler.compiles(program, [each.encode() for each in arguments])
         log = compiler.log(program)
         if not accepted:
-            raise CudaCompilerError(f"the CUDA compiler refused the source for {arch}", log, source)
+            raise CudaCompilerError(f"NVRTC failed to compile the source for {arch}", log, source)
         return Compiled(compiler.cubin(program), compiler.ptx(program), log)
 
 

@@ -87,7 +87,7 @@ def nvrtc() -> Nvrtc:
         return Nvrtc(ctypes.CDLL(str(packaged() or _found_elsewhere())))
     except (ImportError, OSError, RuntimeError) as error:  # NVIDIA's search raises the last
         raise NvrtcMissing(
-            f"kernels for NVIDIA GPUs are compiled with NVRTC, which is not installed: {_INSTALL}"
+            f"NVRTC, which compiles kernels for NVIDIA GPUs, is not installed: {_INSTALL}"
         ) from error
 
 

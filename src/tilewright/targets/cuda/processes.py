@@ -32,7 +32,7 @@ from tilewright.targets.triton.worker import receive, send
 
 WORKERS = "TILEWRIGHT_COMPILE_WORKERS"
 """The environment variable that says how many processes compile beside each other."""
-_MOST = 32
+_MAX_WORKERS = 32
 """Each of them takes some hundred megabytes."""
 _MODULE = "tilewright.targets.cuda.worker"
 _SOURCE = Path(__file__).parents[3]
@@ -42,21 +42,21 @@ class CompilerFailed(Exception):
     """The process that compiled a kernel died, took too long, or met what it never expected."""
 
 
-def worker_count(jobs: int, wanted: int | None = None) -> int:
+def worker_count(jobs: int, requested: int | None = None) -> int:
     """How many processes to start for `jobs`: what is asked for, or one for each core.
 
     A process takes as long to start as two kernels take to compile, so each gets two at least.
     """
     given = os.environ.get(WORKERS, "")
-    if wanted is None and given:
+    if requested is None and given:
         if not given.isdecimal() or int(given) == 0:
-            raise ValueError(f"{WORKERS} is a number of processes, 1 or more, not {given!r}")
-        wanted = int(given)
-    if wanted is not None and wanted < 1:
-        raise ValueError(f"num_workers is 1 or more, not {wanted}")
+            raise ValueError(f"{WORKERS} must be at least 1, got {given!r}")
+        requested = int(given)
+    if requested is not None and requested < 1:
+        raise ValueError(f"num_workers must be at least 1, got {requested}")
     if os.environ.get("TILEWRIGHT_COMPILE") == "inline" or not sys.executable:
         return 1
-    return max(1, min(wanted or _cores(), _MOST, jobs // 2))
+    return max(1, min(requested or _cores(), _MAX_WORKERS, jobs // 2))
 
 
 def _cores() -> int:
@@ -99,17 +99,17 @@ class Compilers:
         assert process.stdin is not None and process.stdout is not None
         try:
             send(cast("Any", process.stdin), (text, settings))
-            if not _has_answered(process.stdout, self._timeout):
-                raise CompilerFailed(f"compilation takes longer than {self._timeout:g} s")
-            told = receive(cast("Any", process.stdout))
+            if not _has_replied(process.stdout, self._timeout):
+                raise CompilerFailed(f"compilation timed out after {self._timeout:g} s")
+            sent = receive(cast("Any", process.stdout))
         except (EOFError, BrokenPipeError):
             code = process.wait()
             self._end(process)
-            raise CompilerFailed(f"the process that compiled it ended with {code}") from None
+            raise CompilerFailed(f"the compiler process exited with {code}") from None
         except CompilerFailed:
             self._end(process)
             raise
-        return _outcome(told)
+        return _outcome(sent)
 
     def _process(self) -> subprocess.Popen[bytes]:
         """The one of this thread."""
@@ -128,10 +128,10 @@ class Compilers:
         self._own.process = None
 
 
-def _has_answered(answers: IO[bytes], seconds: float | None) -> bool:
+def _has_replied(replies: IO[bytes], seconds: float | None) -> bool:
     """Wait for the beginning of an answer, or the end of the process."""
     poll = select.poll()  # unlike `select`, takes files of any number
-    poll.register(answers, select.POLLIN)
+    poll.register(replies, select.POLLIN)
     return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
@@ -154,8 +154,8 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _outcome(told: tuple[Any, ...]) -> Program:
-    match told:
+def _outcome(sent: tuple[Any, ...]) -> Program:
+    match sent:
         case ("compiled", program):
             return program
         case ("wrong", diagnostics):
@@ -166,4 +166,4 @@ def _outcome(told: tuple[Any, ...]) -> Program:
         case ("refused", message, log, source):
             raise CudaCompilerError(message, log, source)
         case _:
-            raise CompilerFailed(told[1])
+            raise CompilerFailed(sent[1])

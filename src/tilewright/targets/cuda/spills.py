@@ -24,10 +24,10 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, num_eleme
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_fragment_sizes import REGISTER_FILE, REGISTERS
-from tilewright.targets.cuda.facts import KernelMetadata
+from tilewright.targets.cuda.metadata import KernelMetadata
 
 SPILLED = "TW5012"
-_WORD, _WORD_BYTES = 32, 4
+_REGISTER_BITS, _REGISTER_BYTES = 32, 4
 _MAX_THREADS = 1024
 _STEP = 8
 """Registers are dealt out in so many."""
@@ -37,26 +37,28 @@ _LARGE = 16
 """Registers of an array that is worth a line."""
 
 
-def warn_of_spills(function: FuncOp, facts: KernelMetadata, engine: DiagnosticEngine) -> None:
+def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: DiagnosticEngine) -> None:
     """Say that a kernel's registers did not suffice, if so, and what would help."""
-    if not facts.spill_bytes:
+    if not metadata.spill_bytes:
         return
-    threads = _computing(function, facts.threads)
-    others = facts.threads - threads
-    asked = function.attributes.get(nv_names.MIN_BLOCKS)
-    blocks = asked.value.data if isinstance(asked, IntegerAttr) else 1
+    threads = _computing(function, metadata.threads)
+    others = metadata.threads - threads
+    requested = function.attributes.get(nv_names.MIN_BLOCKS)
+    blocks = requested.value.data if isinstance(requested, IntegerAttr) else 1
     given = [op.count.value.data for op in walk(function) if isinstance(op, SetMaxNRegOp)]
-    limit = max(given, default=facts.registers)  # all that it could have are in use
-    need = limit + -(-facts.stack_bytes // _WORD_BYTES)
+    limit = max(given, default=metadata.registers)  # all that it could have are in use
+    need = limit + -(-metadata.stack_bytes // _REGISTER_BYTES)
     warning = engine.warning(
         function,
-        f"{facts.name}: {facts.spill_bytes} bytes of registers of each thread go to memory and "
-        f"back: it needs about {need} registers, and a thread has {limit}",
+        f"{metadata.name}: {metadata.spill_bytes} B per thread spill to local memory: "
+        f"about {need} registers needed, {limit} available",
         SPILLED,
     )
     for op, size in _arrays(function):
-        warning.note(op, f"'{op.buffer_name}' takes {size} registers of each of {threads} threads")
-    warning.note(None, f"help: {_way_out(need, threads, others, blocks)}")
+        warning.note(
+            op, f"'{op.buffer_name}' needs {size} registers per thread ({threads} threads)"
+        )
+    warning.note(None, f"help: {_suggest_fix(need, threads, others, blocks)}")
 
 
 def _computing(function: FuncOp, threads: int) -> int:
@@ -81,8 +83,8 @@ def _arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:
         if not isinstance(op, AllocOp) or op.space is not Space.LOCAL or _is_in_loop(op):
             continue
         bits = num_elements(op.result.type) * bit_width(element_type_of(op.result.type))
-        if bits >= _LARGE * _WORD:
-            yield op, -(-bits // _WORD)
+        if bits >= _LARGE * _REGISTER_BITS:
+            yield op, -(-bits // _REGISTER_BITS)
 
 
 def _is_in_loop(op: Operation) -> bool:
@@ -94,15 +96,15 @@ def _is_in_loop(op: Operation) -> bool:
     return False
 
 
-def _way_out(need: int, threads: int, others: int, blocks: int) -> str:
+def _suggest_fix(need: int, threads: int, others: int, blocks: int) -> str:
     """Fewer blocks at a time, or the smallest number of threads among which the tiles fit."""
     for fewer in range(blocks - 1, 0, -1):
         if need <= _registers(threads, others, fewer):
-            return f"T.annotate_min_blocks_per_sm({fewer})"
+            return f"use T.annotate_min_blocks_per_sm({fewer})"
     count = threads * 2
     while count + others <= _MAX_THREADS:
         each = -(-need * threads // count)
         if each <= _registers(count, others, blocks):
-            return f"threads={count}, with about {each} registers of each, or a smaller tile"
+            return f"use threads={count} (about {each} registers per thread) or a smaller tile"
         count *= 2
-    return "a smaller tile"
+    return "use a smaller tile"

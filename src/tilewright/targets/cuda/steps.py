@@ -18,17 +18,17 @@ Operand: TypeAlias = "int | float | str"
 
 @dataclass(frozen=True)
 class Step:
-    """``result = kind(operands)``; `facts` is what is fixed."""
+    """``result = kind(operands)``; `constants` is what is fixed."""
 
     kind: str
     result: str
     operands: tuple[Operand, ...]
-    facts: tuple[Any, ...] = ()
+    constants: tuple[Any, ...] = ()
 
     def as_json(self) -> list[Any]:
-        return [self.kind, self.result, list(self.operands), list(self.facts)]
+        return [self.kind, self.result, list(self.operands), list(self.constants)]
 
     @classmethod
     def from_json(cls, given: Sequence[Any]) -> Step:
-        kind, result, operands, facts = given
-        return cls(kind, result, tuple(operands), tuple(facts))
+        kind, result, operands, constants = given
+        return cls(kind, result, tuple(operands), tuple(constants))

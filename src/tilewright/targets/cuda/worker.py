@@ -34,7 +34,7 @@ def answer(text: str, settings: Settings) -> tuple[object, ...]:
     try:
         parsed = parse_source(make_context(), text, _NAME, engine)
         engine.raise_if_errors()
-        assert parsed is not None, "what has no errors was parsed"
+        assert parsed is not None, "a module without errors was parsed"
         return "compiled", replace(compile_as(parsed.module, settings, engine), module=None)
     except CompileError as error:
         return "wrong", error.diagnostics

@@ -89,7 +89,7 @@ def touch(kind: str, key: str) -> bool:
 def store(kind: str, key: str, sections: Mapping[str, bytes]) -> bool:
     """Cache `sections` under `key`, a `digest`; whether that worked."""
     if not is_key(key):
-        raise ValueError(f"{key!r} is not a digest")
+        raise ValueError(f"not a digest: {key!r}")
     name = f"{kind}-{key}.{ENTRY}"
     return _write(name, packed(name, sections)) is not None
 
@@ -147,7 +147,7 @@ def _warn(error: OSError) -> None:
     reason = error.strerror or str(error)
     warn_once(
         "write",
-        f"'{cache_dir()}' is not written to:{where} {reason}. What is not cached there is computed "
-        f"again by every process; {DIRECTORY} names another directory, and {MEGABYTES}=0 caches "
-        "nothing without a warning",
+        f"cache directory '{cache_dir()}' is not writable:{where} {reason}. Results that "
+        f"are not cached are recomputed by every process; set {DIRECTORY} to another "
+        f"directory, or {MEGABYTES}=0 to disable the cache",
     )

@@ -68,7 +68,7 @@ class Directory:
             status = os.fstat(descriptor)
             reason = _distrust(status)
             if not stat.S_ISREG(status.st_mode):
-                reason = "is no regular file"
+                reason = "is not a regular file"
             elif status.st_size > _MAX_ENTRY_BYTES:
                 reason = f"has {status.st_size} bytes"
             if reason is not None:
@@ -97,7 +97,7 @@ class Directory:
         except FileNotFoundError:
             return
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise FileExistsError(errno.EEXIST, "is no file of this cache", name)
+            raise FileExistsError(errno.EEXIST, "is not a file of this cache", name)
 
     def discard(self, name: str, descriptor: int) -> bool:
         """Remove the file `name`, which is open, if it is ours; whether it was."""
@@ -126,7 +126,7 @@ class Directory:
 def open_directory(base: Path, *, create: bool = False) -> Generator[Directory]:
     """The directory of the cache in `base`; raises `OSError` where there is none to be used."""
     if not _IS_SUPPORTED:
-        raise OSError(errno.ENOTSUP, "files cannot be opened without following links here")
+        raise OSError(errno.ENOTSUP, "this platform cannot open files without following links")
     path, descriptor = _trusted(base, create)
     try:
         yield Directory(path, descriptor)

@@ -44,8 +44,8 @@ def make_space(directory: Directory, size_bytes: int, limit: int, max_age: float
     if found.foreign:
         if found.size_bytes + size_bytes > limit:
             raise Full(
-                f"{found.size_bytes} of {limit} bytes are used, and '{found.foreign[0]}', which "
-                "Tilewright did not write, keeps it from removing entries there"
+                f"{found.size_bytes} of {limit} bytes are used, and entries cannot be "
+                f"evicted because '{found.foreign[0]}' was not written by Tilewright"
             )
         return
     if not found.is_tagged:

@@ -42,12 +42,12 @@ def cache_dir() -> Path:
 
 def max_bytes() -> int:
     """How many bytes all entries together may have."""
-    return _number(MEGABYTES, _DEFAULT_MB, 0) * 1024 * 1024
+    return _integer(MEGABYTES, _DEFAULT_MB, 0) * 1024 * 1024
 
 
 def max_age_seconds() -> float:
     """How long an entry stays that is not used."""
-    return _number(DAYS, _DEFAULT_DAYS, 1) * _SECONDS_PER_DAY
+    return _integer(DAYS, _DEFAULT_DAYS, 1) * _SECONDS_PER_DAY
 
 
 def warn_once(topic: str, message: str) -> None:
@@ -57,15 +57,16 @@ def warn_once(topic: str, message: str) -> None:
         warnings.warn(f"warning[{NOT_CACHED}]: {message}", RuntimeWarning, stacklevel=2)
 
 
-def _number(variable: str, default: int, least: int) -> int:
+def _integer(variable: str, default: int, minimum: int) -> int:
     given = os.environ.get(variable, "").strip()
     if not given:
         return default
     # Ten digits: a number of days or megabytes that every later calculation can hold.
-    if given.isascii() and given.isdecimal() and len(given) <= 10 and int(given) >= least:
+    if given.isascii() and given.isdecimal() and len(given) <= 10 and int(given) >= minimum:
         return int(given)
     warn_once(
         variable,
-        f"{variable} is {given!r}; it is a whole number from {least} on; {default} is taken",
+        f"{variable}={given!r} is invalid: expected an integer of at least {minimum}; "
+        f"using {default}",
     )
     return default

@@ -3,7 +3,7 @@
 #global = #tile.space<global>
 #shared = #tile.space<shared>
 func.func @extents(%a: memref<128x64xf16, #global>, %b: memref<128x32xf16, #shared>) {
-  // expected-error @+1 {{'tile.copy' op the extents differ: the source has 128x64, the destination 128x32}}
+  // expected-error @+1 {{'tile.copy' op extents differ: the source has 128x64, the destination 128x32}}
   tile.copy %a -> %b : memref<128x64xf16, #global> -> memref<128x32xf16, #shared>
   func.return
 }
@@ -22,7 +22,7 @@ func.func @gemm(%a: memref<64x32xf16, #shared>, %c: memref<64x64xf32, #fragment>
 
 #shared = #tile.space<shared>
 func.func @outside(%a: memref<64x32xf16, #shared>) {
-  // expected-error @+1 {{'tile.region' op elements 60 to 67 along dimension 0 are outside of the buffer, which has 64}}
+  // expected-error @+1 {{'tile.region' op elements 60 to 67 along dimension 0 are out of bounds: the buffer has 64}}
   %0 = tile.region %a[60, 0] [8, 32] : memref<64x32xf16, #shared> to !tile.region<8x32xf16, #shared>
   func.return
 }

@@ -34,12 +34,12 @@ func.func @the_next_thread(%v: f32) {
     %few = arith.constant 8 : index
     %one = arith.constant 1 : index
     %some = arith.cmpi slt, %tx, %few : index
-    // expected-note @+1 {{the others do not come in here}}
+    // expected-note @+1 {{the other threads do not take this branch}}
     scf.if %some {
       // expected-note @+1 {{'S' is written here}}
       memref.store %v, %S[%tx] : memref<64xf32, #s>
       %next = arith.addi %tx, %one : index
-      // expected-error @+2 {{thread 0 reads S[1], which thread 1 writes: threads have to meet in between, but only 8 of 64 run this}}
+      // expected-error @+2 {{data race on S[1]: written by thread 1, read by thread 0; a block barrier is required between them, but only 8 of 64 threads reach it}}
       // expected-note @+1 {{help: end the if}}
       %y = memref.load %S[%next] : memref<64xf32, #s>
     }
@@ -86,13 +86,13 @@ func.func @between_branches(%v: f32) {
     %tx = gpu.thread_id x
     %half = arith.constant 32 : index
     %lower = arith.cmpi slt, %tx, %half : index
-    // expected-note @+1 {{the others do not come in here}}
+    // expected-note @+1 {{the other threads do not take this branch}}
     scf.if %lower {
       // expected-note @+1 {{'S' is written here}}
       memref.store %v, %S[%tx] : memref<64xf32, #s>
     } else {
       %other = arith.subi %tx, %half : index
-      // expected-error @+2 {{thread 32 reads S[0], which thread 0 writes: threads have to meet in between, but only 32 of 64 run this}}
+      // expected-error @+2 {{data race on S[0]: written by thread 0, read by thread 32; a block barrier is required between them, but only 32 of 64 threads reach it}}
       // expected-note @+1 {{help}}
       %y = memref.load %S[%other] : memref<64xf32, #s>
     }
@@ -113,12 +113,12 @@ func.func @by_data(%v: f32, %A: memref<64xi32, #g>) {
     %last = arith.constant 63 : index
     %flag = memref.load %A[%tx] : memref<64xi32, #g>
     %some = arith.cmpi ne, %flag, %zero : i32
-    // expected-note @+1 {{the others do not come in here}}
+    // expected-note @+1 {{the other threads do not take this branch}}
     scf.if %some {
       // expected-note @+1 {{'S' is written here}}
       memref.store %v, %S[%tx] : memref<64xf32, #s>
       %other = arith.subi %last, %tx : index
-      // expected-warning @+2 {{thread 0 reads S[63], which thread 63 writes: threads have to meet in between, but not all run this}}
+      // expected-warning @+2 {{data race on S[63]: written by thread 63, read by thread 0; a block barrier is required between them, but not all threads reach it}}
       // expected-note @+1 {{help}}
       %y = memref.load %S[%other] : memref<64xf32, #s>
     }
@@ -144,10 +144,10 @@ func.func @shares_are_lost(%v: f32, %n: index) {
       }
     }
     %some = arith.cmpi slt, %tx, %few : index
-    // expected-note @+1 {{only some threads come in here}}
+    // expected-note @+1 {{only some threads take this branch}}
     scf.if %some {
-      // expected-error @+2 {{T.Parallel is shared among all threads, but not all of them run this: the others' share would not be done}}
-      // expected-note @+1 {{help: take it out of the if}}
+      // expected-error @+2 {{T.Parallel in a divergent branch: the work is distributed over all threads of the block, but only some of them reach it}}
+      // expected-note @+1 {{help: move it out of the if}}
       tile.parallel (%i) in (64) {
         memref.store %v, %S[%i] : memref<64xf32, #s>
       }

@@ -17,8 +17,8 @@ func.func @fine(%A: memref<64xi8, #global>, %B: memref<64xf8E4M3FN, #global>, %c
 #global = #tile.space<global>
 #shared = #tile.space<shared>
 
-// expected-error @+2 {{elements of A, s are int4: the memory of a GPU has no numbers of 4 bits}}
-// expected-note @+1 {{help: two of them in a byte}}
+// expected-error @+2 {{unsupported element type int4 of A, s: 4-bit integers are not supported in GPU memory}}
+// expected-note @+1 {{help: pack two int4 values into one int8 element}}
 func.func @halves_of_bytes(%A: memref<64xi4, #global> {tile.name = "A", tile.dtype = "int4"}) {
   tile.kernel (%x) in (1) threads(32) {
     %s = tile.alloc "s" : memref<64xi4, #shared>
@@ -32,8 +32,8 @@ func.func @halves_of_bytes(%A: memref<64xi4, #global> {tile.name = "A", tile.dty
 
 func.func @of_other_makers() {
   tile.kernel (%x) in (1) threads(32) {
-    // expected-error @+2 {{elements of s are float8_e5m2fnuz: GPUs of NVIDIA have no such format}}
-    // expected-note @+1 {{help: float8_e5m2 has as many bits for exponent and fraction}}
+    // expected-error @+2 {{unsupported element type float8_e5m2fnuz of s: NVIDIA GPUs do not support this format}}
+    // expected-note @+1 {{help: use float8_e5m2, which has as many exponent and mantissa bits}}
     %s = tile.alloc "s" : memref<64xf8E5M2FNUZ, #shared>
   }
   func.return

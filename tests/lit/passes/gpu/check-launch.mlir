@@ -11,8 +11,8 @@ func.func @fine(%n: index) attributes {tile.target = #tile.target<cuda, sm_90a>}
 // -----
 
 func.func @many_blocks() attributes {tile.target = #tile.target<cuda, sm_90a>} {
-  // expected-error @+2 {{a cluster of 4 x 4 = 16 blocks: GPUs take at most 8}}
-  // expected-note @+1 {{help: cluster_dims=(2, 4)}}
+  // expected-error @+2 {{cluster too large: 4 x 4 = 16 blocks, at most 8 are supported}}
+  // expected-note @+1 {{help: use cluster_dims=(2, 4)}}
   tile.kernel (%x, %y) in (8, 8) threads(128) cluster(4, 4) {
   }
   func.return
@@ -21,8 +21,8 @@ func.func @many_blocks() attributes {tile.target = #tile.target<cuda, sm_90a>} {
 // -----
 
 func.func @older() attributes {tile.target = #tile.target<cuda, sm_80>} {
-  // expected-error @+2 {{clusters of 2 blocks: sm_80 has none, they come with sm_90}}
-  // expected-note @+1 {{help: T.Kernel instead of T.ClusterKernel}}
+  // expected-error @+2 {{clusters not supported: the kernel uses clusters of 2 blocks, which require sm_90; the target is sm_80}}
+  // expected-note @+1 {{help: use T.Kernel instead of T.ClusterKernel}}
   tile.kernel (%x) in (8) threads(128) cluster(2) {
   }
   func.return
@@ -41,8 +41,8 @@ func.func @alone() attributes {tile.target = #tile.target<cuda, sm_80>} {
 // -----
 
 func.func @nothing_runs() {
-  // expected-warning @+2 {{the grid has 0 blocks along y: nothing runs, and the kernel's outputs are not written}}
-  // expected-note @+1 {{help: T.ceildiv(size, block) rounds up, size // block down}}
+  // expected-warning @+2 {{empty grid: 0 blocks along y, so the kernel does not run and its outputs are not written}}
+  // expected-note @+1 {{help: use T.ceildiv(size, block), which rounds up; size // block rounds down}}
   tile.kernel (%x, %y) in (8, 0) threads(128) {
   }
   func.return
@@ -51,12 +51,12 @@ func.func @nothing_runs() {
 // -----
 
 func.func @too_many() {
-  // expected-error @+2 {{the grid has 65536 blocks along y: GPUs take at most 65535}}
-  // expected-note @+1 {{help: name this extent first in T.Kernel: x takes up to 2147483647}}
+  // expected-error @+2 {{grid too large: 65536 blocks along y, at most 65535 are supported}}
+  // expected-note @+1 {{help: make this extent the first of T.Kernel: x supports up to 2147483647 blocks}}
   tile.kernel (%x, %y) in (8, 65536) threads(128) {
   }
-  // expected-error @+2 {{the grid has 4294967296 blocks along x: GPUs take at most 2147483647}}
-  // expected-note @+1 {{help: larger tiles, or T.Persistent, which has blocks walk over tiles}}
+  // expected-error @+2 {{grid too large: 4294967296 blocks along x, at most 2147483647 are supported}}
+  // expected-note @+1 {{help: use larger tiles, or T.Persistent, in which each block processes several tiles}}
   tile.kernel (%z) in (4294967296) threads(128) {
   }
   func.return

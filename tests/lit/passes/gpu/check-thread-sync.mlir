@@ -187,7 +187,7 @@ func.func @by_data(%x: f32, %I: memref<128xi32, #g>) attributes {nv.kernel, nv.t
   %tid = gpu.thread_id x
   %i = memref.load %I[%tid] : memref<128xi32, #g>
   %at = arith.index_cast %i : i32 to index
-  // expected-remark @+1 {{races of this write are not checked: only the run knows whether it is made, or where}}
+  // expected-remark @+1 {{races not analysed for this write: whether it executes, or its address, is a run-time value}}
   memref.store %x, %S[%at] : memref<128xf32, #s>
   func.return
 }
@@ -205,7 +205,7 @@ func.func @met_by_data(%x: f32, %y: f32) attributes {nv.kernel, nv.threads = 128
   %next = arith.addi %tid, %c1 : index
   %less = arith.cmpf olt, %x, %y : f32
   memref.store %x, %S[%tid] : memref<129xf32, #s>
-  // expected-remark @+1 {{synchronisation not checked: only the run knows which way threads go here}}
+  // expected-remark @+1 {{synchronisation not analysed: only the run knows which way threads go here}}
   scf.if %less {
   } else {
     gpu.barrier

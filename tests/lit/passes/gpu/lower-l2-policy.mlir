@@ -66,7 +66,7 @@ func.func @updates(%A: memref<64xf32, #g> {tile.l2_hit_ratio = 0.5 : f64, tile.n
 
 // CHECK-LABEL: func.func @update
 // CHECK-NOT:     nv.l2_policy
-// expected-remark @+1 {{the L2 hit ratio 0.5 of A is not applied to 1 of its accesses: atomic updates and code from outside take no policy}}
+// expected-remark @+1 {{the L2 hit ratio 0.5 of A not applied to 1 of its accesses: atomic updates and external code take no L2 policy}}
 func.func @update(%A: memref<64xf32, #g>) attributes {nv.kernel} {
   %0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32

@@ -6,7 +6,7 @@
 
 #s = #tile.space<shared>
 
-// expected-remark @+6 {{shared buffers change hands within each turn of a loop, which takes barriers: 135168 bytes instead of 258048, and a block of sm_90 has 232448}}
+// expected-remark @+6 {{shared memory is reused within a loop iteration, at the cost of barriers: 135168 B instead of 258048 B (232448 B available on sm_90)}}
 // CHECK-LABEL: func.func @too_large_together
 // CHECK-SAME:    nv.shared_bytes = 135168
 // CHECK-DAG:     "one" offset 0

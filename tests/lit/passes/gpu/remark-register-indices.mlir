@@ -28,8 +28,8 @@ func.func @counted_by_the_run(%v: f32, %n: index) attributes {nv.kernel, nv.thre
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   scf.for %i = %zero to %n step %one {
-    // expected-remark @+2 {{'L' is indexed by a number that only the run knows: registers have no addresses, so its 16 elements (64 bytes of each thread) go to memory or through comparisons}}
-    // expected-note @+1 {{help: an index that is constant after unrolling}}
+    // expected-remark @+2 {{'L' is indexed by a run-time value: registers have no addresses, so its 16 elements (64 B per thread) are placed in local memory or selected by comparisons}}
+    // expected-note @+1 {{help: make the index constant by unrolling}}
     memref.store %v, %L[%i] : memref<16xf32, #l>
     // Said once.
     %x = memref.load %L[%i] : memref<16xf32, #l>

@@ -60,11 +60,11 @@ func.func @without_end(%A: memref<100000xf32, #g>, %x: f32) {
   %c50 = arith.constant 50 : index
   %c1000 = arith.constant 1000 : index
   %c100000 = arith.constant 100000 : index
-  // expected-remark @+1 {{a loop of 100000 turns is unrolled 4096 at a time: all of them would be 200000 operations}}
+  // expected-remark @+1 {{loop not fully unrolled: unroll factor 4096 used for trip count 100000; full unrolling would give 200000 operations}}
   scf.for %i = %c0 to %c100000 step %c1 {
     memref.store %x, %A[%i] : memref<100000xf32, #g>
   } {tile.unroll}
-  // expected-remark @+1 {{a loop of 1000 turns is unrolled}}
+  // expected-remark @+1 {{loop not fully unrolled: unroll factor 32 used for trip count 1000}}
   scf.for %i = %c0 to %c1000 step %c1 {
     scf.for %j = %c0 to %c50 step %c1 {
       memref.store %x, %A[%j] : memref<100000xf32, #g>

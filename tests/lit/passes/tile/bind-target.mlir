@@ -7,8 +7,8 @@
 // CHECK: func.func @empty() attributes {tile.entry, tile.target = #tile.target<cuda, sm_90a>}
 // HIP: tile.target = #tile.target<hip, gfx942>
 // ARCH: error[TW6007]: unknown target 'sm_91'; known: sm_80
-// KIND: error[TW6007]: unknown target 'vulkan': it is one of cuda, hip, tenstorrent, numpy
-// TWICE: error[TW6007]: the function is bound to #tile.target<hip, gfx942> already
+// KIND: error[TW6007]: unknown target 'vulkan': expected one of cuda, hip, tenstorrent, numpy
+// TWICE: error[TW6007]: target mismatch: the function is bound to #tile.target<hip, gfx942>
 func.func @empty() attributes {tile.entry} {
   func.return
 }

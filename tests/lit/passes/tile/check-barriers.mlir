@@ -59,7 +59,7 @@ func.func @overwritten(%A: memref<?x64xf16, #global>, %n: index) {
         %slot = tile.slot %s[%c0] : memref<2x64x64xf16, #shared> to memref<64x64xf16, #shared>
         // expected-error @below {{an asynchronous write that loader issued (s[0:1, 0:64, 0:64]), but nothing orders this after an asynchronous write that loader issued (s[0:1, 0:64, 0:64]) of the same bytes}}
         // expected-note @below {{the other access is here}}
-        // expected-note @below {{help: between the two, one role has to arrive at a barrier}}
+        // expected-note @below {{help: order the two accesses: one role arrives on a barrier}}
         tile.async_copy %r -> %slot barrier %full[%k] {instruction = "tma"} : !tile.region<64x64xf16, #global> -> memref<64x64xf16, #shared>, memref<2x!nv.mbarrier, #barrier>
       }
     }
@@ -124,7 +124,7 @@ func.func @deadlock() {
     tile.ws custom
     role "one" threads(0 to 128) {
       // expected-error @below {{deadlock: one waits for phase 0 of a[0], where 0 of 128 arrivals came}}
-      // expected-note @below {{help: an arrival is missing, a count is too high, or a parity is the wrong one}}
+      // expected-note @below {{help: check for a missing arrival, an arrive count that is too high, or a wrong parity}}
       nv.mbarrier.wait %a[%c0], %c0 : memref<1x!nv.mbarrier, #barrier>, index
       nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
     }

@@ -11,8 +11,8 @@ func.func @accumulator(%A: memref<64x64xf16, #global>, %n: index) {
     %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
     tile.pipeline %k = 0 to %n {
       tile.copy %A -> %a : memref<64x64xf16, #global> -> memref<64x64xf16, #shared>
-      // expected-error @below {{acc is read here, but nothing writes it before}}
-      // expected-note @below {{clear it first: T.clear(acc), or give the product clear_accum=True}}
+      // expected-error @below {{uninitialised read: acc is read before it is written}}
+      // expected-note @below {{help: clear it first with T.clear(acc), or pass clear_accum=True to T.gemm}}
       tile.gemm %a, %a -> %acc : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
     }
   }
@@ -58,11 +58,11 @@ func.func @parts(%x: f32, %out: memref<1xf32, #tile.space<global>>) {
     %s = tile.alloc "s" : memref<64xf32, #shared>
     %low = tile.region %s[0] [32] : memref<64xf32, #shared> to !tile.region<32xf32, #shared>
     tile.fill %low, %x : !tile.region<32xf32, #shared>, f32
-    // expected-error @below {{s is read here, but nothing writes it before}}
+    // expected-error @below {{uninitialised read: s is read before it is written}}
     // expected-note @below {{clear it first}}
     %v = memref.load %s[%c40] : memref<64xf32, #shared>
     memref.store %v, %out[%c0] : memref<1xf32, #tile.space<global>>
-    // expected-note @below {{this is the first op that writes it}}
+    // expected-note @below {{first write is here}}
     memref.store %x, %s[%c40] : memref<64xf32, #shared>
   }
   func.return
@@ -83,8 +83,8 @@ func.func @conditions(%x: f32, %c: i1, %n: index) {
     scf.for %i = %c0 to %n step %c1 {
       scf.if %c {
         %v = memref.load %s[%c0] : memref<64xf32, #shared>
-        // expected-warning @below {{never is read here, but nothing writes it before}}
-        // expected-note @below {{clear it first: T.clear(never)}}
+        // expected-warning @below {{uninitialised read: never is read before it is written}}
+        // expected-note @below {{help: clear it first with T.clear(never)}}
         %w = memref.load %never[%c0] : memref<64xf32, #shared>
       }
       memref.store %x, %s[%c0] : memref<64xf32, #shared>
@@ -168,8 +168,8 @@ func.func @cleared_at_times(%A: memref<64x64xf16, #global>, %first: i1) {
     // expected-note @below {{acc is allocated here}}
     %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
     tile.copy %A -> %a : memref<64x64xf16, #global> -> memref<64x64xf16, #shared>
-    // expected-warning @below {{acc is read here, but nothing writes it before}}
-    // expected-note @below {{clear it first: T.clear(acc), or give the product clear_accum=True}}
+    // expected-warning @below {{uninitialised read: acc is read before it is written}}
+    // expected-note @below {{help: clear it first with T.clear(acc), or pass clear_accum=True to T.gemm}}
     tile.gemm %a, %a -> %acc clear_if %first : memref<64x64xf16, #shared>, memref<64x64xf16, #shared> -> memref<64x64xf32, #fragment>
   }
   func.return

@@ -13,7 +13,7 @@ func.func @certain() {
       %next = arith.addi %i, %c1 : index
       // expected-note @below {{the read is here}}
       %v = memref.load %s[%next] : memref<80xf32, #shared>
-      // expected-error @below {{iteration 1 of the parallel loop writes s[1], which iteration 0 reads; they have no order}}
+      // expected-error @below {{data race on s[1]: written by iteration 1, read by iteration 0 of the T.Parallel loop; iterations are not ordered}}
       // expected-note @below {{help: read into a fragment}}
       memref.store %v, %s[%i] : memref<80xf32, #shared>
     }
@@ -22,7 +22,7 @@ func.func @certain() {
         %far = arith.addi %i, %k : index
         // expected-note @below {{the read is here}}
         %v = memref.load %s[%far] : memref<80xf32, #shared>
-        // expected-error @below {{iteration 1 of the parallel loop writes s[1], which iteration 0 reads; they have no order (with k = 1)}}
+        // expected-error @below {{data race on s[1]: written by iteration 1, read by iteration 0 of the T.Parallel loop; iterations are not ordered (with k = 1)}}
         // expected-note @below {{help: read into a fragment}}
         memref.store %v, %s[%i] : memref<80xf32, #shared>
       }
@@ -31,7 +31,7 @@ func.func @certain() {
       %far = arith.addi %i, %bx : index
       // expected-note @below {{the read is here}}
       %v = memref.load %s[%far] : memref<80xf32, #shared>
-      // expected-error @below {{iteration 3 of the parallel loop writes s[3], which iteration 0 reads; they have no order (with bx = 3)}}
+      // expected-error @below {{data race on s[3]: written by iteration 3, read by iteration 0 of the T.Parallel loop; iterations are not ordered (with bx = 3)}}
       // expected-note @below {{help: read into a fragment}}
       memref.store %v, %s[%i] : memref<80xf32, #shared>
     }
@@ -49,8 +49,8 @@ func.func @two_writes(%x: f32, %y: f32) {
     %s = tile.alloc "s" : memref<80xf32, #shared>
     tile.parallel (%i) in (64) {
       %next = arith.addi %i, %c1 : index
-      // expected-error @below {{iterations 1 and 0 of the parallel loop both write s[1]}}
-      // expected-note @below {{give each of the two writes a T.Parallel of its own}}
+      // expected-error @below {{data race on s[1]: written by iterations 1 and 0 of the T.Parallel loop}}
+      // expected-note @below {{put each of the two writes into its own T.Parallel loop}}
       memref.store %x, %s[%i] : memref<80xf32, #shared>
       // expected-note @below {{the other write is here}}
       memref.store %y, %s[%next] : memref<80xf32, #shared>

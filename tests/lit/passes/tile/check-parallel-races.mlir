@@ -43,10 +43,10 @@ func.func @both_write(%x: f32) {
       %v = memref.load %row[%i] : memref<64xf32, #fragment>
       %w = memref.load %f[%i, %j] : memref<64x16xf32, #fragment>
       %s = arith.addf %v, %w : f32
-      // expected-error @below {{iterations (0, 0) and (0, 1) of the parallel loop both write row[0]}}
-      // expected-note @below {{help: combine with T.atomic_add, T.reduce_sum or T.alloc_reducer, or let one of them write}}
-      // expected-error @below {{iteration (0, 1) of the parallel loop writes row[0], which iteration (0, 0) reads; they have no order}}
-      // expected-note @below {{help: read into a fragment in one T.Parallel, and write from it in a second one}}
+      // expected-error @below {{data race on row[0]: written by iterations (0, 0) and (0, 1) of the T.Parallel loop}}
+      // expected-note @below {{help: combine the values with T.atomic_add, T.reduce_sum or T.alloc_reducer, or write in one iteration only}}
+      // expected-error @below {{data race on row[0]: written by iteration (0, 1), read by iteration (0, 0) of the T.Parallel loop; iterations are not ordered}}
+      // expected-note @below {{help: read into a fragment in one T.Parallel loop and write from it in a second one}}
       memref.store %s, %row[%i] : memref<64xf32, #fragment>
     }
   }
@@ -66,7 +66,7 @@ func.func @shifted(%A: memref<65xf32, #global>) {
       %next = arith.addi %i, %c1 : index
       // expected-note @below {{the read is here}}
       %v = memref.load %A[%next] : memref<65xf32, #global>
-      // expected-error @below {{iteration 1 of the parallel loop writes A[1], which iteration 0 reads}}
+      // expected-error @below {{data race on A[1]: written by iteration 1, read by iteration 0 of the T.Parallel loop}}
       // expected-note @below {{help: read into a fragment}}
       memref.store %v, %A[%i] : memref<65xf32, #global>
     }
@@ -135,8 +135,8 @@ func.func @strided(%A: memref<?xf32, #global>, %B: memref<64xf32, #global>) {
     tile.parallel (%i) in (64) {
       %v = memref.load %B[%i] : memref<64xf32, #global>
       %at = arith.muli %i, %bx : index
-      // expected-error @below {{iterations 0 and 1 of the parallel loop both write A[0] (with bx = 0)}}
-      // expected-note @below {{combine with}}
+      // expected-error @below {{data race on A[0]: written by iterations 0 and 1 of the T.Parallel loop (with bx = 0)}}
+      // expected-note @below {{combine the values with}}
       memref.store %v, %A[%at] : memref<?xf32, #global>
     }
   }

@@ -29,9 +29,9 @@ func.func @epochs(%x: f32, %n: index, %out: memref<64xf32, #tile.space<global>>)
 
 func.func @filled_twice(%x: f32) {
   tile.kernel (%bx) in (1) threads(128) {
-    // expected-note @below 2 {{the reducer r is made here}}
+    // expected-note @below 2 {{reducer r is allocated here}}
     %r = tile.reducer.alloc "r" sum : memref<64xf32, #fragment>
-    // expected-note @below {{the epoch was opened here}}
+    // expected-note @below {{the epoch is opened here}}
     tile.fill %r, %x : memref<64xf32, #fragment>, f32
     // expected-error @below {{T.fill on reducer must be enclosed with a T.finalize_reducer before next.}}
     tile.fill %r, %x : memref<64xf32, #fragment>, f32
@@ -49,12 +49,12 @@ func.func @filled_twice(%x: f32) {
 func.func @never_closed(%x: f32, %c: i1, %out: memref<64xf32, #tile.space<global>>) {
   %c0 = arith.constant 0 : index
   tile.kernel (%bx) in (1) threads(128) {
-    // expected-note @below 2 {{the reducer r is made here}}
+    // expected-note @below 2 {{reducer r is allocated here}}
     %r = tile.reducer.alloc "r" max : memref<64xf32, #fragment>
     // expected-error @below {{T.fill on reducer must be enclosed with a T.finalize_reducer before next.}}
-    // expected-note @below {{the epoch was opened here}}
+    // expected-note @below {{the epoch is opened here}}
     tile.fill %r, %x : memref<64xf32, #fragment>, f32
-    // expected-error @below {{only r[i] = max(r[i], x) is defined: every thread has a part of the result}}
+    // expected-error @below {{only r[i] = max(r[i], x) is allowed}}
     tile.copy %r -> %out : memref<64xf32, #fragment> -> memref<64xf32, #tile.space<global>>
   }
   func.return
@@ -67,20 +67,20 @@ func.func @never_closed(%x: f32, %c: i1, %out: memref<64xf32, #tile.space<global
 func.func @other_uses(%x: f32) {
   %c0 = arith.constant 0 : index
   tile.kernel (%bx) in (1) threads(128) {
-    // expected-note @below 3 {{the reducer r is made here}}
+    // expected-note @below 3 {{reducer r is allocated here}}
     %r = tile.reducer.alloc "r" sum : memref<64xf32, #fragment>
-    // expected-error @below {{r is used before T.fill opens an epoch}}
+    // expected-error @below {{reducer r is used before T.fill opens an epoch}}
     %early = memref.load %r[%c0] : memref<64xf32, #fragment>
-    // expected-note @below {{the epoch was opened here}}
+    // expected-note @below {{the epoch is opened here}}
     tile.fill %r, %x : memref<64xf32, #fragment>, f32
     tile.parallel (%i) in (64) {
       %v = memref.load %r[%i] : memref<64xf32, #fragment>
       %s = arith.addf %v, %x : f32
-      // expected-error @below {{only r[i] = sum(r[i], x) is defined}}
+      // expected-error @below {{only r[i] = sum(r[i], x) is allowed}}
       memref.store %s, %r[%c0] : memref<64xf32, #fragment>
     }
     tile.reducer.finalize %r : memref<64xf32, #fragment>
-    // expected-error @below {{r holds a result after T.finalize_reducer and may only be read}}
+    // expected-error @below {{write to finalised reducer r: after T.finalize_reducer it is read-only}}
     memref.store %x, %r[%c0] : memref<64xf32, #fragment>
   }
   func.return
@@ -93,10 +93,10 @@ func.func @other_uses(%x: f32) {
 // One branch closes the epoch, the other forgets it.
 func.func @branches(%x: f32, %c: i1) {
   tile.kernel (%bx) in (1) threads(128) {
-    // expected-note @below {{the reducer r is made here}}
+    // expected-note @below {{reducer r is allocated here}}
     %r = tile.reducer.alloc "r" sum : memref<64xf32, #fragment>
     tile.fill %r, %x : memref<64xf32, #fragment>, f32
-    // expected-error @below {{This branch opens or closes an epoch, the other does not}}
+    // expected-error @below {{Only one of the two branches opens or closes an epoch}}
     scf.if %c {
       tile.reducer.finalize %r : memref<64xf32, #fragment>
     }

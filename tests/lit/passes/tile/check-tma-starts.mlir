@@ -11,7 +11,7 @@ func.func @column_one(%A: memref<64x64xf16, #global>) {
     %full = tile.alloc "full" init [1] : memref<1x!nv.mbarrier, #barrier>
     %part = tile.region %A[0, 1] [64, 32] : memref<64x64xf16, #global> to !tile.region<64x32xf16, #global>
     // expected-error @+2 {{TMA copy starts at column 1 of the tensor that is not a multiple of 8 elements (16 bytes)}}
-    // expected-note @+1 {{help: start at a multiple of 8, or use T.copy, which takes TMA where it can}}
+    // expected-note @+1 {{help: start at a multiple of 8, or use T.copy, which uses TMA only where it is legal}}
     tile.async_copy %part -> %s barrier %full[%c0] : !tile.region<64x32xf16, #global> -> memref<64x32xf16, #shared>, memref<1x!nv.mbarrier, #barrier>
   }
   func.return
@@ -59,8 +59,8 @@ func.func @unknown(%A: memref<64x64xf32, #global>, %n: index) {
     %s = tile.alloc "s" : memref<64x32xf32, #shared>
     %full = tile.alloc "full" init [1] : memref<1x!nv.mbarrier, #barrier>
     %part = tile.region %A[0, %n] [64, 32] : memref<64x64xf32, #global> to !tile.region<64x32xf32, #global>
-    // expected-warning @+2 {{start column of a TMA copy in the tensor is unknown at compile time: it must be a multiple of 4 elements (16 bytes), or the GPU ends the kernel}}
-    // expected-note @+1 {{help: T.assume(column % 4 == 0) states it}}
+    // expected-warning @+2 {{start column of the TMA copy in the tensor is a run-time value: it must be a multiple of 4 elements (16 bytes), otherwise the GPU raises an error}}
+    // expected-note @+1 {{help: state it with T.assume(column % 4 == 0)}}
     tile.async_copy %part -> %s barrier %full[%c0] : !tile.region<64x32xf32, #global> -> memref<64x32xf32, #shared>, memref<1x!nv.mbarrier, #barrier>
     %rest = arith.remsi %n, %c4 : index
     %is = arith.cmpi eq, %rest, %c0 : index

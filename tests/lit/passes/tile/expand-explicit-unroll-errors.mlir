@@ -3,7 +3,7 @@
 func.func @unknown(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-error @+1 {{needs bounds that are known at compile time}}
+  // expected-error @+1 {{explicit=True: the loop bounds are run-time values}}
   scf.for %i = %c0 to %n step %c1 {
   } {tile.unroll_explicit}
   func.return
@@ -14,7 +14,7 @@ func.func @unknown(%n: index) {
 func.func @both(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  // expected-error @+1 {{explicit=True writes out every turn, unroll_factor some: give one of them}}
+  // expected-error @+1 {{explicit=True and unroll_factor are mutually exclusive}}
   scf.for %i = %c0 to %c1 step %c1 {
   } {tile.unroll_explicit, tile.unroll_factor = 4 : i64}
   func.return

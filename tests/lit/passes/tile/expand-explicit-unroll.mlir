@@ -1,7 +1,7 @@
 // RUN: tilewright-opt %s --expand-explicit-unroll --split-input-file | filecheck %s
 // RUN: not tilewright-opt %s --expand-explicit-unroll=max-trip-count=2 --split-input-file 2>&1 | filecheck %s --check-prefix=MANY
 
-// MANY: error[TW1037]: a loop with explicit=True has 3 turns, the most that are written out are 2
+// MANY: error[TW1037]: explicit=True: trip count 3 exceeds the limit of 2 for full unrolling
 
 // CHECK-LABEL: func.func @turns
 // CHECK-SAME: (%{{.*}}: memref<8xf32, #global>, %[[V:.*]]: f32)

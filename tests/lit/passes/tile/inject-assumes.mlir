@@ -10,9 +10,9 @@ func.func @extents(%A: memref<?x64xf16, #tile.space<global>>, %g: index) {
   // CHECK-NOT: dimension 1
   // CHECK: tile.kernel (%[[X:.*]], %[[Y:.*]]) in (%[[G]], 4)
   // CHECK: %[[IN:.*]] = arith.cmpi ult, %[[X]], %[[G]]
-  // CHECK: tile.assume %[[IN]], "the index of a block on axis x lies in the grid"
+  // CHECK: tile.assume %[[IN]], "block index along axis x is within the grid"
   // CHECK: arith.cmpi ult, %[[Y]], %c4
-  // CHECK: tile.assume {{.*}} "the index of a block on axis y lies in the grid"
+  // CHECK: tile.assume {{.*}} "block index along axis y is within the grid"
   // CHECK-NOT: tile.assume
   tile.kernel (%bx, %by) in (%g, 4) threads(128) {
   }

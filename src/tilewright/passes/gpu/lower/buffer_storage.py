@@ -251,7 +251,7 @@ class Places:
             return self._view(code, owner)
         if isinstance(owner, RegionOp):
             return self._part(code, owner)
-        raise AssertionError(f"no shared memory: {buffer.type}")
+        raise AssertionError(f"not a shared buffer: {buffer.type}")
 
     def _part(self, code: IndexBuilder, op: RegionOp) -> SharedPart:
         """A part of a buffer: one matrix of several, or some rows and columns of one."""
@@ -274,8 +274,8 @@ class Places:
             return SharedPart(part.buffer, part.start, _seen_as(part.map, shape), part.offsets)
         if not part.map.is_plain or part.offsets:
             raise NotALayout(
-                "a swizzled buffer is viewed as elements of another type; T.annotate_layout it "
-                "with a plain layout, or copy it"
+                "swizzled buffer viewed with another element type; give it a plain "
+                "layout with T.annotate_layout, or copy it"
             )
         size = prod(shape)
         type = _flat_type(element_type_of(op.result.type), size, Space.SHARED)

@@ -81,7 +81,7 @@ def _receivers(code: IndexBuilder, op: AsyncCopyOp) -> SSAValue | None:
 
 
 def _known(extent: Mixed) -> int:
-    assert isinstance(extent, int), "what TMA copies has known extents"
+    assert isinstance(extent, int), "TMA copies have compile-time extents"
     return extent
 
 
@@ -166,17 +166,17 @@ def _problem(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) ->
     if lanes == 1:
         return None
     if row_strides(source.buffer)[-1] != 1:
-        return "neighbours along its last dimension do not lie next to each other"
+        return "elements along its last dimension are not contiguous"
     uneven = uneven_stride(source.buffer, lanes)
     if uneven is not None:
         return uneven
     extent = shape_of(source.buffer.type)[-1]
     if extent < 0:
-        return "only the run knows the extent of its last dimension"
+        return "the extent of its last dimension is a run-time value"
     if extent % lanes:
-        return f"the extent of its last dimension is {extent}, no multiple of {lanes}"
+        return f"the extent of its last dimension is {extent}, not a multiple of {lanes}"
     if not _begins_at_multiple(op, source, lanes, places):
-        return f"the index of the first is not known to be a multiple of {lanes}"
+        return f"the index of the first element is not known to be a multiple of {lanes}"
     return None
 
 

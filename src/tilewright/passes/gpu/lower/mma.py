@@ -291,5 +291,5 @@ def _apart(
 def _of_lane(values: list[int]) -> LayoutExpr:
     table = np.array(values, dtype=np.int64)
     found = digits(table)
-    assert found is not None, "rows of matrices follow the digits of the lane"
+    assert found is not None, "matrix rows are given by the digits of the lane index"
     return expression(found, Coordinate(0), len(values)) + int(table[0])

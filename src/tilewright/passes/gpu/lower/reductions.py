@@ -99,10 +99,10 @@ def _sharers(table: Table) -> list[tuple[int, int]]:
     apart = table.owners - table.owners[..., :1]
     line = apart.reshape(-1, table.replicas)
     if (line != line[:1]).any():
-        raise NotALayout("elements of the reducer are held by differently spaced threads")
+        raise NotALayout("elements of the reducer are owned by threads at different strides")
     found = digits(line[0])
     if found is None:
-        raise NotALayout("the threads that hold an element are not evenly apart")
+        raise NotALayout("the threads that own an element have no constant stride")
     return [(digit.radix, digit.weight) for digit in found if digit.radix > 1]
 
 
@@ -132,7 +132,7 @@ def _existence(
 def _register(code: IndexBuilder, column: np.ndarray, result: SSAValue) -> SSAValue:
     found = digits(column)
     if found is None:
-        raise NotALayout("no formula gives the parts of a result")
+        raise NotALayout("the partial results have no affine formula")
     text = expression(found, Coordinate(0), len(column)) + int(column[0])
     return code.index(written(code, text, (result,)))
 

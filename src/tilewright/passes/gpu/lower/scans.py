@@ -45,7 +45,7 @@ def lower_scan(op: ScanOp) -> None:
     source, target = _in_shared(code, op.src), _room(code, op.dst)
     part = part_of(source)
     shape = tuple(extent for extent in part.extents if isinstance(extent, int))
-    assert len(shape) == len(part.extents), "scans are along known sizes"
+    assert len(shape) == len(part.extents), "scanned extents are known at compile time"
     deal = Deal.of(shape, op.axis, threads_of(op).count)
     _Scan(op, deal, part, part_of(target)).write(code)
     if target is not op.dst:

@@ -36,8 +36,9 @@ class Pieces:
         width = swizzle * 8 // bits if swizzle else plain_piece(extents, bits)
         if width is None:
             raise NotALayout(
-                f"the copy engine takes {MAX_BOX} elements of a row at a time, and {columns} "
-                f"elements of {bits} bits in {prod(outer)} rows do not come in such pieces"
+                f"tile not divisible into TMA boxes: a box has at most {MAX_BOX} elements "
+                f"per dimension, and {columns} elements of {bits} bits in {prod(outer)} "
+                "rows cannot be split into equal boxes"
             )
         if width == columns:
             return cls(tuple(extents), tuple(extents))

@@ -84,35 +84,35 @@ def kernel_obstacle(kernel: KernelOp) -> str | None:
     """What in a kernel rules roles out altogether."""
     threads = kernel.thread_extents
     if threads is None:
-        return "the kernel has no threads"
+        return "the kernel has no thread count"
     if any(extent != 1 for extent in threads[1:]):
-        return "threads have more than one dimension"
+        return "the thread block has more than one dimension"
     for op in walk(kernel):
         if isinstance(op, WsOp):
-            return "the author wrote the roles"
+            return "the kernel is already warp-specialised by the user"
         if op.name.startswith(_ORDERING) or is_async(op):
-            return f"the kernel synchronises by itself ({op.name})"
+            return f"the kernel uses explicit synchronisation ({op.name})"
     return None
 
 
 def candidate(loop: PipelineOp, kernel: KernelOp, starts: Starts) -> Candidate | str:
     """What the producer can do for `loop`, or why it can do nothing."""
     if loop.stages == 0 or loop.manual_stage is not None:
-        return "the author's schedule leaves no copies to a producer"
+        return "the user-specified schedule leaves no copies to a producer"
     around = loop.parent_op()
     while not isinstance(around, KernelOp):
         if not isinstance(around, (*_LOOPS, IfOp)):
             name = "nothing" if around is None else around.name
-            return f"the loop is inside of {name}"
+            return f"the loop is nested in {name}"
         if not all(_can_compute(value, kernel) for value in around.operands):
-            return "whether the loop runs depends on values that only the consumers know"
+            return "the loop is conditional on values computed by the consumer warps"
         around = around.parent_op()
     if not all(_can_compute(value, kernel) for value in loop.operands):
-        return "how often the loop runs depends on values that only the consumers know"
+        return "the trip count depends on values computed by the consumer warps"
     dependences = Dependences(loop)
     found: list[Issue] = []
     left: list[tuple[Operation, str]] = []
-    problem = "nothing in the loop copies global memory to shared memory"
+    problem = "no copy from global to shared memory in the loop"
     for number, statement in enumerate(dependences.ops):
         issue = _issue(statement, starts)
         if isinstance(issue, str):
@@ -158,12 +158,12 @@ def _obstacle(issue: Issue, number: int, dependences: Dependences, kernel: Kerne
     if dependences.renamable.get(target) != number:
         return dependences.why_not_renamable(target)
     if target is not issue.copy.op.dst:
-        return "it fills a part of a buffer"
+        return "the copy fills only part of a buffer"
     if any(region.base is issue.copy.tensor for op in children(kernel) for region in writes(op)):
-        return "the kernel writes the tensor that is copied"
+        return "the kernel writes the source tensor"
     operands = [value for op in walk(issue.statement) for value in op.operands]
     if not all(value is target or _can_compute(value, kernel) for value in operands):
-        return "where to copy from depends on values that only the consumers know"
+        return "the source address depends on values computed by the consumer warps"
     return None
 
 

@@ -89,8 +89,9 @@ def _call(emitter: Emitter, op: AtomicOp, type: CType) -> str:
     update = _update(kind, type)
     if update is None:
         raise emitter.refusal(
-            f"atomic {kind} of {type.bits} bits: the hardware updates 16, 32 or 64 of them at once",
-            "help: declare the tensor with elements of 32 bits",
+            f"atomic {kind} on {type.bits}-bit elements is not supported: the hardware "
+            "updates 16, 32 or 64 bits",
+            "help: declare the tensor with 32-bit elements",
             NO_SUCH_INSTRUCTION,
         )
     if update.type != type.name:

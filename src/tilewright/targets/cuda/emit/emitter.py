@@ -91,7 +91,7 @@ class Emitter:
             if self.index_bits > INT.bits and isinstance(value.type, IndexType):
                 spelled += "LL"
             return Text(spelled, UNARY if spelled.startswith("-") else ATOM)
-        raise AssertionError(f"a value of type {value.type} is used before it is written")
+        raise AssertionError(f"value of type {value.type} is used before its definition is emitted")
 
     def operand(self, value: SSAValue, binds: int = LOOSE) -> str:
         """The expression for an operand, in parentheses where it needs them."""
@@ -138,7 +138,7 @@ class Emitter:
         if isinstance(type, IndexType) and self.index_bits > INT.bits:
             found = LONG
         if found is None:
-            raise self.refusal(f"CUDA has no type like '{type}'")
+            raise self.refusal(f"type '{type}' has no CUDA equivalent")
         if found.header is not None:
             self.uses.headers.add(found.header)
         return found
@@ -170,7 +170,7 @@ class Emitter:
         rule = self.rules.get(op.name)
         self._current = op
         if rule is None:
-            raise self.refusal(f"there is no CUDA for '{op.name}'")
+            raise self.refusal(f"'{op.name}' cannot be emitted as CUDA")
         self._comment(op)
         rule(self, op)
 

@@ -50,7 +50,7 @@ def _alloc(emitter: Emitter, op: Operation) -> None:
         return
     offset = op.offset_bytes
     if offset is None:
-        raise emitter.refusal(f"'{op.buffer_name}' has no place in shared memory yet")
+        raise emitter.refusal(f"'{op.buffer_name}' has no shared-memory offset")
     place = "smem" if offset == 0 else f"smem + {offset}"
     emitter.statement(f"{type.name}* const {name} = reinterpret_cast<{type.name}*>({place});")
 
@@ -58,7 +58,7 @@ def _alloc(emitter: Emitter, op: Operation) -> None:
 def _flat(emitter: Emitter, buffer: SSAValue) -> tuple[int, ...]:
     shape = shape_of(buffer.type)
     if len(shape) != 1:
-        raise emitter.refusal(f"a buffer of type '{buffer.type}' has not been flattened")
+        raise emitter.refusal(f"buffer of type '{buffer.type}' was not flattened")
     return shape
 
 
@@ -199,11 +199,11 @@ def _convert_each(emitter: Emitter, op: ConvertOp, source: CType, type: CType) -
 
 
 def _slot(emitter: Emitter, op: Operation) -> None:
-    raise emitter.refusal("a version of a buffer has not been turned into an offset")
+    raise emitter.refusal("a buffer version was not lowered to an offset")
 
 
 def _dim(emitter: Emitter, op: Operation) -> None:
-    raise emitter.refusal("the extent of a tensor has not become an argument of the kernel")
+    raise emitter.refusal("the extent of a tensor was not made a kernel argument")
 
 
 def _cast_buffer(emitter: Emitter, op: Operation) -> None:

@@ -215,7 +215,7 @@ def ptx_type(emitter: Emitter, type: Attribute) -> str:
         return "s8"
     found = _PTX_TYPES.get(type.__class__)
     if found is None:
-        raise emitter.refusal(f"tensor cores do not multiply '{type}'")
+        raise emitter.refusal(f"element type '{type}' is not supported by the tensor cores")
     return found
 
 
@@ -314,7 +314,7 @@ def _shuffle(emitter: Emitter, op: Operation) -> None:
 
 def _allreduce(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, AllReduceOp)
-    raise emitter.refusal("a reduction across threads has not been lowered")
+    raise emitter.refusal("a reduction across threads was not lowered")
 
 
 def _warp_reduce(emitter: Emitter, op: Operation) -> None:
