@@ -183,7 +183,7 @@ def pipelined(stages: int) -> Any:
     return main
 
 
-@pytest.mark.parametrize("predicated epilogue", [False, True])
+@pytest.mark.parametrize("predicate_epilogue", [False, True])
 @pytest.mark.parametrize("stages", [1, 2, 3])
 def test_a_pipeline_gives_its_bytes_away_when_it_is_over(
     stages: int, predicate_epilogue: bool

@@ -1,9 +1,9 @@
 """The ``nv`` dialect: what only NVIDIA's machine does.
 
-The part that tile kernels meet: barriers in shared memory with their phases, groups of
-asynchronous copies and matrix products, fences, register budgets, named barriers, clusters.
-The part of thread level: moves, what caches do with them, tensor cores, the copy engine, reductions
-across threads, launches.
+The part that tile kernels use: barriers in shared memory with their phases, groups of asynchronous
+copies and MMAs, fences, register budgets, named barriers, clusters.
+The part of thread level: moves, cache policies, tensor cores, TMA, reductions across threads,
+launches.
 """
 
 from __future__ import annotations

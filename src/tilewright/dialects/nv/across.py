@@ -1,4 +1,4 @@
-"""What threads tell each other through registers, and the launch of a kernel.
+"""Exchange between threads through registers, and the launch of a kernel.
 
     %s = nv.allreduce sum %x threads(4) scale(1) : f32
     %n = nv.stride %A axis(0) : memref<64x64xf16, strided<[?, 1]>>
@@ -89,7 +89,7 @@ class AllReduceOp(AsmOp):
 
 @irdl_op_definition
 class StrideOp(AsmOp):
-    """How many elements apart the neighbours along a dimension of a tensor lie, on the host."""
+    """The stride of a dimension of a tensor in elements, on the host."""
 
     name = "nv.stride"
     tensor = operand_def(BUFFER)

@@ -6,8 +6,8 @@
     nv.cp_async.wait 1
 
 A barrier counts arrivals and bytes. When all expected arrivals have come and no bytes are pending,
-its phase ends and the next begins; a wait for parity ``p`` goes on once the phase of that parity
-has ended. Waits leave at most so many groups of copies (or of matrix products) in flight.
+its phase completes and the next begins; a wait for parity ``p`` returns once the phase of that
+parity has completed. Waits leave at most so many groups of copies (or of MMAs) in flight.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class BarrierOp(AsmOp, RegionAccess):
 
     @override
     def writes(self) -> Sequence[AccessedRegion]:
-        # A wait changes nothing, but who waits must not be moved over who arrives either.
+        # A wait has no effect, but a wait must not be moved over an arrival either.
         return self.reads()
 
     @override
@@ -150,7 +150,7 @@ def _print_bytes(printer: IRPrinter, op: BytesOp) -> None:
 
 
 class BytesOp(BarrierOp, MixedLists):
-    """Base of ops that announce bytes."""
+    """Base of expect-tx ops."""
 
     MIXED: ClassVar[tuple[str, ...]] = ("bytes",)
 
@@ -186,14 +186,14 @@ class BytesOp(BarrierOp, MixedLists):
 
 @irdl_op_definition
 class MBarrierExpectTxOp(BytesOp):
-    """Announces bytes that copies will report; no arrival."""
+    """Expects bytes that copies will complete; no arrival."""
 
     name = "nv.mbarrier.expect_tx"
 
 
 @irdl_op_definition
 class MBarrierArriveExpectTxOp(BytesOp):
-    """Announces bytes, and arrives once (one thread does both)."""
+    """Expects bytes, and arrives once (one thread does both)."""
 
     name = "nv.mbarrier.arrive_expect_tx"
 
@@ -310,14 +310,14 @@ class TmaStoreWaitOp(WaitOp):
 
 @irdl_op_definition
 class WgmmaCommitOp(PlainOp):
-    """Closes a group of asynchronous matrix products."""
+    """Commits a group of asynchronous MMAs."""
 
     name = "nv.wgmma.commit"
 
 
 @irdl_op_definition
 class WgmmaWaitOp(WaitOp):
-    """Waits for groups of asynchronous matrix products, oldest first.
+    """Waits for groups of asynchronous MMAs, oldest first.
 
     At the tile level every asynchronous ``tile.gemm`` is a group of its own.
     """
@@ -327,9 +327,9 @@ class WgmmaWaitOp(WaitOp):
 
 @irdl_op_definition
 class FenceProxyAsyncOp(PlainOp):
-    """What threads wrote to shared memory before is seen by engines that read it after.
+    """Async proxy fence: earlier writes of threads to shared memory are visible to later reads.
 
-    With ``tensors``, what they wrote to global memory is as well.
+    With ``tensors``, those to global memory are as well.
     """
 
     name = "nv.fence_proxy_async"

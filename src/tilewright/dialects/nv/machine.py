@@ -134,7 +134,7 @@ class ClusterRankOp(AsmOp):
 
 @irdl_op_definition
 class ClusterArriveOp(PlainOp):
-    """Says to the other blocks of the cluster that this one has come so far."""
+    """Arrives at the cluster barrier."""
 
     name = "nv.cluster.arrive"
 

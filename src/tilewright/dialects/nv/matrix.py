@@ -7,7 +7,7 @@
     nv.wgmma %da, %db -> %acc[%c0] shape [64, 256, 16] types(f16, f16) : memref<128xf32, #local>
     nv.wgmma.commit
 
-The registers of one instruction's fragment lie next to each other, in the order of the PTX manual.
+The registers of one instruction's fragment are contiguous, in the order of the PTX manual.
 `nv.wgmma` runs on: until a wait has returned, its accumulators belong to the tensor core.
 """
 
@@ -276,17 +276,17 @@ class MatrixOp(AsmOp):
 
 @irdl_op_definition
 class WgmmaFenceOp(PlainOp):
-    """Registers and shared memory are as the products after it must see them."""
+    """Orders registers and shared memory before the MMAs after it."""
 
     name = "nv.wgmma.fence"
 
 
 @irdl_op_definition
 class WgmmaFenceOperandOp(AsmOp, RegionAccess):
-    """The sums of products that are done: registers hold them from here on.
+    """Operand fence: the accumulators of completed MMAs are in their registers from here on.
 
-    A wait says nothing about registers; this does, so that nothing that reads them moves before it.
-    `late` marks products that were left in flight over a branch, which assemblers lose sight of.
+    A wait does not order registers; this does, so that nothing that reads them moves before it.
+    `late` marks MMAs that were left in flight over a branch, which assemblers lose track of.
     """
 
     name = "nv.wgmma.fence_operand"
@@ -332,9 +332,9 @@ class WgmmaOp(AsmOp, RegionAccess):
     a_type = prop_def(TypeAttribute)
     b_type = prop_def(TypeAttribute)
     transposed_a = mark_prop()
-    """`a` lies column after column."""
+    """`a` is column-major."""
     transposed_b = mark_prop()
-    """`b` lies row after row (the other way is the hardware's own)."""
+    """`b` is row-major (the hardware's native order is the other one)."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Orders())

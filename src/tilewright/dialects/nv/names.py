@@ -26,11 +26,11 @@ RESTRICT = "nv.restrict"
 TENSOR = "nv.tensor"
 """Integer: the same for arguments that are views of one tensor, which the kernel writes."""
 
-# Products at tile level, once layouts are chosen.
+# GEMMs at tile level, once layouts are chosen.
 INSTRUCTION = "nv.instruction"
 """String: ``wgmma`` or ``mma``."""
 WARPS = "nv.warps"
-"""Two integers: warps along the rows and the columns of the product."""
+"""Two integers: warps along the rows and the columns of the GEMM."""
 SHAPE = "nv.shape"
 """Three integers: rows, columns and depth of one instruction."""
 
@@ -46,9 +46,9 @@ LAYOUT = "nv.layout"
 
 # Shared buffers at thread level.
 VERSIONS = "nv.versions"
-"""Integer: how many stages of a pipeline the buffer has room for, if more than one."""
+"""Integer: the number of pipeline stages in the buffer, if more than one."""
 STORAGE = "nv.storage"
-"""Integer: the author's storage in which the buffer lies with others, if there is one."""
+"""Integer: the user's storage_alias_spec of the buffer, if there is one."""
 ALIGN = "nv.align"
 """Integer: the multiple of bytes at which the buffer has to begin."""
 SWIZZLE = "nv.swizzle"
@@ -60,4 +60,4 @@ ROLE_BARRIER = "nv.role_barrier"
 
 # Loops at thread level.
 SHARE = "nv.share"
-"""Unit: the turns are one thread's iterations of a parallel loop, and touch different elements."""
+"""Unit: iterations are those of one thread of a parallel loop, and access different elements."""

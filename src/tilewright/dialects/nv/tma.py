@@ -1,12 +1,12 @@
-"""The copy engine: tiles of tensors, and runs of bytes, between global and shared memory.
+"""TMA: tiles of tensors, and contiguous bytes, between global and shared memory.
 
     %map = nv.tensormap %A box [128, 64] swizzle(128) : memref<?x?xf16, #global>
     nv.tma_load %map[%row, %column] -> %As[%o] barrier %full[%s]
         : memref<8192xf16, #shared>, memref<3x!nv.mbarrier, #barrier>
     nv.tma_store %Cs[%o] -> %map[%row, %column] : memref<8192xf16, #shared>
 
-A tensor map is made by the host and given to the kernel; it says how a tile (its box) lies in the
-tensor and how it is swizzled in shared memory. Coordinates are those of the tensor, outermost
+A tensor map is created by the host and passed to the kernel; it describes the tile (its box), the
+tensor, and the swizzle in shared memory. Coordinates are those of the tensor, outermost
 first. One thread issues a copy; what a box has outside the tensor reads as zero and is not written.
 """
 
@@ -70,7 +70,7 @@ _MAX_RANK = 5
 
 @irdl_attr_definition
 class TensorMapType(ParametrizedAttribute, TypeAttribute):
-    """A tensor map: 128 bytes that tell the copy engine about a tensor and its tiles."""
+    """A tensor map: 128 bytes that describe a tensor and its tiles to TMA."""
 
     name = "nv.tensormap"
 
@@ -203,7 +203,7 @@ class TmaStoreBase(AsmOp, RegionAccess, Hintable):
     policy = opt_operand_def(i64)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    # In a kernel the tensor behind the map is not known, but it is written all the same.
+    # In a kernel the tensor of the map is not known, but it is written all the same.
     traits = traits_def(Orders())
 
     @override
@@ -261,7 +261,7 @@ class TmaReduceOp(TmaStoreBase):
 
 
 class BulkOp(AsmOp, RegionAccess, Hintable):
-    """Base of copies of bytes that lie one behind the other."""
+    """Base of copies of contiguous bytes."""
 
     src = operand_def(BUFFER)
     src_index = operand_def(INDEX)

@@ -1,15 +1,15 @@
-"""The ``tile`` dialect: kernels on whole tiles, before anything is said about threads.
+"""The ``tile`` dialect: kernels on whole tiles, before they are distributed over threads.
 
 Buffers are ``memref`` values with a ``#tile.space``; ops work on buffers and on regions of them,
-and mean the same for every number of threads. Each op says which regions it reads and writes and
+and mean the same for every number of threads. Each op declares the regions it reads and writes and
 whether it may still be at work when the next one starts (``interfaces``).
 
     types, attributes, maps      what buffers, regions and layouts are
-    kernel, loops, warps         what runs how often, and on which threads
+    kernel, loops, warps         trip counts and threads
     allocs, aliasing, reducers   where buffers come from
     regions                      parts and views of buffers
     movement, compute, atomics   what is done with them
-    hints, extern, lanes         promises, output, code from outside, warps
+    hints, extern, lanes         assumptions, output, external code, warps
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Which part of which buffer an op touches.
+"""Which part of which buffer an op accesses.
 
 An ``AccessedRegion`` names an allocation or a kernel argument and, for each dimension, where the
 part begins and how far it goes. Offsets and extents are numbers, values, or None for "not known:
-anywhere". Views and regions are looked through, so two ops that touch one buffer under different
+anywhere". Views and regions are looked through, so two ops that access one buffer under different
 names are seen to do so.
 
-Tile ops say what they touch by naming operands::
+Tile ops declare their accesses by naming operands::
 
     class CopyOp(TileOp):
         READS = ("src",)
@@ -39,7 +39,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp
 
 Unit: TypeAlias = Literal["threads", "thread", "tma", "tensor_core"]
-"""Who touches memory: all threads of the block, a single one, or an engine."""
+"""What accesses memory: all threads of the block, a single one, or an asynchronous unit."""
 
 Bound: TypeAlias = Mixed | None
 """A number, a value, or not known."""
@@ -79,7 +79,7 @@ class AccessedRegion:
     def is_whole(self) -> bool:
         """Whether every element of the allocation belongs to the region, for all that is known."""
         if not self.offsets:
-            return False  # a raw pointer: nobody knows how far it reaches
+            return False  # a raw pointer: its range is unknown
         return all(
             offset == 0 and extent is not None and extent == size
             for offset, extent, size in zip(
@@ -88,7 +88,7 @@ class AccessedRegion:
         )
 
     def may_overlap(self, other: AccessedRegion) -> bool:
-        """Whether both may touch the same byte; false only if that is impossible."""
+        """Whether both may access the same byte; false only if that is impossible."""
         if self.base is not other.base:
             return may_share_bytes(self.base, other.base)
         mine = zip(self.offsets, self.extents, strict=True)
@@ -144,7 +144,7 @@ def _bound_text(bound: Bound) -> str:
 
 
 def may_share_bytes(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two allocations or arguments may lie in the same bytes.
+    """Whether two allocations or arguments may overlap.
 
     Tensors that are arguments of a kernel are taken to be distinct, unless they are marked as
     `tile.aliased`; a raw pointer may point into any of them. Allocations are distinct, unless both
@@ -172,7 +172,7 @@ def is_aliased(value: SSAValue) -> bool:
 
 
 class Placeable(ABC):
-    """An allocation that may lie in storage it shares with others."""
+    """An allocation that may share storage with others."""
 
     @abstractmethod
     def storage(self) -> SSAValue | None:
@@ -201,7 +201,7 @@ _STOCK_VIEWS = frozenset(
 
 
 def base_of(value: SSAValue) -> SSAValue:
-    """The allocation or argument behind `value`, through views and regions."""
+    """The allocation or argument that `value` is derived from, through views and regions."""
     while (viewed := _viewed(value)) is not None:
         value = viewed
     return value
@@ -217,7 +217,7 @@ def _viewed(value: SSAValue) -> SSAValue | None:
 
 
 def whole(value: SSAValue, unit: Unit = "threads") -> AccessedRegion:
-    """All of an allocation; an extent that only the run knows is not known."""
+    """All of an allocation; a dynamic extent is not known."""
     shape = shape_of(value.type)
     extents = tuple(None if extent == DYNAMIC_INDEX else extent for extent in shape)
     return AccessedRegion(value, (0,) * len(shape), extents, unit)
@@ -264,7 +264,7 @@ def with_unit(region: AccessedRegion, unit: Unit) -> AccessedRegion:
 
 
 class RegionAccess(ABC):
-    """The region interface: what an op touches by itself, nested ops excluded."""
+    """The region interface: what an op accesses by itself, nested ops excluded."""
 
     @abstractmethod
     def reads(self) -> Sequence[AccessedRegion]:
@@ -280,13 +280,13 @@ class RegionAccess(ABC):
 
 
 class TileOp(AsmOp, RegionAccess):
-    """Base of ops that touch the buffers and regions that some operands name."""
+    """Base of ops that access the buffers and regions that some operands name."""
 
     READS: ClassVar[tuple[str, ...]] = ()
     WRITES: ClassVar[tuple[str, ...]] = ()
 
     def unit(self) -> Unit:
-        """Who does the work."""
+        """What does the work."""
         return "threads"
 
     @override
@@ -320,7 +320,7 @@ class SpaceMemory(Resource):
 
 
 class RegionEffects(MemoryEffect):
-    """Effects on the allocations behind the regions that the op reads and writes."""
+    """Effects on the allocations of the regions that the op reads and writes."""
 
     @override
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:
@@ -343,7 +343,7 @@ class Orders(MemoryEffect):
 
 @dataclass(frozen=True)
 class AccessedFacts(Resource):
-    """What is promised about values; no memory of a program."""
+    """Assumptions about values; no memory of a program."""
 
     @override
     def name(self) -> str:
@@ -351,7 +351,7 @@ class AccessedFacts(Resource):
 
 
 class States(MemoryEffect):
-    """Stays where it is, and touches no memory: a promise, a setting."""
+    """Stays where it is, and accesses no memory: an assumption, a setting."""
 
     @override
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance]:

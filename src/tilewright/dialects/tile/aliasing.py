@@ -1,7 +1,7 @@
-"""Storage aliasing: which buffers may share bytes, as the author says it.
+"""Storage aliasing: which buffers may share bytes, as specified by the user.
 
 A *spec* stands for bytes without an address. Buffers are allocated from it, and a tree of groups
-says how they lie in it: the children of a ``shared`` group start at the same place, those of a
+defines their offsets: the children of a ``shared`` group start at the same offset, those of a
 ``distinct`` group follow each other::
 
     %spec = tile.storage_alias_spec shared : !tile.storage_alias_spec<shared>
@@ -10,7 +10,7 @@ says how they lie in it: the children of a ``shared`` group start at the same pl
     %g = tile.reuse_group shared(%a, %b) : (A, B) -> !tile.reuse_group<shared>
     tile.set_buffer_overlap %spec, %g : ...
 
-It means what ``tlx`` means by the same words.
+It means the same as in ``tlx``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class StorageAliasSpecOp(AsmOp):
 
 @irdl_op_definition
 class ReuseGroupOp(AsmOp):
-    """How buffers, and groups of them, lie to each other.
+    """How buffers, and groups of them, overlap.
 
     `group_size` consecutive buffers of each child make one: sub-tiles of a tile.
     """
@@ -138,7 +138,7 @@ IMPLIED = "tile.implied"
 def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
     """The buffers of a tree of groups, from left to right.
 
-    A group that is named twice is walked twice: whoever walks a tree that is not proved to be one
+    A group that is named twice is walked twice: a walk over a tree that is not proved to be one
     must stop at the first buffer that comes again.
     """
     pending = [value]
@@ -152,7 +152,7 @@ def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
 
 @irdl_op_definition
 class SetBufferOverlapOp(AsmOp):
-    """Says how the buffers of a spec lie in its bytes."""
+    """Defines how the buffers of a spec are allocated in its bytes."""
 
     name = "tile.set_buffer_overlap"
     spec = operand_def(SPEC)

@@ -5,7 +5,7 @@
     %full = tile.alloc init [128, 128] : memref<2x!nv.mbarrier, #tile.space<barrier>>
     %B_s = tile.alloc alias %spec : memref<...>
 
-The name in quotes is the author's and is used in messages. A ``safe_value`` is what a guarded read
+The name in quotes is the user's and is used in messages. A ``safe_value`` is what a guarded read
 outside of a tensor gives. The contents are undefined until written, except for barriers, which
 start with the arrive counts of ``init``.
 """
@@ -100,7 +100,7 @@ class AllocOp(AsmOp, Placeable):
     offset = opt_number_prop()
     """Where in its storage it has been placed, in bytes."""
     dtype = opt_string_prop()
-    """The author's element type, where the IR type does not say it (``uint8``)."""
+    """The user's element type, where the IR type does not determine it (``uint8``)."""
     result = result_def(BUFFER)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -162,12 +162,12 @@ class AllocOp(AsmOp, Placeable):
 
     @property
     def buffer_name(self) -> str:
-        """The author's name of the buffer, or what it has in the text."""
+        """The user's name of the buffer, or its name in the IR."""
         return self.name_hint.data if self.name_hint else self.result.name_hint or "buffer"
 
     @property
     def is_private(self) -> bool:
-        """Whether every turn of the loops around all accesses fills it before it reads it."""
+        """Whether every iteration of the loops around all accesses fills it before it reads it."""
         return PRIVATE in self.attributes
 
     @is_private.setter
@@ -187,7 +187,7 @@ class AllocOp(AsmOp, Placeable):
 
     @override
     def storage(self) -> SSAValue | None:
-        # Asked by verifiers of other ops, so an op with broken segments has to answer, too.
+        # Used by verifiers of other ops, so it must work for an op with broken segments, too.
         specs = (each for each in self.operands if isinstance(each.type, StorageAliasSpecType))
         return next(specs, None)
 

@@ -6,7 +6,7 @@
     %v = tile.atomic load %m[%i] order acquire : memref<8xi32, #global> -> i32
 
 An element is named by its indices; without indices the whole operand is updated, element by
-element, from a buffer or region of the same extents. ``width`` asks for vectors of that many.
+element, from a buffer or region of the same extents. ``width`` requests vectors of that many.
 """
 
 from __future__ import annotations

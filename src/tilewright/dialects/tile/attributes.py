@@ -7,7 +7,7 @@
     #tile.pipeline_plan<stage = [0, 0, 2], order = [0, 1, 2]>
     #tile.target<cuda, sm_90a>
 
-All are plain data: the classes that compute (``LayoutMap`` ...) are behind ``data``.
+All are plain data: the classes that compute (``LayoutMap`` ...) are in ``data``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @unique
 class Space(StrEnum):
-    """Where a buffer lives, and with that who sees it."""
+    """The memory of a buffer, and with that its visibility."""
 
     GLOBAL = "global"
     """Kernel arguments and workspaces: the whole grid."""
@@ -59,7 +59,7 @@ class Space(StrEnum):
 
     @property
     def is_shared(self) -> bool:
-        """Whether buffers lie in the shared memory of the block."""
+        """Whether buffers are in the shared memory of the block."""
         return self in (Space.SHARED, Space.SHARED_STATIC)
 
     @property

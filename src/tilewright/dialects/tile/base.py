@@ -1,6 +1,6 @@
-"""How properties of tile ops are declared, spelled and read.
+"""How properties of tile ops are declared, printed and read.
 
-Kinds, policies and scopes are words: a string property of which only a few values are allowed, and
+Kinds, policies and scopes are keywords: a string property with few allowed values, and
 which prints without quotes. Marks (``transpose_b``) are unit properties: present or absent.
 """
 
@@ -38,7 +38,7 @@ STRING_ATTR = instance_of("string attribute", StringAttr)
 
 @dataclass(frozen=True)
 class KeywordSyntax(AttributeSyntax):
-    """``sum``: one of a few words, stored as a string."""
+    """``sum``: one of a few keywords, stored as a string."""
 
     words: tuple[str, ...]
 

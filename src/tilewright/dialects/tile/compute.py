@@ -1,11 +1,11 @@
-"""Ops that compute on whole tiles: matrix products, reductions, scans.
+"""Ops that compute on whole tiles: GEMMs, reductions, scans.
 
     tile.gemm %A, %B -> %C policy full_row {transpose_b} : TA, TB -> TC
     tile.reduce sum %x -> %y dim 1 : memref<64x32xf32, #fragment> -> memref<64xf32, #fragment>
     tile.scan sum %x -> %y dim 0 reverse : T -> T
 
-A product adds to its destination unless ``clear`` is there (or ``clear_if`` holds). A reduction
-overwrites its destination unless it says ``accumulate``.
+A GEMM adds to its destination unless ``clear`` is there (or ``clear_if`` holds). A reduction
+overwrites its destination unless it has ``accumulate``.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class GemmOp(TileOp):
     b = operand_def(BUFFER_OR_REGION)
     c = operand_def(BUFFER_OR_REGION)
     clear_if = opt_operand_def(i1)
-    """Whether the product replaces what was there, decided by the run."""
+    """Whether the GEMM overwrites its destination, as a run-time value."""
     transpose_a = mark_prop()
     transpose_b = mark_prop()
     clear = mark_prop()
     policy = word_prop(POLICIES, "square")
-    """How the warps split the rows and columns of the product."""
+    """How the warps split the rows and columns of the GEMM."""
     k_pack = number_prop(1)
     asynchronous = mark_prop("async")
 
@@ -115,7 +115,7 @@ class GemmOp(TileOp):
 
     @property
     def mnk(self) -> tuple[int, int, int]:
-        """Rows and columns of the product and the length of its sums, of a verified op."""
+        """M, N and K of a verified op."""
         rows, length = self._oriented("first operand", self.a, self.transpose_a is not None)
         _, columns = self._oriented("second operand", self.b, self.transpose_b is not None)
         return rows, columns, length

@@ -1,8 +1,8 @@
 """Integer expressions over the coordinates of a tile: the contents of layout attributes.
 
-A layout says where an element lives: a function from logical coordinates to physical ones, written
+A layout maps elements to locations: a function from logical coordinates to physical ones, written
 with ``+ - * floordiv mod xor``. All functions of hardware layouts (strides, swizzles, MMA
-fragments) can be said in these six::
+fragments) can be expressed with these six::
 
     (i : 64, j : 64) -> (j floordiv 64, i, (j mod 64) xor ((i mod 8) * 8))
 
@@ -96,7 +96,7 @@ class LayoutExpr:
         raise NotImplementedError
 
     def text(self, names: Sequence[str], tightness: int = 0) -> str:
-        """The expression in words, in brackets if it binds less than `tightness`."""
+        """The expression as text, in brackets if it binds less than `tightness`."""
         raise NotImplementedError
 
 

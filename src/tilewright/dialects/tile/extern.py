@@ -3,7 +3,7 @@
     tile.source "__device__ float twice(float x) { return 2 * x; }"
     %y = tile.extern "twice"(%x) : (f32) -> f32
 
-What a call does is not known: it may touch everything its pointers and buffers reach, as far as
+The effect of a call is not known: it may access what its pointers and buffers reach, as far as
 their ``mode`` allows.
 """
 

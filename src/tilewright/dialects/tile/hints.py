@@ -1,6 +1,6 @@
-"""Promises, checks, synchronisation and output.
+"""Assumptions, checks, synchronisation and output.
 
-tile.assume %c                      a promise to the compiler; a checked run on the CPU looks
+tile.assume %c                      an assumption of the compiler; a checked run on the CPU tests it
 tile.assert %c, "index in range"    checked by the device
 tile.sync                           all threads of the block wait for each other
 tile.sync grid                      all blocks do

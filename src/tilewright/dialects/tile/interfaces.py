@@ -1,8 +1,8 @@
 """What any op reads and writes, nested ops included.
 
-``reads``, ``writes`` and ``is_async`` take ops of all dialects. Tile ops answer themselves
-(``access``), ``memref.load`` and ``store`` are known here, and an op with regions touches what the
-ops inside touch. Seen from outside, an index that runs over a loop becomes the range it runs over,
+``reads``, ``writes`` and ``is_async`` take ops of all dialects. Tile ops implement them
+(``access``), ``memref.load`` and ``store`` are known here, and an op with regions accesses what the
+ops inside access. Seen from outside, an index that runs over a loop becomes the range it runs over,
 and a value that exists only inside becomes "not known"::
 
     tile.parallel (%i, %j) in (64, 32) {          writes  %f[0 +64, 0 +32]
@@ -80,7 +80,7 @@ def _distinct(regions: Iterator[AccessedRegion]) -> list[AccessedRegion]:
 
 
 def _seen_from(op: Operation, region: AccessedRegion) -> AccessedRegion:
-    """`region`, found inside `op`, in terms of what is known in front of `op`."""
+    """`region`, found inside `op`, in terms of what is known before `op`."""
     spans = [
         _span_from(op, offset, extent)
         for offset, extent in zip(region.offsets, region.extents, strict=True)
@@ -112,7 +112,7 @@ def _widened(count: Mixed, extent: int) -> Bound:
 
 
 Run: TypeAlias = tuple[Mixed, Mixed]
-"""Where an index starts, and how many values it takes, one after the other."""
+"""The start of an index, and how many consecutive values it takes."""
 
 
 def _split(offset: SSAValue, op: Operation) -> tuple[Mixed | None, Run | None]:
@@ -158,7 +158,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 def scheduled_ops(loop: PipelineOp) -> list[Operation]:
     """The ops of the body that a schedule places: those with effects that others can see.
 
-    Pure ops and promises follow their users. So do ops that only read, unless they read what the
+    Pure ops and assumptions follow their users. So do ops that only read, unless they read what the
     body writes.
     """
     body = [op for op in loop.body.block.ops if op is not loop.body.block.last_op]

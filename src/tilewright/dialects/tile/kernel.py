@@ -4,8 +4,8 @@
       ...
     }
 
-The indices are the coordinates of the block, x first. A function may launch several kernels, one
-after the other. ``threads`` says how many threads a block has, along up to three axes; without it
+The indices are the coordinates of the block, x first. A function may launch several kernels
+sequentially. ``threads`` is the number of threads of a block, along up to three axes; without it
 the body is not bound to threads. Tile ops inside mean the same for every number of threads.
 """
 
@@ -73,7 +73,7 @@ from tilewright.ir.text.printer import IRPrinter
 
 _AXES = 3
 _MAX_THREADS = 1024
-"""Threads of a block, on all GPUs this compiler knows."""
+"""Threads of a block, on all supported GPUs."""
 
 _SHOWN = ("static_grid", "threads", "cluster", "raster")
 

@@ -1,4 +1,4 @@
-"""What the threads of a warp tell each other.
+"""Exchange between the threads of a warp.
 
     %s = tile.warp_reduce sum %x : f32           of all lanes, to all lanes
     %y = tile.shuffle xor %x, %mask : f32, i32   the value of another lane
@@ -110,7 +110,7 @@ class ShuffleOp(AsmOp):
 
 @irdl_op_definition
 class VoteOp(AsmOp):
-    """Asks all lanes of a warp: ``any``, ``all`` (an i1), or who (``ballot``, one bit a lane)."""
+    """Vote of all lanes of a warp: ``any``, ``all`` (an i1), or ``ballot`` (one bit per lane)."""
 
     name = "tile.vote"
     mode = word_prop(VOTE_MODES)

@@ -3,12 +3,12 @@
     tile.parallel (%i, %j) in (128, %n) { ... }
         all points, in any order, exactly once; no thread is named
     tile.pipeline %k = 0 to %n num_stages(3) { ... }
-        a serial loop whose turns may overlap, with the results of the serial loop
+        a serial loop whose iterations may overlap, with the results of the serial loop
     tile.persistent (%m, %n) in (%tiles_m, 16) wave %blocks index %b group 8 { ... }
         the tiles of a domain that fall to worker `index` of `wave`, in grouped order
 
 Ordinary serial loops are ``scf.for``; ``tile.unroll``, ``tile.unroll_factor`` and
-``tile.vectorize`` on them are the author's wishes.
+``tile.vectorize`` on them are requests of the user.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class ParallelOp(BodyOp):
 
     @property
     def ranges(self) -> tuple[tuple[Mixed, Mixed], ...]:
-        """First value of each index, and the one behind the last."""
+        """First value of each index, and the exclusive end."""
         return tuple((0, extent) for extent in self.extents)
 
     @override
@@ -214,9 +214,9 @@ def _print_parallel(printer: IRPrinter, op: ParallelOp) -> None:
 
 @irdl_op_definition
 class PipelineOp(BodyOp):
-    """A loop with step 1 whose turns may overlap.
+    """A loop with step 1 whose iterations may overlap.
 
-    `stage` and `order` are the author's schedule, one number per scheduled op of the body;
+    `stage` and `order` are the user's schedule, one integer per scheduled op of the body;
     `plan` is the schedule the compiler has chosen.
     """
 
@@ -282,12 +282,12 @@ class PipelineOp(BodyOp):
 
     @property
     def ranges(self) -> tuple[tuple[Mixed, Mixed], ...]:
-        """First value of the index, and the one behind the last."""
+        """First value of the index, and the exclusive end."""
         return ((self.lower, self.upper),)
 
     @property
     def stages(self) -> int:
-        """The depth the author asks for; 0 is a serial loop."""
+        """The depth requested by the user; 0 is a serial loop."""
         return self.num_stages.value.data
 
     @property
@@ -391,7 +391,7 @@ class PersistentOp(BodyOp):
 
     With ``g = max(1, min(group, d_last))`` tile number ``t = turn * wave_size + index`` is decoded
     with the radices ``(ceildiv(d_last, g), d_0, ..., d_{n-2}, g)``; the last coordinate is the
-    first digit times ``g`` plus the last digit, and a tile behind the end is skipped.
+    first digit times ``g`` plus the last digit, and a tile past the end is skipped.
     """
 
     name = "tile.persistent"
@@ -445,7 +445,7 @@ class PersistentOp(BodyOp):
 
     @property
     def ranges(self) -> tuple[tuple[Mixed, Mixed], ...]:
-        """First value of each index, and the one behind the last."""
+        """First value of each index, and the exclusive end."""
         return tuple((0, extent) for extent in self.domain)
 
     @override

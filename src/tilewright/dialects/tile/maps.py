@@ -1,8 +1,8 @@
-"""Layouts of buffers as values: where an element lives, and, for fragments, who holds it.
+"""Layouts of buffers as values: where an element lives, and, for fragments, its owner.
 
 ``LayoutMap`` maps the coordinates of a shared or global buffer to physical ones. ``FragmentMap``
-maps the coordinates of a fragment to the thread that holds the element and the place in that
-thread's registers; an element held by several threads has one *replica* for each::
+maps the coordinates of a fragment to the thread that owns the element and the register in that
+thread; an element owned by several threads has one *replica* for each::
 
     (i : 8, j : 8) -> thread (i * 4 + j floordiv 2) index (j mod 2)
 
@@ -63,7 +63,7 @@ class LayoutMap:
         return tuple(shape)
 
     def is_injective(self) -> bool:
-        """Whether no two elements share a place."""
+        """Whether no two elements map to the same location."""
         return len({self.evaluate(*point) for point in self.points()}) == prod(self.extents)
 
     def problem(self) -> str | None:
@@ -102,7 +102,7 @@ class FragmentMap:
         return cls(tuple(extents), owner, trace(index, rank), replicate)
 
     def evaluate(self, *coordinates: Any, replica: Any = 0) -> tuple[Any, tuple[Any, ...]]:
-        """The thread that holds a replica of an element, and the place in it."""
+        """The thread that owns a replica of an element, and its register."""
         _check_count(coordinates, len(self.extents))
         known = (*coordinates, replica)
         return self.thread.evaluate(known), tuple(each.evaluate(known) for each in self.index)

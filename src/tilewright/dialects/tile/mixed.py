@@ -100,7 +100,7 @@ def join(static: Integers, dynamic: Sequence[SSAValue]) -> tuple[Mixed, ...]:
 
 
 def static_extent(value: Mixed) -> int:
-    """An extent as types spell it: the number, or the marker."""
+    """An extent as printed in types: the integer, or the marker."""
     return value if isinstance(value, int) else DYNAMIC_INDEX
 
 
@@ -118,7 +118,7 @@ class MixedLists(IRDLOperation):
     """The names of the lists."""
 
     def absorb_constants(self) -> bool:
-        """Turn values that constants define into known numbers; whether there were any."""
+        """Replace values that constants define by known integers; whether there were any."""
         lists = {name: self._split_again(name) for name in self.MIXED}
         if all(len(values) == len(self._dynamic(name)) for name, (_, values) in lists.items()):
             return False

@@ -203,7 +203,7 @@ class AsyncCopyOp(TileOp):
 
     @property
     def is_bulk(self) -> bool:
-        """Whether the copy engine does it rather than the threads."""
+        """Whether the copy uses TMA instead of thread copies."""
         if self.instruction is not None:
             return self.instruction.data == "tma"
         is_store = space_of(self.dst.type) is Space.GLOBAL
@@ -312,7 +312,7 @@ class TransposeOp(TileOp):
 def matrix(what: str, value: SSAValue) -> tuple[int, int]:
     """The two extents of a matrix; raise if it has others that are not 1.
 
-    Extents of 1 in front of the last two are left out first, then others.
+    Extents of 1 before the last two are left out first, then others.
     """
     shape = shape_of(value.type)
     while len(shape) > 2 and shape[0] == 1:
@@ -333,7 +333,7 @@ class Im2colOp(TileOp):
     The image is ``N x H x W x C``. Row ``r`` of the result belongs to output position
     ``nhw_step * rows + r`` (counted over N, height and width of the output), column ``c`` to
     element ``c_step * columns + c`` of the window (counted over kernel row, kernel column and
-    channel). What lies in the padding is zero. Along each side the output has
+    channel). Elements in the padding are zero. Along each side the output has
     ``(size + 2 * pad - dilation * (kernel - 1) - 1) floordiv stride + 1`` positions.
     """
 

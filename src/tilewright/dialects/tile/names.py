@@ -1,13 +1,13 @@
 """Names of attributes that tile-level code carries beside the properties of its ops.
 
 On functions, on their arguments, and on ``scf.for`` there is no property to declare, so these are
-plain attributes, as is what passes find out about buffers. One place spells them.
+plain attributes, as is what passes find out about buffers. All of them are defined here.
 """
 
 # Modules.
 RACES = "tile.races"
-"""Array of what to say of races that the caller may avoid: the places of the two accesses, a code,
-a message and a help, all strings."""
+"""Array of diagnostics of races that the caller may avoid: the locations of the two accesses, a
+code, a message and a help, all strings."""
 
 # Functions.
 ENTRY = "tile.entry"
@@ -17,13 +17,13 @@ TARGET = "tile.target"
 
 # Arguments of functions.
 NAME = "tile.name"
-"""String: the author's name of the argument."""
+"""String: the user's name of the argument."""
 DTYPE = "tile.dtype"
-"""String: the author's element type; the IR type does not tell ``uint8`` from ``int8``."""
+"""String: the user's element type; the IR type does not distinguish ``uint8`` from ``int8``."""
 SHAPE = "tile.shape"
 """Array of integers and strings: the shape as written, symbols included."""
 SAFE_VALUE = "tile.safe_value"
-"""Number: what a guarded read outside of the tensor gives; zero if not said."""
+"""Number: what a guarded read outside of the tensor gives; zero by default."""
 ALIASED = "tile.aliased"
 """Unit: the tensor shares bytes with the other arguments that are marked so."""
 L2_HIT_RATIO = "tile.l2_hit_ratio"
@@ -31,20 +31,20 @@ L2_HIT_RATIO = "tile.l2_hit_ratio"
 
 # scf.for.
 UNROLL = "tile.unroll"
-"""Unit: the author asks for unrolling."""
+"""Unit: the user requests unrolling."""
 UNROLL_EXPLICIT = "tile.unroll_explicit"
 """Unit: unrolled before anything else looks at the body."""
 UNROLL_FACTOR = "tile.unroll_factor"
 """Integer: unroll by so much."""
 VECTORIZE = "tile.vectorize"
-"""Unit: the turns become one vector access."""
+"""Unit: the iterations become one vector access."""
 THREAD_BINDING = "tile.thread_binding"
-"""String: the turns are the threads along an axis, ``threadIdx.x``."""
+"""String: the iterations are the threads along an axis, ``threadIdx.x``."""
 
 # tile.alloc.
 PRIVATE = "tile.private"
-"""Unit: every turn of the loops around all accesses fills the buffer before it reads it."""
+"""Unit: every iteration of the loops around all accesses fills the buffer before it reads it."""
 
 # Assumptions.
 INJECTED = "tile.injected"
-"""Unit: `inject-assumes` states it, and not the author."""
+"""Unit: stated by `inject-assumes`, and not by the user."""

@@ -98,7 +98,7 @@ class ReducerAllocOp(AsmOp):
 
     @property
     def buffer_name(self) -> str:
-        """The author's name of the reducer, or what it has in the text."""
+        """The user's name of the reducer, or its name in the IR."""
         return self.name_hint.data if self.name_hint else self.result.name_hint or "reducer"
 
     def asm_result_names(self) -> list[str]:

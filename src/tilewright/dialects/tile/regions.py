@@ -5,7 +5,7 @@
     %t = tile.view %p sizes(%n) : !tile.ptr<f16> to memref<?xf16, #global>
 
 A region has as many offsets and extents as its buffer has dimensions. In global memory it may
-reach out of the buffer: what lies outside reads as the safe value and is not written. A view has
+reach out of the buffer: out of bounds reads give the safe value, and nothing is written. A view has
 the same bytes as what it views.
 """
 
@@ -143,7 +143,7 @@ class RegionOp(AsmOp, MixedLists, LooksThrough):
 
     @property
     def region_type(self) -> RegionType:
-        """The type that the extents ask for."""
+        """The type that the extents require."""
         shape = [static_extent(extent) for extent in self.extents]
         return RegionType(self.type.element_type, shape, self.type.memory_space)
 
@@ -320,7 +320,7 @@ class PtrOfOp(AsmOp, LooksThrough):
     base = operand_def(BUFFER)
     indices = var_operand_def(INDEX)
     extent = opt_operand_def(INDEX)
-    """How many elements from there on may be touched; the rest of the buffer if not said."""
+    """How many elements from there on may be accessed; the rest of the buffer by default."""
     mode = word_prop(MODES, "rw")
     result = result_def(PTR)
 

@@ -2,9 +2,9 @@
 
     %s = tile.slot %ring[%v] : memref<3x128x64xf16, #shared> to memref<128x64xf16, #shared>
 
-Pipelining gives a buffer several versions, one behind the other along a new first dimension, so
-that one can be filled while others are read. A slot is a buffer like any other: whoever worked on
-the buffer works on the slot.
+Pipelining gives a buffer several versions, contiguous along a new first dimension, so that one can
+be filled while others are read. A slot is a buffer like any other: ops on the buffer work on the
+slot.
 """
 
 from __future__ import annotations

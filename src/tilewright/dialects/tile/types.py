@@ -3,10 +3,10 @@
     !tile.region<128x32xf16, #tile.space<shared>>   a part of a buffer, made by tile.region
     !tile.ptr<f16>                                  an address, for code from outside
     !tile.storage_alias_spec<shared>                bytes without an address
-    !tile.reuse_group<distinct>                     how buffers lie to each other in them
+    !tile.reuse_group<distinct>                     how buffers overlap in them
 
-Buffers themselves are ``memref`` types with a ``#tile.space``; the functions at the end answer the
-usual questions for buffers and regions alike.
+Buffers themselves are ``memref`` types with a ``#tile.space``; the functions at the end query
+buffers and regions alike.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RegionType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType
 
 @irdl_attr_definition
 class PtrType(ParametrizedAttribute, TypeAttribute, PointerLike):
-    """An address of elements of one type, in global memory unless it says otherwise."""
+    """An address of elements of one type, in global memory by default."""
 
     name = "tile.ptr"
 
@@ -175,7 +175,7 @@ class StorageAliasSpecType(_KeywordType):
 
 @irdl_attr_definition
 class ReuseGroupType(_KeywordType):
-    """A node of a tree of buffers: its children share memory, or lie side by side."""
+    """A node of a tree of buffers: its children share memory, or are disjoint."""
 
     name = "tile.reuse_group"
     KEYWORDS: ClassVar[Sequence[str]] = ("shared", "distinct")
@@ -230,10 +230,10 @@ def squeezed(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def have_equal_extents(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether two shapes agree but for extents of 1; what only the run knows agrees with all."""
+    """Whether two shapes agree but for extents of 1; a dynamic extent agrees with all."""
     first, second = squeezed(one), squeezed(other)
     if len(first) != len(second):
-        # An extent that only the run knows may turn out to be 1.
+        # A dynamic extent may be 1 at run time.
         return _matches(first, second) if len(first) > len(second) else _matches(second, first)
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(first, second, strict=True))
 

@@ -8,9 +8,9 @@
       ...
     }
 
-Each role is run by its threads only, all roles at the same time. Threads of no role pass by, and
-nobody waits at the end: what has to be ordered is ordered by barriers. ``custom`` marks roles that
-the author wrote: each ``with T.ws(...)`` is an op with one role of its own.
+Each role is run by its threads only, all roles concurrently. Threads of no role pass by, and no
+thread waits at the end: what has to be ordered is ordered by barriers. ``custom`` marks roles that
+the user wrote: each ``with T.ws(...)`` is an op with one role of its own.
 
 ``gpu.thread_id`` is the number in the block, inside a role as outside, so that it can be moved and
 merged like any value. Code that counts from the first thread of its role subtracts that.
@@ -58,7 +58,7 @@ from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
 
 Range = tuple[int, int]
-"""First thread, and the one behind the last."""
+"""First thread, and the exclusive end."""
 
 _MIN_REGISTERS, _MAX_REGISTERS, _REGISTER_STEP = 24, 240, 8
 
@@ -77,7 +77,7 @@ _RANGES = Satisfies(
 
 @dataclass(frozen=True)
 class Role:
-    """Who runs a region: a name, ranges of threads, and a register budget (0 if none)."""
+    """The threads of a region: a name, ranges of threads, and a register budget (0 if none)."""
 
     name: str
     ranges: tuple[Range, ...]
@@ -132,7 +132,7 @@ class WsOp(IRDLOperation):
 
     @property
     def is_custom(self) -> bool:
-        """Whether the author wrote the roles."""
+        """Whether the user wrote the roles."""
         return self.custom is not None
 
     @override

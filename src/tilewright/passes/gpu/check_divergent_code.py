@@ -1,17 +1,17 @@
-"""`check-divergent-code`: what only some threads run cannot make threads meet.
+"""`check-divergent-code`: code in divergent branches must not need a block barrier.
 
     if tx < 48:
         S[tx] = X[tx]
         y = S[47 - tx]          # written by another thread: all of them have to be done
 
-Between the two lines threads have to meet, and a barrier of the block inside the `if` would wait
-for threads that never come. So this is an error, found by looking at every thread: which elements
-of a shared buffer it writes and reads under the condition. If the data decide who comes in, it is a
-warning, as it may be one thread alone. Code with a barrier of the author's own is the author's; an
-index that only the run knows is left alone.
+A block barrier is required between the two lines, but inside the `if` it would wait for threads
+that never arrive. This is an error, found by evaluating for every thread which elements of a shared
+buffer it writes and reads under the condition. If the condition is data-dependent, it is a warning,
+as only one thread may take the branch. Code with an explicit barrier is not checked, nor are
+accesses with run-time indices.
 
 A tile operation is shared among all threads that run the kernel, or the role. In code that some of
-them do not run, their share would not be done: that is an error, too; so is a store that the author
+them do not run, their share would not be done: that is an error, too; so is a store that the user
 gives to TMA, for which one of all threads is picked.
 """
 
@@ -56,7 +56,7 @@ from tilewright.ir.traversal import walk
 
 BARRIER_NOT_REACHED, INCOMPLETE = "TW4072", "TW4073"
 _MAX_ITERATIONS = 256
-"""Turns of loops inside the code that are looked at one by one."""
+"""Iterations of loops inside the code that are evaluated."""
 _BARRIERS = frozenset(("gpu.barrier", "nv.bar", "nv.mbarrier.wait", "tile.sync"))
 
 _SHARED_WORK = (CopyOp, FillOp, GemmOp, ParallelOp, ReduceOp, ScanOp)
@@ -80,12 +80,12 @@ _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
 
 
 class Unknown(Exception):
-    """A number that only the run knows."""
+    """A value that is unknown at compile time."""
 
 
 @dataclass(frozen=True)
 class CheckDivergentCode(Pass):
-    """Report where threads would have to meet, and cannot."""
+    """Report divergent code that would need a block barrier."""
 
     name = "check-divergent-code"
 
@@ -141,14 +141,14 @@ def _is_for_all(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class PerThreadAccess:
-    """What each thread touches of a buffer: a row of element numbers for each."""
+    """The elements of a buffer that each thread accesses: a row of element indices per thread."""
 
     op: LoadOp | StoreOp
     elements: Integers
     is_run: NDArray[np.bool_]
     """Which threads come here, or may."""
     is_certain: bool
-    """Whether the data have no say in it."""
+    """Whether it does not depend on data."""
 
     @property
     def is_write(self) -> bool:
@@ -186,7 +186,7 @@ def _report_first(
 
 
 def _conflict(write: PerThreadAccess, other: PerThreadAccess) -> tuple[int, int, int] | None:
-    """Two threads and the element that the first writes and the second touches."""
+    """Two threads and the element that the first writes and the second accesses."""
     owner: dict[int, int] = {}
     for thread in np.flatnonzero(write.is_run):
         for element in sorted(set(write.elements[thread].ravel().tolist())):
@@ -291,7 +291,7 @@ def _loops_between(op: Operation, choice: IfOp) -> list[tuple[ForOp, range]]:
 
 
 class _Evaluator:
-    """Values for all threads (axis 0) and all turns of the loops around."""
+    """Values for all threads (axis 0) and all iterations of the enclosing loops."""
 
     def __init__(self, threads: int, loops: list[tuple[ForOp, range]]) -> None:
         self.shape = (threads, *(len(iterations) for _, iterations in loops))
@@ -304,7 +304,7 @@ class _Evaluator:
             self._known[loop.body.block.args[0]] = values
 
     def of(self, value: SSAValue) -> Any:
-        """Raises `Unknown` for what only the run knows."""
+        """Raises `Unknown` for run-time values."""
         if value in self._known:
             return self._known[value]
         found = self._known[value] = self._computed(value)

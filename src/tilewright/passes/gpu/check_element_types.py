@@ -1,11 +1,11 @@
-"""`check-element-types`: whether a GPU has numbers like the elements of a kernel's buffers.
+"""`check-element-types`: whether a GPU supports the element types of a kernel's buffers.
 
     A: T.Tensor((64, 64), "int4")
 
-    error[TW6006]: elements of A are int4: the memory of a GPU has no numbers of 4 bits
+    error[TW6006]: unsupported element type int4 of A: 4-bit integers are not supported in memory
 
-Formats of other makers and numbers of less than a byte run on the processor, element by element;
-on a GPU the author says how they are packed.
+Formats of other vendors and types of less than a byte run on the CPU, element by element; on a GPU
+the user packs them explicitly.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _is_buffer(type: Attribute) -> bool:
 
 
 def _given(buffer: SSAValue) -> str | None:
-    """The dtype as the author wrote it: types of the IR know no sign."""
+    """The dtype as declared by the user: integer types of the IR have no sign."""
     if isinstance(buffer, BlockArgument):
         function = buffer.block.parent_op()
         assert isinstance(function, FuncOp)

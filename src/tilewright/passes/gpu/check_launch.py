@@ -1,6 +1,6 @@
 """`check-launch`: whether the grid and the clusters of a kernel are what its target can launch.
 
-What every target asks for (at most 1024 threads, a grid that clusters divide) is checked where
+What every target requires (at most 1024 threads, a grid that clusters divide) is checked where
 kernels are built; here is what depends on the GPU, and what is surely not meant.
 """
 
@@ -62,7 +62,7 @@ def _check_grid(kernel: KernelOp, engine: DiagnosticEngine) -> None:
 
 
 def _suggest_fix(axis: str) -> str:
-    """The first axis has room for much more; where that is full, blocks have to do more each."""
+    """Use the first axis, which has the largest limit; beyond it, blocks must do more work each."""
     if axis != "x":
         return (
             f"help: make this extent the first of T.Kernel: x supports up to {MAX_GRID['x']} blocks"

@@ -1,27 +1,26 @@
 """`check-thread-sync`: the synchronisation of finished kernels, proved without data.
 
 The last of the checkers that run on every compile (docs/design/concurrency.md#check-thread-sync).
-It sees what is printed as CUDA and knows nothing of the passes that put barriers, waits and fences
-there: a block is run with the numbers of its threads and no data (`analysis/thread_sync`), and what
-nothing orders is reported:
+It sees what is printed as CUDA and does not depend on the passes that insert barriers, waits and
+fences: a block is run with its thread indices and without data (`analysis/thread_sync`), and
+unordered accesses are reported:
 
     accesses of the same bytes that nothing orders                        TW9021   TW4081
-    an engine that reads what threads wrote, with no fence between        TW9022   TW4082
-    registers or memory used while a product or a store has them          TW9023   TW4083
-    threads that wait for ever                                            TW9024   TW4084
-    a barrier that expects other bytes than copies bring                  TW9025   TW4085
-    a barrier that counts other arrivals than come                        TW9026   TW4086
-    a wait that the next phase may overtake                               TW9027   TW4087
+    an async-proxy read of thread writes without a fence in between       TW9022   TW4082
+    registers or memory used while an MMA or a store is in flight         TW9023   TW4083
+    a deadlock                                                            TW9024   TW4084
+    a transaction count that differs from the completed bytes             TW9025   TW4085
+    an arrive count that differs from the arrivals                        TW9026   TW4086
+    a wait that the next phase may overrun                                TW9027   TW4087
     an access outside of shared memory                                    TW9028   TW4088
     a buffer that is read after another one has taken its bytes           TW9029
 
-with the first code if the compiler broke its own promise, and the second if the author gave the
-threads their roles: by `T.ws`, or by branches and barriers of the kernel's own. What cannot be
-followed with numbers is a remark: a kernel whose control flow decides over barriers by its data,
-and a write to a place that the data say. (Reads of such places are common, and left out without a
-word.)
+with the first code for internal compiler errors, and the second if the user specialised the
+warps: by `T.ws`, or by explicit branches and barriers. What cannot be followed at compile time is a
+remark: a kernel whose barriers depend on data-dependent control flow, and a write to a
+data-dependent address. (Reads of such addresses are common, and ignored without a remark.)
 
-A race between iterations of one `T.Parallel` is the author's in any case, and is told in the words
+A race between iterations of one `T.Parallel` is always a bug of the kernel, and has the message
 of `check-parallel-races` (TW3030, TW3031), which saw the loop.
 """
 
@@ -57,7 +56,7 @@ _CODE_OFFSETS = {
 
 @dataclass(frozen=True)
 class CheckThreadSync(Pass):
-    """Prove that threads and engines wait for each other where they have to."""
+    """Prove that threads and asynchronous units are ordered where they have to be."""
 
     name = "check-thread-sync"
 
@@ -96,7 +95,7 @@ def _report(result: KernelResult, engine: DiagnosticEngine) -> None:
 
 
 def _race_of_user(function: FuncOp, fault: SyncFault) -> list[str] | None:
-    """Code, message and help, if the race is one between iterations of a loop of the author's."""
+    """Code, message and help, if the race is between iterations of a `T.Parallel` loop."""
     if fault.kind is not FaultKind.RACE:
         return None
     ops = [fault.op, *(op for op, _ in fault.notes[:1])]
@@ -116,13 +115,13 @@ def _strings(entry: Attribute) -> list[str]:
 
 
 def _code(result: KernelResult, kind: FaultKind) -> str:
-    # Where buffers lie is the compiler's choice, whoever gave the threads their roles.
+    # Buffer offsets are chosen by the compiler, also in kernels that the user specialised.
     is_users_bug = kind is not FaultKind.LOST and _is_specialized_by_user(result.function)
     return f"TW{(_USER_CODES if is_users_bug else _COMPILER_CODES) + _CODE_OFFSETS[kind]}"
 
 
 def _is_specialized_by_user(function: FuncOp) -> bool:
-    """Whether the author told threads apart; the compiler makes barriers for its own roles only."""
+    """Whether the user specialised warps; the compiler uses barriers for its own roles only."""
     roles = [op for op in function.walk() if isinstance(op, WsOp)]
     if roles:
         return any(op.is_custom for op in roles)

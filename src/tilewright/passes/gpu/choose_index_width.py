@@ -1,9 +1,9 @@
-"""`choose-index-width`: numbers that address elements are as wide as the tensors ask for.
+"""`choose-index-width`: element indices are as wide as the tensors require.
 
 32 bits are cheaper, and enough for tensors of fewer than 2^31 elements. A kernel that is given a
-larger one computes with 64 bits throughout (docs/design/passes.md#index-width). Extents that only
-the run knows are taken to be small; who launches the kernel looks, and has it compiled again with
-`bits=64`.
+larger one computes with 64 bits throughout (docs/design/passes.md#index-width). Extents that are
+run-time values are assumed to be small; the launcher checks them, and compiles the kernel again
+with `bits=64` if they are not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilewright.ir.traversal import walk
 
 NARROW, WIDE = 32, 64
 LARGEST = (1 << 31) - 1
-"""Elements that a number of 32 bits can tell apart."""
+"""Number of elements that a 32-bit index can address."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ChooseIndexWidth(Pass):
     name = "choose-index-width"
 
     bits: int | None = None
-    """The author's choice."""
+    """The user's choice."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for launch in walk(module):

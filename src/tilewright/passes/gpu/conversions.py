@@ -41,7 +41,7 @@ _UNSIGNED = "uint"
 def converted(
     code: IndexBuilder, value: SSAValue, type: Attribute, *, is_unsigned: bool = False
 ) -> SSAValue:
-    """`value` as `type`; integers are read as unsigned if asked, and i1 always is."""
+    """`value` as `type`; integers are read as unsigned if requested, and i1 always is."""
     source = value.type
     if source == type:
         return value
@@ -55,7 +55,7 @@ def converted(
 
 
 def _is_not_zero(code: IndexBuilder, value: SSAValue) -> SSAValue:
-    """Every number but zero is true; cutting off all bits but one would say so of odd ones."""
+    """Every value but zero is true; truncation to one bit would make even values false."""
     if isinstance(value.type, AnyFloat):
         zero = code.add(ConstantOp(FloatAttr(0.0, value.type))).results[0]
         return code.add(CmpfOp("une", value, zero)).results[0]
@@ -65,14 +65,14 @@ def _is_not_zero(code: IndexBuilder, value: SSAValue) -> SSAValue:
 
 
 def copied(code: IndexBuilder, value: SSAValue, source: SSAValue, target: SSAValue) -> SSAValue:
-    """An element of one buffer as an element of another; their types say who has a sign."""
+    """An element of one buffer as an element of another; signedness comes from the buffer types."""
     decides = target if isinstance(value.type, AnyFloat) else source
     type = element_type_of(target.type)
     return converted(code, value, type, is_unsigned=is_unsigned(decides))
 
 
 def is_unsigned(buffer: SSAValue) -> bool:
-    """Whether the author gave a buffer unsigned integers; those of the IR have no sign."""
+    """Whether the user declared a buffer of unsigned integers; those of the IR have no sign."""
     base = base_of(buffer)
     owner = base.owner
     if isinstance(owner, AllocOp | ReducerAllocOp):

@@ -1,8 +1,8 @@
-"""`drop-layout-hints`: layouts of shared buffers that only ask for a swizzle are chosen here.
+"""`drop-layout-hints`: layouts of shared buffers that only request a swizzle are chosen here.
 
-An author who writes ``T.annotate_layout({A: T.make_swizzled_layout(A)})`` wants no bank conflicts,
-not those exact places. The hardware has swizzles of its own, which the copy engine and the tensor
-cores know; `infer-layouts` takes the best of them once the hint is gone. A layout of any other form
+``T.annotate_layout({A: T.make_swizzled_layout(A)})`` requests the absence of bank conflicts, not
+that exact layout. The hardware has its own swizzles, which TMA and the tensor cores support;
+`infer-layouts` picks the best of them once the hint is gone. A layout of any other form
 was meant, and stays.
 """
 
@@ -52,7 +52,7 @@ def _is_hint(op: AllocOp) -> bool:
 
 
 def _flat(found: Sequence[Any], shape: Sequence[int]) -> np.ndarray | None:
-    """The place of every element, if the layout keeps the extents of the buffer."""
+    """The offset of every element, if the layout preserves the extents of the buffer."""
     if len(found) != len(shape):
         return None
     place: Any = 0
@@ -62,7 +62,7 @@ def _flat(found: Sequence[Any], shape: Sequence[int]) -> np.ndarray | None:
 
 
 def _swizzled(op: AllocOp, shape: tuple[int, ...]) -> np.ndarray:
-    """Where columns lie whose units are exchanged row by row."""
+    """Column offsets with 16-byte units exchanged row by row."""
     *_, columns = shape
     width = max(1, bit_width(element_type_of(op.result.type)) // 8)
     unit = max(1, _UNIT_BYTES // width)

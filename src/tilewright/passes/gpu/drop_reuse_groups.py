@@ -1,7 +1,7 @@
 """`drop-reuse-groups`: forget how buffers of a storage-alias spec were grouped.
 
-`plan-storage-alias` has turned the groups into offsets. The spec itself stays, as what says that
-buffers share bytes, until `place-shared-memory` has given it a place.
+`plan-storage-alias` has turned the groups into offsets. The spec itself stays, as the record of
+aliasing, until `place-shared-memory` has assigned its offset.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                                                    %h = arith.truncf %v : f32 to f16
                                                    memref.store %h, %C[%r + %i, %c + %j] }
 
-So layouts are inferred for one kind of loop only, and a copy is as good as the loop an author
+So layouts are inferred for one kind of loop only, and a copy is as good as the loop that a user
 would write. Copies of an engine stay: those that go through TMA, and asynchronous ones.
 """
 
@@ -65,7 +65,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class ExpandCopies(Pass):
-    """Turn copies, fills and transposes that threads do into parallel loops."""
+    """Replace copies, fills and transposes by threads with parallel loops."""
 
     name = "expand-copies"
 
@@ -113,7 +113,7 @@ def _loop(
 
 
 def _is_private(value: SSAValue) -> bool:
-    """Whether elements are a thread's own: in its memory, or where its number says."""
+    """Whether elements are private to a thread: in its memory, or indexed by its thread index."""
     space = space_of(value.type)
     return (space is not None and space.is_per_thread) or begins_by_thread(value)
 
@@ -193,7 +193,7 @@ def _expand_transpose(op: TransposeOp) -> None:
 
 
 def _expand_print(op: PrintOp) -> None:
-    """A buffer is printed element by element, with its indices, by whoever has the element."""
+    """A buffer is printed element by element, with its indices, by the owner of the element."""
     code = IndexBuilder(op)
     scalars = [each for each in op.values if not is_buffer_or_region(each.type)]
     if len(scalars) == len(op.values):
@@ -213,7 +213,7 @@ def _expand_print(op: PrintOp) -> None:
 
 
 def _expand_each(op: AtomicOp) -> None:
-    """Several neighbours inside a parallel loop, one after the other."""
+    """Several contiguous elements inside a parallel loop, sequentially."""
     assert op.value is not None
     source, target = part_of(op.value), part_of(op.dst)
     code = IndexBuilder(op)
@@ -301,7 +301,7 @@ def _expand_im2col(op: Im2colOp) -> None:
     y = combined(body, "mod", combined(body, "floordiv", place, across), down)
     x = combined(body, "mod", place, across)
     if isinstance(columns, int) and channels % columns == 0:
-        # One tap of the window for the whole tile: its channels lie next to each other.
+        # One tap of the window for the whole tile: its channels are contiguous.
         tap = combined(body, "floordiv", first, channels)
         channel = combined(body, "+", combined(body, "mod", first, channels), column)
     else:
@@ -326,14 +326,14 @@ def _expand_im2col(op: Im2colOp) -> None:
 def _along(
     code: IndexBuilder, position: Mixed, tap: Mixed, stride: int, dilation: int, pad: int
 ) -> SSAValue:
-    """Where a tap of the window lies along one side; may be outside of the image."""
+    """The position of a window tap along one dimension; may be outside of the image."""
     inside = combined(code, "*", position, stride)
     found = combined(code, "+", inside, combined(code, "*", tap, dilation))
     return code.index(combined(code, "-", found, pad))
 
 
 def _expand_reduce(op: ReduceOp) -> None:
-    """A reduction works on registers: what lies elsewhere is brought there, and back."""
+    """A reduction works on registers: other operands are copied to registers and back."""
     code = IndexBuilder(op)
     if not _is_whole_fragment(op.src):
         source = _fragment(code, op.src)

@@ -7,9 +7,9 @@
 
 Tensor cores want multiples of 16 rows, 8 columns and 4 to 32 elements of K, whole warps, and some
 element types (`analysis.layout_inference.feasible`). What does not fit is correct on CUDA cores as
-well, and many times slower: a warning says why, and what the smallest change to the kernel is
+well, and many times slower: a warning gives the reason and the smallest change to the kernel
 (TW3008). Sums are taken in the accumulator's type, those of small floats in float32. An operand in
-the buffer of the sums is copied to shared memory first: other threads write there.
+the accumulator's buffer is copied to shared memory first: other threads write there.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _write(op: GemmOp) -> None:
 
 
 def _apart(code: IndexBuilder, operand: SSAValue, sums: SSAValue) -> SSAValue:
-    """The operand, or a copy of it where the sums are written to its own buffer."""
+    """The operand, or a copy of it where the accumulator is in the operand's buffer."""
     owner = base_of(operand).owner
     if base_of(operand) is not base_of(sums) or not isinstance(owner, AllocOp):
         return operand
@@ -118,7 +118,7 @@ def _sum_type(target: Attribute) -> Attribute:
 
 
 def _first(op: GemmOp, code: IndexBuilder, load: LoadOp, type: Attribute) -> SSAValue:
-    """What the sums begin with: nothing, or what was there."""
+    """The initial value of the accumulator: zero, or its present value."""
     if op.clear is not None:
         return code.add(ConstantOp.of(0, type)).results[0]
     held = converted(code, code.add(load).results[0], type)

@@ -1,9 +1,9 @@
-"""`flatten-memrefs`: one number addresses an element of a tensor.
+"""`flatten-memrefs`: one linear index addresses an element of a tensor.
 
     memref.load %A[%i, %j] : memref<?x64xf16>    ->    memref.load %A1[%i * 64 + %j]
 
-Strides that a tensor declares are taken from there; who checks the launch makes sure of them.
-Extents that only the run knows become arguments of the kernel when it is outlined
+Strides that a tensor declares are used as declared; the launch checks verify them. Extents that
+are run-time values become arguments of the kernel when it is outlined
 (docs/design/passes.md#linear-addresses).
 """
 
@@ -158,7 +158,7 @@ def _place(code: IndexBuilder, buffer: SSAValue, indices: Sequence[SSAValue]) ->
 
 
 def _strides(code: IndexBuilder, buffer: SSAValue) -> list[Mixed]:
-    """How far apart neighbours along each dimension lie: as declared, or one row after another."""
+    """The stride of each dimension: as declared, or contiguous rows."""
     shape, declared = shape_of(buffer.type), declared_strides(buffer)
     if declared is not None:
         return _opened(buffer, declared)
@@ -176,7 +176,7 @@ def _strides(code: IndexBuilder, buffer: SSAValue) -> list[Mixed]:
 
 
 def _opened(buffer: SSAValue, declared: Sequence[int | None]) -> list[Mixed]:
-    """Strides with numbers of the host where only the run knows them."""
+    """Strides, with host values where they are run-time values."""
     owner = buffer.owner
     if isinstance(owner, ViewOp):
         given = iter(owner.strides)
@@ -189,7 +189,7 @@ def _opened(buffer: SSAValue, declared: Sequence[int | None]) -> list[Mixed]:
 
 
 def _asked(block: Block, tensor: SSAValue, axis: int) -> SSAValue:
-    """The stride of an argument, asked for once, where the host begins."""
+    """The stride of an argument, queried once, at the beginning of the host function."""
     for op in block.ops:
         if isinstance(op, StrideOp) and op.tensor is tensor and op.axis.value.data == axis:
             return op.result

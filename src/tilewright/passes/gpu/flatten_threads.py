@@ -3,8 +3,8 @@
     threads(32, 4)          ->    threads(128)
     gpu.thread_id y               tid / 32
 
-Everything after this pass knows a thread by one number. A reduction across one axis of the threads
-becomes one across the digit of that number that counts the axis.
+After this pass a thread has one linear index. A reduction across one axis of the threads
+becomes one across the digit of that index that counts the axis.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
                                          %v = scf.if %ok { load } else { safe value }
 
 Only conditions that cannot be proved are tested (docs/design/passes.md#guards). Copies by TMA need
-none: the engine knows the extents of its tensor.
+none: TMA checks the bounds of its tensor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class GuardMemoryAccesses(Pass):
-    """Test what may lie outside of a tensor before it is accessed."""
+    """Test accesses that may be out of bounds before they are made."""
 
     name = "guard-memory-accesses"
 

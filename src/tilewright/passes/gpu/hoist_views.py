@@ -4,7 +4,7 @@
     ->   %f = tile.view %A ... ; tile.kernel { ... }
 
 A view of global memory changes no bytes, so a kernel can be given it as an argument, and a tensor
-map can be made for it.
+map can be created for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What products in flight hold, and who must keep away from it until they are done."""
+"""Registers and buffers in use by in-flight MMAs, and ops that must not access them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_pure(op: Operation) -> bool:
 
 
 def moves_along(op: Operation) -> bool:
-    """Whether an op behind a wait can come a turn later, or does not care."""
+    """Whether an op after a wait can be delayed by an iteration, or is unaffected."""
     if isinstance(op, LoadOp | StoreOp):
         space = space_of(op.memref.type)
         return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
@@ -39,7 +39,7 @@ def moves_along(op: Operation) -> bool:
 
 
 def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
-    """What products in flight write, and read as an operand."""
+    """Registers that in-flight MMAs write, and those they read as an operand."""
     held: set[SSAValue] = set()
     for op in products:
         held.add(op.acc)
@@ -49,7 +49,7 @@ def registers_of(products: Iterable[WgmmaOp]) -> set[SSAValue]:
 
 
 def looks_at(op: Operation, held: set[SSAValue]) -> bool:
-    """Whether a thread uses registers that a product in flight has."""
+    """Whether a thread accesses registers in use by an in-flight MMA."""
     for inner in walk(op):
         if isinstance(inner, LoadOp | StoreOp) and inner.memref in held:
             return True
@@ -59,8 +59,8 @@ def looks_at(op: Operation, held: set[SSAValue]) -> bool:
 
 
 def overwrites_operands(loop: ForOp, products: Sequence[WgmmaOp]) -> bool:
-    """Whether the loop itself writes what its products read: only a barrier of another role, told
-    after the wait, says when that is allowed.
+    """Whether the loop itself writes what its MMAs read: only a barrier of another role,
+    signalled after the wait, orders such writes.
     """
     operands = {
         base_of(each.owner.buffer)
@@ -82,7 +82,7 @@ def _engine_writes(op: Operation) -> list[SharedAccess]:
 
 
 def settles_behind(wait: WgmmaWaitOp) -> list[WgmmaFenceOperandOp]:
-    """The ops behind a wait that say which sums are there."""
+    """The operand fences after a wait, which state whose accumulators are complete."""
     found: list[WgmmaFenceOperandOp] = []
     following = wait.next_op
     while isinstance(following, WgmmaFenceOperandOp):

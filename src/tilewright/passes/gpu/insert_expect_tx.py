@@ -1,15 +1,15 @@
-"""`insert-expect-tx`: a barrier is told of the bytes that copies will report to it.
+"""`insert-expect-tx`: barriers expect the bytes that copies will complete on them.
 
     tile.async_copy %A -> %s barrier %b[0]    ->    nv.mbarrier.expect_tx %b[0], 8192
                                                     tile.async_copy %A -> %s barrier %b[0]
 
-A phase ends when all have arrived and all announced bytes have come. At the tile level a copy
-announces itself, unless the kernel announces bytes at that barrier; the hardware has to be told, or
-a phase could end before the data are there. Schedules that this compiler makes announce their bytes
-already.
+A phase completes when all arrivals and all expected bytes are there. At the tile level a copy
+implies its expect-tx, unless the kernel has an explicit one at that barrier; the hardware needs it,
+or a phase could complete before the data has arrived. Schedules that this compiler makes contain
+their expect-tx already.
 
-A copy to several blocks of a cluster reports to the same barrier of each of them. What a block gets
-depends on the masks of the others, so there the author announces (`T.mbarrier_arrive_expect_tx`).
+A multicast copy completes bytes on the same barrier of each destination CTA. What a CTA receives
+depends on the masks of the others, so the user writes expect-tx (`T.mbarrier_arrive_expect_tx`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOT_ANNOUNCED, BAD_MASK = "TW4004", "TW4005"
 
 @dataclass(frozen=True)
 class InsertExpectTx(Pass):
-    """Announce bytes at barriers where the kernel does not."""
+    """Insert expect-tx at barriers where the kernel has none."""
 
     name = "insert-expect-tx"
 
@@ -55,7 +55,7 @@ class InsertExpectTx(Pass):
 
 
 def _announced(kernel: KernelOp) -> set[SSAValue]:
-    """The barriers at which the kernel announces bytes itself."""
+    """The barriers with an explicit expect-tx in the kernel."""
     return {
         base_of(op.barrier)
         for op in walk(kernel)
@@ -76,7 +76,7 @@ def _bytes(op: AsyncCopyOp) -> int:
 def _check(
     op: AsyncCopyOp, mask: int, kernel: KernelOp, engine: DiagnosticEngine, *, is_announced: bool
 ) -> None:
-    """A copy to several blocks names blocks that there are, and somebody announces its bytes."""
+    """A multicast copy names existing CTAs, and its bytes are expected."""
     blocks = prod(kernel.cluster_extents or (1,))
     if not 0 < mask < 1 << blocks:
         engine.error(

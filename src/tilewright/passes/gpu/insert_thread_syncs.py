@@ -1,13 +1,13 @@
-"""`insert-thread-syncs`: threads meet before one reads what another wrote, or writes over it.
+"""`insert-thread-syncs`: a barrier before a thread reads what another wrote, or overwrites it.
 
-A walk over the kernel keeps what shared memory was read and written since threads last met; an op
-that conflicts gets a barrier in front of it (docs/design/scheduling.md#block-barriers). A loop body
-is walked twice, so that the end of one turn meets the beginning of the next. Code that only some
-threads run is taken as one op, and the barrier comes in front of it. In a role it is a named
-barrier of its threads. Code of some threads that waits at an mbarrier is a role of the author's,
-and gets no barrier for what other roles did: who waits in one may need those who would have to
-come. The threads of a role may have another one later, or again in the next iteration of a loop
-around it: they continue with what they did before.
+A walk over the kernel records the accesses to shared memory since the last barrier; an op that
+conflicts gets a barrier before it (docs/design/scheduling.md#block-barriers). A loop body is walked
+twice, so that the end of one iteration is checked against the beginning of the next. Divergent code
+is treated as one op, with the barrier before it. In a role it is a named barrier of its threads.
+Divergent code that waits on an mbarrier is a role written by the user, and gets no barrier for
+accesses of other roles: a thread that waits there may depend on the threads that would have to
+arrive. The threads of a role may have another one later, or again in the next iteration of an
+enclosing loop: they continue with what they did before.
 
 The same holds for tensors that threads of a kernel read and write. Atomic updates of a tensor need
 no order among themselves, but with plain accesses to it they do. (`order-tensor-writes` has ordered
@@ -82,7 +82,7 @@ class SharedAccess:
 
 
 def share_bytes(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two shared buffers lie, in part, in the same bytes."""
+    """Whether two shared buffers overlap."""
     if one is other:
         return True
     if Space.GLOBAL in (space_of(one.type), space_of(other.type)):
@@ -100,18 +100,18 @@ def _span(buffer: SSAValue) -> tuple[int, int] | None:
 
 @dataclass
 class Pending:
-    """What happened since threads last met."""
+    """Accesses since the last barrier."""
 
     reads: set[SSAValue] = field(default_factory=set[SSAValue])
     writes: set[SSAValue] = field(default_factory=set[SSAValue])
     updates: set[SSAValue] = field(default_factory=set[SSAValue])
     """Tensors with atomic updates."""
     unfenced: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Written by threads, and not yet made visible to engines."""
+    """Written by threads, and not yet visible to the async proxy."""
     unfenced_reads: set[SSAValue] = field(default_factory=set[SSAValue])
     """Read by threads since the last async proxy fence."""
     started: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Written by asynchronous moves of threads that nobody has waited for."""
+    """Written by asynchronous moves of threads that have not been waited for."""
 
     def conflicts(self, touches: Iterable[SharedAccess]) -> bool:
         return any(
@@ -143,7 +143,7 @@ class Pending:
                 if each.is_started:
                     self.started.add(each.buffer)
             elif not (each.by_engine and space_of(each.buffer.type) is Space.GLOBAL):
-                # A TMA load has read its tensor when its mbarrier says so.
+                # A TMA load has read its tensor when its mbarrier phase completes.
                 self.reads.add(each.buffer)
                 if not each.by_engine:
                     self.unfenced_reads.add(each.buffer)
@@ -153,7 +153,7 @@ class Pending:
         self.unfenced_reads.clear()
 
     def landed(self) -> None:
-        """A thread knows that its own moves are done; the others have to meet it to know."""
+        """A wait orders a thread's own moves; for other threads a barrier has to follow."""
         self.writes |= self.started
         self.unfenced |= self.started
 
@@ -277,9 +277,9 @@ class _Walk:
         """The last named barrier of a role with these threads."""
         self.tensors = tensors_in_use(function)
         self.by_roles = Pending()
-        """What roles did since all threads last met. Among themselves they have mbarriers."""
+        """Accesses of roles since the last block barrier. Among themselves they use mbarriers."""
         self.pending_of: dict[_Ranges, Pending] = {}
-        """What the threads of a role did since they last met; they may have several roles."""
+        """Accesses of a role's threads since their last barrier; they may have several roles."""
         self.for_engines = {
             each.buffer for op in walk(function) for each in touches_of(op) if each.by_engine
         }
@@ -348,7 +348,7 @@ class _Walk:
             self._touch(op, self._touches(op), pending)
 
     def _tell(self, op: Operation, pending: Pending) -> None:
-        """An arrival lets others read what this thread wrote, by engines perhaps."""
+        """An arrival lets other threads, or asynchronous units, read what this thread wrote."""
         if isinstance(op.prev_op, FenceProxyAsyncOp):
             return
         if any(share_bytes(one, each) for one in pending.unfenced for each in self.for_engines):
@@ -384,7 +384,7 @@ class _Walk:
     def _prepare(
         self, op: Operation, touches: list[SharedAccess], pending: Pending, *, is_role: bool = False
     ) -> None:
-        """Put in front of `op` what its accesses need."""
+        """Insert the barriers and fences that the accesses of `op` need before it."""
         by_roles = Pending() if is_role or self.role is not None else self.by_roles
         if pending.needs_fence(touches):
             _before(op, FenceProxyAsyncOp())
@@ -399,14 +399,14 @@ class _Walk:
 
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
-        # What was done before the loop is met before it, once, not in each of its turns.
+        # Accesses before the loop get one barrier before it, not one in each iteration.
         self._prepare(op, self._touches(op), pending)
         before, roles = pending.copy(), self._of_roles()
         self._block(body, pending)
-        # What the end of a turn leaves behind meets the beginning of the next.
+        # The end of an iteration may conflict with the beginning of the next.
         self._block(body, pending)
         if not _has_a_turn(op):
-            pending.join(before)  # nobody met in a loop that was passed by
+            pending.join(before)  # a loop with trip count 0 has no barrier
             self._join_roles(roles)
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
@@ -414,7 +414,7 @@ class _Walk:
         test, body = (region.block for region in op.regions)
         self._block(test, pending)
         passed_by, roles = pending.copy(), self._of_roles()
-        for _ in range(2):  # the end of a turn meets the beginning of the next
+        for _ in range(2):  # the end of an iteration may conflict with the beginning of the next
             self._block(body, pending)
             self._block(test, pending)
         pending.join(passed_by)
@@ -447,7 +447,7 @@ class _Walk:
     # -- roles ---------------------------------------------------------------------------------
 
     def _all_met(self) -> None:
-        """All threads of the block have met."""
+        """All threads of the block have synchronised."""
         for each in (self.by_roles, *self.pending_of.values()):
             each.met()
 

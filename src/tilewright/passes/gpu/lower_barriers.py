@@ -1,8 +1,8 @@
-"""`lower-barriers`: barriers in shared memory are set up before anyone can meet them.
+"""`lower-barriers`: mbarriers are initialised before any thread can use them.
 
     tile.alloc init [1, 128] : 2x!nv.mbarrier    ->    if tid == 0 { init both; fence }; barrier
 
-All barriers of a kernel by one thread, in one place, at its start
+All barriers of a kernel by one thread, together, at its start
 (docs/design/scheduling.md#mbarriers).
 """
 
@@ -61,7 +61,7 @@ class LowerBarriers(Pass):
 
 
 def _meet(op: SyncOp) -> None:
-    """Where an author lets the threads of a block meet; other scopes stay as they are."""
+    """An explicit `T.sync_threads` of the block; other scopes stay as they are."""
     if op.scope.data != "block":
         return
     code = IndexBuilder(op)

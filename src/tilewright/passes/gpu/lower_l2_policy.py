@@ -1,14 +1,14 @@
-"""`lower-l2-policy`: accesses to a tensor that should stay in the L2 cache say so.
+"""`lower-l2-policy`: L2 cache hints of a tensor become policies of its accesses.
 
     T.annotate_l2_hit_ratio({B: 0.8})    ->    %p = nv.l2_policy evict_last {fraction = 0.8}
                                                nv.tma_load %B_map[...] -> ... policy %p
 
-The runtime's way to say this is a window: a range of addresses and a part of the cache that is kept
+The runtime's equivalent is a window: a range of addresses and a part of the cache that is reserved
 for it. That is a setting of the stream and of the context, and takes the cache from every other
 kernel until it is reset. A policy of the accesses means the same for this kernel alone: a part of
 them, the ratio, is evicted last, the rest first. It is made once, where the kernel begins, and
 given to every load, store and copy of the tensor (docs/design/passes.md#l2-policy; PTX ISA,
-``createpolicy``). Results do not depend on it. ``eviction_policy`` of a copy by the copy engine
+``createpolicy``). Results do not depend on it. ``eviction_policy`` of a TMA copy
 becomes a policy too.
 """
 
@@ -35,14 +35,14 @@ from tilewright.passes.gpu.arch import arch_of
 
 BAD_RATIO, NOT_APPLIED = "TW6014", "TW6015"
 _AMPERE = 80
-"""The first chip whose accesses take policies."""
+"""The first architecture whose accesses take policies."""
 _NORMAL = "evict_normal"
 """What the cache does anyway."""
 
 
 @dataclass(frozen=True)
 class _Hint:
-    """What an author said of a tensor."""
+    """The hint of the user for a tensor."""
 
     name: str
     ratio: float
@@ -53,7 +53,7 @@ class _Hint:
 
 @dataclass(frozen=True)
 class LowerL2Policy(Pass):
-    """Give accesses the policies for the L2 cache that authors ask for."""
+    """Give accesses the L2 cache policies that the user requests."""
 
     name = "lower-l2-policy"
 
@@ -119,13 +119,13 @@ def _checked(
 
 
 def _tensor(value: SSAValue) -> SSAValue:
-    """The argument of the host function behind what a kernel is given."""
+    """The argument of the host function that a kernel argument comes from."""
     owner = value.owner
     return base_of(owner.tensor if isinstance(owner, TensorMapOp) else value)
 
 
 class _Kernel:
-    """One kernel, its hints, and the policies made for them."""
+    """One kernel, its hints, and their policies."""
 
     def __init__(self, function: FuncOp, hints: Mapping[SSAValue, _Hint]) -> None:
         self.function = function
@@ -142,7 +142,7 @@ class _Kernel:
         left: Counter[_Hint] = Counter()
         for op in list(walk(self.function)):
             if isinstance(op, TmaLoadOp) and op.eviction_policy is not None:
-                # The author's word about this very copy.
+                # The user's choice for this very copy.
                 if op.eviction_policy.data != _NORMAL:
                     op.set_policy(self._policy(op.eviction_policy.data, 1.0))
                 continue

@@ -1,10 +1,10 @@
-"""`lower-persistent`: the tiles that one worker visits, as a loop over their numbers.
+"""`lower-persistent`: the tiles that one worker visits, as a loop over their indices.
 
-    tile.persistent (%i, %j) in (%m, %n) ...    ->    scf.for %turn = 0 to ceil(tiles / workers)
-                                                        %t = %turn * workers + worker
+    tile.persistent (%i, %j) in (%m, %n) ...    ->    scf.for %k = 0 to ceil(tiles / workers)
+                                                        %t = %k * workers + worker
                                                         if %t is a tile { %i, %j from %t; body }
 
-The order is that of `tile.persistent`: groups of neighbours along the last dimension, so that
+The order is that of `tile.persistent`: groups of adjacent tiles along the last dimension, so that
 workers that run at the same time read the same rows and columns.
 """
 

@@ -1,7 +1,7 @@
 """`lower-thread-reductions`: combining across threads by exchange in a warp, or shared memory.
 
 Partners within a warp exchange by shuffles, half the distance at each step. Partners in different
-warps put their values into shared memory, meet, and each reads those of its partners
+warps put their values into shared memory, synchronise, and each reads those of its partners
 (docs/design/passes.md#reductions-across-threads).
 """
 

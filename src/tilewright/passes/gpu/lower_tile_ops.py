@@ -1,7 +1,7 @@
 """`lower-tile-ops`: from whole tiles to what each thread does.
 
 docs/design/passes.md#lowering-tile-ops. Fragments become registers, shared buffers runs of elements
-in the order of their layout; loops, products, reductions and copies are written for the running
+in the order of their layout; loops, GEMMs, reductions and copies are written for the running
 thread, with the instructions that earlier passes have chosen. Guards, barriers and wide accesses
 come after.
 """
@@ -129,7 +129,7 @@ def _lower(op: Operation, places: Places, engine: DiagnosticEngine) -> None:
 
 
 def _by_leader(op: Operation, places: Places) -> None:
-    """One thread announces the bytes of a copy that one thread starts."""
+    """One thread issues expect-tx for the bytes of a copy that one thread starts."""
     code = IndexBuilder(op)
     inside = opened(code, leader(code, places, op))
     op.detach()
@@ -137,7 +137,7 @@ def _by_leader(op: Operation, places: Places) -> None:
 
 
 def product_of(op: GemmOp) -> GemmPlan:
-    """What layout inference has decided about a product."""
+    """What layout inference has decided about a GEMM."""
     instruction = op.attributes[nv_names.INSTRUCTION]
     assert isinstance(instruction, StringAttr)
     warps, shape = (integers(op.attributes[each]) for each in (nv_names.WARPS, nv_names.SHAPE))  # pyright: ignore[reportArgumentType]

@@ -1,6 +1,6 @@
-"""`lower-tmem`: tensor memory is a part of Blackwell's tensor cores, and of no other chip.
+"""`lower-tmem`: tensor memory is part of Blackwell's tensor cores, and of no other architecture.
 
-The front end refuses it at once (`T.alloc_tmem`). IR text can still ask for it; without this pass a
+The front end rejects it early (`T.alloc_tmem`). IR can still contain it; without this pass a
 buffer would reach the printer that no line of CUDA can declare
 (docs/design/passes.md#tensor-memory).
 """

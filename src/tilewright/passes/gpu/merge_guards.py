@@ -1,11 +1,11 @@
-"""`merge-guards`: branches one behind the other on the same condition become one.
+"""`merge-guards`: consecutive branches on the same condition become one.
 
     if %c { a }                  if %c { a
     if %c { b }          ->              b }
 
 Equal conditions are the same value once `cse` has run, so the first body cannot change what the
-second one tests (docs/design/passes.md#guards). Only ops without effects may stand in between; they
-move in front. It runs after barriers are in place: one between two branches keeps them apart.
+second one tests (docs/design/passes.md#guards). Only ops without effects may be in between; they
+move before both. It runs after barriers are in place: one between two branches separates them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _is_plain(op: IfOp) -> bool:
 
 
 def _next_like(op: IfOp) -> IfOp | None:
-    """The branch behind `op` on the same condition, with nothing but arithmetic in between."""
+    """The branch after `op` on the same condition, with only arithmetic in between."""
     following = op.next_op
     while following is not None:
         if isinstance(following, IfOp):
@@ -54,7 +54,7 @@ def _next_like(op: IfOp) -> IfOp | None:
 
 
 def _join(op: IfOp, other: IfOp) -> None:
-    """Take the ops of `other` behind those of `op`, and what stands between in front of both."""
+    """Append the ops of `other` to those of `op`, and move what is in between before both."""
     block = op.parent
     assert block is not None
     between: list[Operation] = []

@@ -1,7 +1,7 @@
-"""What is said of accesses to global memory that move less than a thread can move at once.
+"""Remarks on accesses to global memory that are narrower than a thread could make them.
 
-    remark[TW3010]: A is read 1 element (2 bytes) at a time, not 8 (16 bytes): rows of A are 202
-    bytes apart, no multiple of 16
+    remark[TW3010]: access to A not fully vectorised: read 1 element (2 bytes) at a time instead
+    of 8 (16 bytes): the stride of dimension 0 of A is 202 bytes, not a multiple of 16
 
 Accesses of 16 bytes begin at multiples of 16 bytes. A row that begins elsewhere costs them all.
 """
@@ -42,7 +42,7 @@ def remark_narrow(
     reason: str,
     engine: DiagnosticEngine,
 ) -> None:
-    """Say that `lanes` elements go at a time where `widest` could; once for what a line became."""
+    """Report accesses of `lanes` elements where `widest` are possible; once per source line."""
     elements = "element" if lanes == 1 else "elements"
     message = (
         f"access to {_name(tensor)} not fully vectorised: {done} {lanes} {elements} "

@@ -1,9 +1,9 @@
 """`narrow-producers`: a role that only starts copies is run by one warp.
 
 One thread of such a role starts the copies and is tied to the consumers by their barriers. The
-other warps of its group would only wait along, and nothing keeps them close: one that falls behind
-by two phases waits for a parity that has come round again, and the block never ends. So they do
-nothing (what they are there for is to give their registers away).
+other warps of its group would only wait as well, and nothing bounds their lag: one that is two
+phases late waits for a parity that has recurred, and the block deadlocks. So they do nothing (their
+purpose is to give up their registers).
 """
 
 from __future__ import annotations

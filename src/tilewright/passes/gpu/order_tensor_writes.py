@@ -1,12 +1,12 @@
-"""`order-tensor-writes`: threads meet between two statements that may write the same elements.
+"""`order-tensor-writes`: a barrier between two statements that may write the same elements.
 
     T.copy(zeros, C[0])          one thread writes an element here,
     tile.sync                    <- and all threads are through with that
     T.copy(sums, C[0])           before another one writes it there
 
-Statements deal their elements out to threads each in its own way, so program order alone orders
-nothing between them. Parts that are known to lie apart need no barrier, nor do iterations of one
-statement that write the same part, which they deal out alike, nor atomic updates among each other.
+Statements distribute their elements over threads in different ways, so program order alone orders
+nothing between them. Disjoint regions need no barrier, nor do iterations of one statement that
+write the same region, distributed alike, nor atomic updates among each other.
 Iterations whose parts overlap at other elements do need one:
 
     for k in T.serial(8):
@@ -16,7 +16,7 @@ Iterations whose parts overlap at other elements do need one:
 
 In a role the barrier is one of its threads (`insert-thread-syncs` names it). What TMA stores is not
 looked at (`select-tma-stores` leaves no two such writes to it), nor is code of some threads only,
-where they could not meet.
+where a barrier is not possible.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class _Write:
 
 @dataclass
 class _Walk:
-    """One kernel, in the order of its program; loops twice, for what a turn leaves to the next."""
+    """One kernel, in program order; loops twice, for loop-carried conflicts."""
 
     overlap: WriteOverlap
     pending: list[_Write] = field(default_factory=list[_Write])
-    """Writes since all threads last met."""
+    """Writes since the last block barrier."""
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):

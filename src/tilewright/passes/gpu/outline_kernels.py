@@ -198,7 +198,7 @@ def _attributes(kernel: KernelOp) -> dict[str, Attribute]:
 
 
 def _described(passed: list[SSAValue], arguments: Sequence[SSAValue]) -> ArrayAttr:
-    """What is known of each argument: its name, and who else touches its memory."""
+    """Properties of each argument: its name, and whether others alias its memory."""
     tensors = _told_apart([_tensor_of(value) for value in passed])
     written = {
         tensor for tensor, argument in zip(tensors, arguments, strict=True) if _is_written(argument)
@@ -231,7 +231,7 @@ def _told_apart(tensors: list[SSAValue]) -> list[SSAValue]:
 
 
 def _tensor_of(value: SSAValue) -> SSAValue:
-    """The tensor that a view shows, or that the copy engine has a map of."""
+    """The tensor that is viewed, or that a TMA descriptor describes."""
     return base_of(value.owner.tensor if isinstance(value.owner, TensorMapOp) else value)
 
 

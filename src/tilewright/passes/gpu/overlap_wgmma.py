@@ -1,6 +1,6 @@
-"""`overlap-wgmma`: the last product of a turn runs while the next turn computes.
+"""`overlap-wgmma`: the last MMA of an iteration runs while the next iteration computes.
 
-    for k { S = Q @ K[k]; wait               if first turn { S = Q @ K[lo]; wait; P = softmax(S) }
+    for k { S = Q @ K[k]; wait               if first { S = Q @ K[lo]; wait; P = softmax(S) }
             P = softmax(S)                   for k > lo { S = Q @ K[k]
             O += P @ V[k]; wait }     ->                  O += P @ V[k - 1]
                                                           wait for S; softmax(S)
@@ -8,11 +8,11 @@
                                              O += P @ V[last]; wait
 
 In the loop on the left the tensor core has nothing to do while a warp group is at its softmax. On
-the right the last product of a turn is started behind the first one of the next, and is waited for
-only where its registers are looked at again. No product crosses the end of a turn, so assemblers
-see which registers are busy. What hands the operands of the moved product back moves with it.
+the right the last MMA of an iteration is started after the first one of the next, and is waited for
+only where its registers are accessed again. No MMA crosses the end of an iteration, so assemblers
+see which registers are busy. The release of the operands of the moved MMA moves with it.
 
-This needs registers for both products and what comes between at once: it is done where the
+This needs registers for both MMAs and what comes between concurrently: it is done where the
 fragments that a loop uses take no more than three quarters of what a thread has. (Attention with
 heads of 128 takes 71 % and gains 6 to 8 % on an H200; with heads of 64 and three warp groups it
 takes 86 %, and would lose 3 %.) Elsewhere `sink-wgmma-waits` does what it can.
@@ -60,7 +60,7 @@ _MOST, _REGISTERS, _REGISTER_BITS = 255, 65536, 32
 
 @dataclass(frozen=True)
 class OverlapWgmma(Pass):
-    """Let the last product of a turn run beside what the next turn computes."""
+    """Let the last MMA of an iteration run concurrently with the next iteration."""
 
     name = "overlap-wgmma"
 
@@ -74,21 +74,21 @@ class OverlapWgmma(Pass):
 
 @dataclass(frozen=True)
 class _Parts:
-    """The ops of a turn, in the groups that stay together."""
+    """The ops of an iteration, in the groups that stay together."""
 
     head: list[Operation]
-    """Up to the first product, which is started, and not yet waited for."""
+    """Up to the first MMA, which is started, and not yet waited for."""
     wait: WgmmaWaitOp
     middle: list[Operation]
-    """What is computed from the first product, and needs nothing of the moved one."""
+    """What is computed from the first MMA, and does not depend on the moved one."""
     rest: list[Operation]
-    """From the first look at registers of the moved product on."""
+    """From the first access to registers of the moved MMA on."""
     moved: list[Operation]
-    """The product that moves to the next turn, with the waits for its operands."""
+    """The MMA that moves to the next iteration, with the waits for its operands."""
     after: list[MBarrierArriveOp | WgmmaFenceOperandOp]
-    """What follows once that is done: its sums are there, its operands are handed back."""
+    """What follows its completion: the operand fences and the release of its operands."""
     carried: list[SSAValue]
-    """Numbers of this turn that the moved ops need in the next."""
+    """Values of this iteration that the moved ops need in the next."""
 
 
 def _parts(loop: ForOp) -> _Parts | None:
@@ -109,7 +109,7 @@ def _parts(loop: ForOp) -> _Parts | None:
         return None
     after = [op for op in behind if isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)]
     if any(isinstance(op, MBarrierArriveOp) and num_elements(op.barrier.type) == 1 for op in after):
-        return None  # one slot: whoever fills it needs it back for the very next turn
+        return None  # one slot: the producer needs it back for the very next iteration
     products = [op for op in moved if isinstance(op, WgmmaOp)]
     held = registers_of(products)
     head = ops[:first]
@@ -155,13 +155,13 @@ def _registers_of_a_thread(op: Operation) -> int:
 
 
 def _moves(op: Operation) -> bool:
-    """Whether an op in front of a wait belongs to the product that is waited for."""
+    """Whether an op before a wait belongs to the MMA that is waited for."""
     kinds = MatrixOp | MBarrierWaitOp | WgmmaFenceOp | WgmmaOp | WgmmaCommitOp
     return is_pure(op) or isinstance(op, kinds)
 
 
 def _touches_registers(ops: list[Operation], held: set[SSAValue]) -> bool:
-    """Whether threads, or products started meanwhile, use registers of products in flight."""
+    """Whether threads, or MMAs started meanwhile, access registers of in-flight MMAs."""
     started = [inner for op in ops for inner in walk(op) if isinstance(inner, WgmmaOp)]
     return bool(registers_of(started) & held) or any(looks_at(op, held) for op in ops)
 
@@ -205,7 +205,7 @@ class _Rotation:
         Rewriter().erase(loop)
 
     def _first_turn(self, code: IndexBuilder, runs: SSAValue) -> list[SSAValue]:
-        """A turn without the moved product; what it leaves for the next."""
+        """An iteration without the moved MMA; what it leaves for the next."""
         parts = self.parts
         types = [each.type for each in parts.carried]
         then, otherwise = Block([YieldOp()]), Block([YieldOp()])
@@ -244,7 +244,7 @@ class _Rotation:
         return list(new.results)
 
     def _finish(self, code: IndexBuilder, values: dict[SSAValue, SSAValue]) -> None:
-        """Wait for the moved product, and hand back what it used."""
+        """Wait for the moved MMA, and release its operands."""
         code.add(_at(WgmmaWaitOp(0), self.parts.moved[-1]))
         for op in self.parts.after:
             if isinstance(op, WgmmaFenceOperandOp):
@@ -260,7 +260,7 @@ class _Rotation:
 
 
 def _sums(ops: list[Operation]) -> list[SSAValue]:
-    """What products write."""
+    """Registers that MMAs write."""
     return list(dict.fromkeys(op.acc for op in ops if isinstance(op, WgmmaOp)))
 
 

@@ -1,4 +1,4 @@
-"""The back half of the pipeline of `T` kernels for NVIDIA GPUs, in its order, as a value."""
+"""The GPU pass pipeline of `T` kernels for NVIDIA GPUs, in its order, as a value."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ from tilewright.passes.tile.pipeline import TilePipeline
 
 @dataclass(frozen=True)
 class DropAssumes(Pass):
-    """Forget what was promised: nobody asks any more."""
+    """Drop the assumptions: no later pass uses them."""
 
     name = "drop-assumes"
 
@@ -87,7 +87,7 @@ class GpuPipeline(Pass):
     target: str = "cuda:sm_90a"
     """What to compile for."""
     wgmma: bool = True
-    """Whether products may use warp-group instructions."""
+    """Whether GEMMs may use warp-group instructions."""
     warp_specialize: bool = True
     """Whether extra warps may issue the copies of pipelined loops."""
 
@@ -95,19 +95,19 @@ class GpuPipeline(Pass):
     """How wide indices are; None to choose by the extents of tensors."""
 
     predicate_epilogue: bool = False
-    """Whether pipelined loops without roles run their last turns too: less code."""
+    """Whether pipelined loops that are not warp-specialised predicate their epilogue: less code."""
 
     reuse_within_iteration: bool = False
-    """Whether buffers may share bytes within the turns of a loop though there is room enough."""
+    """Whether buffers may overlap within a loop iteration although they fit without."""
 
     leave_out: tuple[str, ...] = ()
-    """Names of passes that the author does without: guards, wide accesses."""
+    """Names of passes that the user disabled: guards, wide accesses."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
         left_out = {*self.leave_out}
         if InsertThreadSyncs.name in left_out:
-            left_out.add(CheckThreadSync.name)  # the author answers for what is missing
+            left_out.add(CheckThreadSync.name)  # the user is responsible for what is missing
         return [each for each in self._all() if each.name not in left_out]
 
     def _all(self) -> list[Pass]:

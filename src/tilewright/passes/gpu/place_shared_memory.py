@@ -1,10 +1,9 @@
-"""`place-shared-memory`: every shared buffer of a kernel gets its place in one arena.
+"""`place-shared-memory`: every shared buffer of a kernel gets an offset in one arena.
 
-Buffers that are never needed at the same time may share bytes
-(docs/design/passes.md#shared-memory-arena); the planner of `memory.planner` finds the places, and
-its independent checker goes over them. `analysis.shared_lifetimes` says when a buffer is needed;
-barriers always are. Buffers of a storage-alias spec lie where `plan-storage-alias` put them, and
-get their place as one.
+Buffers with disjoint live ranges may overlap (docs/design/passes.md#shared-memory-arena); the
+planner of `memory.planner` computes the offsets, and its independent checker verifies them.
+`analysis.shared_lifetimes` computes live ranges; barriers are always live. Buffers of a
+storage-alias spec stay at the offsets of `plan-storage-alias`, and are placed as one.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tilewright.passes.gpu.shared_memory_report import report_too_large
 from tilewright.passes.gpu.shared_sizes import alignment_of, bytes_of, limit_of, versions_of
 
 REUSED_WITHIN_ITERATION = "TW5016"
-"""Buffers that share bytes within the turns of a loop, as they would not fit otherwise."""
+"""Buffers overlap within a loop iteration, as they would not fit otherwise."""
 MISALIGNED = "TW5014"
 """A buffer whose place in shared storage its layout cannot have."""
 
@@ -45,7 +44,7 @@ class PlaceSharedMemory(Pass):
     share: bool = True
     """Whether buffers that are never needed together may share bytes."""
     reuse_within_iteration: bool = False
-    """Whether they may within the turns of a loop even if there is room enough without."""
+    """Whether they may within a loop iteration even if they fit without."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
@@ -84,9 +83,9 @@ class PlaceSharedMemory(Pass):
 
 
 def _reused_within_iteration(function: FuncOp, plan: _Plan, engine: DiagnosticEngine) -> _Plan:
-    """The plan in which bytes change hands within turns, if it is smaller.
+    """The plan that reuses bytes within an iteration, if it is smaller.
 
-    That costs barriers in every turn, so it is done only where a kernel does not fit otherwise.
+    That costs barriers in every iteration, so it is done only if a kernel does not fit otherwise.
     """
     closer = _planned(plan.parts, lifetimes(function, reuse_within_iteration=True))
     if closer.bytes >= plan.bytes:
@@ -153,7 +152,7 @@ def _planned(parts: Sequence[_Part], times: Times, stages: int | None = None) ->
 
 @dataclass(frozen=True)
 class _Part:
-    """A buffer, or all those that lie in the bytes of one spec."""
+    """A buffer, or all those of one storage-alias spec."""
 
     allocs: tuple[AllocOp, ...]
     spec: StorageAliasSpecOp | None = None
@@ -170,7 +169,7 @@ class _Part:
         return self.bytes // versions * stages
 
     def place(self, start: int, number: int) -> list[AllocOp]:
-        """Write the places of part `number` down; the buffers as they are then."""
+        """Set the offsets of the buffers of part `number`, and return the new ops."""
         if self.spec is None:
             (op,) = self.allocs
             op.properties["offset"] = IntegerAttr(start, i64)
@@ -183,7 +182,7 @@ class _Part:
 
 
 def _check_alignment(parts: Sequence[_Part], engine: DiagnosticEngine) -> bool:
-    """Whether buffers of a spec lie in it as their layouts demand; the author ordered them."""
+    """Whether buffers of a spec are aligned as their layouts require; the user ordered them."""
     wrong = [op for part in parts for op in part.allocs if _inside(op) % alignment_of(op)]
     for op in wrong:
         diagnostic = engine.error(

@@ -4,7 +4,7 @@
     C[tx] = L[I[tx]]            # TW5010: registers have no addresses
 
 The hardware names registers in the instruction. An index that is a constant once loops are unrolled
-costs nothing; one that only the run knows puts the array into memory, or behind a chain of
+costs nothing; a run-time index puts the array into local memory, or needs a chain of
 comparisons. The kernel is right either way, so this is a remark.
 """
 
@@ -32,7 +32,7 @@ INDEXED_AT_RUN_TIME = "TW5010"
 
 @dataclass(frozen=True)
 class RemarkRegisterIndices(Pass):
-    """Say which arrays of registers are indexed by numbers that only the run knows."""
+    """Remark register arrays that are indexed by run-time values."""
 
     name = "remark-register-indices"
 

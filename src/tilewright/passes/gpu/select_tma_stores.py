@@ -1,14 +1,14 @@
-"""`select-tma-stores`: which copies the copy engine does instead of threads.
+"""`select-tma-stores`: which stores use TMA instead of threads.
 
 A copy of a whole buffer from shared to global memory goes through TMA where the GPU has it: one
-thread starts it, rows leave in whole lines, and what lies outside of the tensor is left out by the
-engine. The engine tells when it has read a tile, not when others find it in the tensor, so a tensor
-that the kernel comes back to is stored by threads. So are elements that another statement writes,
-too, or another iteration: nothing would say which of the writes comes last. What keeps a copy from
-the engine is said in a remark.
+thread starts it, rows leave in whole lines, and TMA skips what is out of bounds. Completion means
+that a tile has been read, not that its data is visible in the tensor, so a tensor that the kernel
+accesses again is stored by threads. So are elements that another statement, or another iteration,
+writes as well: the order of the writes would be undefined. A remark gives the reason why a store
+does not use TMA.
 
-A store that the author gives to TMA, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. For its
-start the author answers (`check-tma-starts` has warned); groups that the author closes and waits
+An explicit TMA store of the user, ``T.tma_copy(tile, C[row, 0])``, becomes such a copy. The user is
+responsible for its start (`check-tma-starts` has warned); groups that the user commits and waits
 for are empty then, since each store closes its own and its thread waits until the tile is read.
 """
 
@@ -34,12 +34,12 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 _HOPPER = 90
 _PROMISED = "nv.promised_start"
-"""On a store that the author gives to TMA."""
+"""On a store for which the user requested TMA."""
 
 
 @dataclass(frozen=True)
 class SelectTmaStores(Pass):
-    """Mark copies that the copy engine does."""
+    """Mark stores that use TMA."""
 
     name = "select-tma-stores"
 
@@ -76,7 +76,7 @@ def _as_copy(op: AsyncCopyOp) -> None:
 
 
 def _other_write(store: CopyOp, overlap: WriteOverlap) -> tuple[Operation | None, str]:
-    """An op that may write elements that `store` writes, too, and what to say about it."""
+    """An op that may write elements that `store` writes, too, and the reason to report."""
     if overlap.is_shifted(store):
         return store, "iterations of an enclosing loop write overlapping regions of the tensor"
     kernel = kernel_of(store)

@@ -37,7 +37,7 @@ class SetWarpRegisters(Pass):
             if not isinstance(function, FuncOp) or nv_names.KERNEL not in function.attributes:
                 continue
             if any(isinstance(op, SetMaxNRegOp) for op in walk(function)):
-                continue  # the author's own
+                continue  # set by the user
             threads = function.attributes[nv_names.THREADS]
             assert isinstance(threads, IntegerAttr)
             for op in walk(function):

@@ -1,8 +1,8 @@
-"""What is said when a kernel needs more shared memory than a block has.
+"""The error for a kernel that exceeds the shared memory of a block.
 
-The error gives the sum, who takes how much, and the smallest change that fits: fewer stages of the
-pipeline, if its rings are what is too large; otherwise by how much the largest buffer has to
-shrink. A change is named only if the sum says that it is enough.
+The error gives the total, the size of each buffer, and the smallest change that fits: fewer stages
+of the pipeline, if its multi-buffered tiles are too large; otherwise by how much the largest buffer
+has to shrink. A change is suggested only if it is enough.
 """
 
 from __future__ import annotations

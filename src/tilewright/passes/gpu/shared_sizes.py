@@ -32,7 +32,7 @@ def alignment_of(op: AllocOp) -> int:
 
 
 def versions_of(op: AllocOp) -> int:
-    """How many stages of a pipeline a buffer has room for."""
+    """The number of pipeline stages of a buffer."""
     found = op.attributes.get(nv_names.VERSIONS)
     return found.value.data if isinstance(found, IntegerAttr) else 1
 

@@ -9,8 +9,8 @@
                                                  if leader { tma_store.wait }
 
 The thread that stores waits until shared memory has been read, so that others may write there
-again. In a loop over tiles nobody does so before the barrier in front of the next tile's writes:
-there is time until then. It must be that nothing else lies in these bytes meanwhile.
+again. In a loop over tiles no thread does so before the barrier before the next tile's writes, so
+the wait can move there. No other buffer may overlap these bytes meanwhile.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _wait_at_the_end(leader: IfOp) -> TmaStoreWaitOp | None:
 
 
 def _loop_around(op: Operation) -> ForOp | None:
-    """The loop whose turns do the store, each or some of them."""
+    """The loop whose iterations contain the store, each or some of them."""
     parent = op.parent_op()
     while isinstance(parent, IfOp):
         parent = parent.parent_op()
@@ -106,7 +106,7 @@ def _touches(op: Operation, stored: set[SSAValue]) -> bool:
 
 
 def _barrier_before(leader: IfOp, stored: set[SSAValue]) -> Operation | None:
-    """The barrier in front of the first access to what is stored, in the block of the store."""
+    """The barrier before the first access to what is stored, in the block of the store."""
     block = leader.parent
     assert block is not None
     barrier: Operation | None = None
@@ -121,7 +121,7 @@ def _barrier_before(leader: IfOp, stored: set[SSAValue]) -> Operation | None:
 def _is_used_elsewhere(
     leader: IfOp, barrier: Operation, loop: ForOp, function: FuncOp, stored: set[SSAValue]
 ) -> bool:
-    """Whether anybody works in these bytes between a store and the barrier of the next turn."""
+    """Whether these bytes are accessed between a store and the barrier of the next iteration."""
     between: set[Operation] = set()
     op: Operation | None = barrier
     while op is not None and op is not leader:
@@ -136,7 +136,7 @@ def _is_used_elsewhere(
             if any(share_bytes(base_of(inner.dst), each) for each in stored):
                 return True
         elif own.is_ancestor(inner) and not _is_inside(inner, loop):
-            continue  # before the first store, or behind the last wait
+            continue  # before the first store, or after the last wait
         elif any(
             share_bytes(touch.buffer, each)
             for touch in touches_of(inner)

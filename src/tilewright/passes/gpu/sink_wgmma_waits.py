@@ -1,4 +1,4 @@
-"""`sink-wgmma-waits`: products stay in flight while the next turn of the loop begins.
+"""`sink-wgmma-waits`: MMAs stay in flight while the next iteration of the loop begins.
 
     for k { wait full[s]                         for k { wait full[s]
             wgmma ...; commit                            wgmma ...; commit
@@ -6,10 +6,10 @@
             arrive empty[s] }                            if k > 0 { arrive empty[s of k - 1] } }
                                                  wgmma.wait 0; arrive empty[last s]
 
-The operands of a product may be overwritten once it is done, so what hands them back waits with it,
-one turn later (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends with the
-wait and nothing until the next wait looks at the sums. In a loop with several products, as
-attention has, the first wait of the next turn waits for the last product of this one, too: the
+The operands of an MMA may be overwritten once it is complete, so their release is delayed with the
+wait, by one iteration (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends
+with the wait and nothing until the next wait reads the accumulator. In a loop with several MMAs, as
+in attention, the first wait of the next iteration covers the last MMA of this one, too: the
 tensor core goes from one to the other without a pause.
 """
 
@@ -45,7 +45,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class SinkWgmmaWaits(Pass):
-    """Let the products of a loop overlap with its next turn."""
+    """Let the MMAs of a loop overlap with its next iteration."""
 
     name = "sink-wgmma-waits"
 
@@ -80,7 +80,7 @@ def _tail(loop: ForOp) -> tuple[WgmmaWaitOp, WgmmaWaitOp, list[MBarrierArriveOp]
         return None
     arrivals = [op for op in behind if isinstance(op, MBarrierArriveOp)]
     if any(num_elements(op.barrier.type) == 1 for op in arrivals):
-        return None  # one slot: whoever fills it needs it back for the very next turn
+        return None  # one slot: the producer needs it back for the very next iteration
     if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
         return None  # an iteration later it would be another block that is signalled
     return first, last, arrivals
@@ -95,7 +95,7 @@ def _is_inside(value: SSAValue, loop: ForOp) -> bool:
 def _sink(
     loop: ForOp, first: WgmmaWaitOp, last: WgmmaWaitOp, arrivals: list[MBarrierArriveOp]
 ) -> None:
-    """Wait for the turn before, and hand back what it used."""
+    """Wait for the MMAs of the iteration before, and release their operands."""
     code = IndexBuilder(loop)
     start = [code.index(0) for _ in arrivals]
     block = Block(arg_types=[IndexType()] * (1 + len(arrivals)))
@@ -140,7 +140,7 @@ def _hand_back(
     loop: ForOp,
     arrivals: list[MBarrierArriveOp],
 ) -> None:
-    """Behind the first wait of a turn: what the turn before has left in flight is done."""
+    """After the first wait of an iteration: MMAs of the iteration before are complete."""
     anchor = first.next_op
     assert anchor is not None
     inside = IndexBuilder(anchor)

@@ -1,4 +1,4 @@
-"""How far apart the elements of a tensor in global memory lie."""
+"""The strides of tensors in global memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.dialects.type_utils import shape_of
 
 
 def declared_strides(buffer: SSAValue) -> list[int | None] | None:
-    """The strides that a tensor declares; None if its rows lie one after another."""
+    """The strides that a tensor declares; None if its rows are contiguous."""
     type = buffer.type
     assert isinstance(type, MemRefType)
     layout = type.layout
@@ -17,7 +17,7 @@ def declared_strides(buffer: SSAValue) -> list[int | None] | None:
 
 
 def row_strides(buffer: SSAValue) -> list[int | None]:
-    """The stride of each dimension in elements; None where only the run knows it."""
+    """The stride of each dimension in elements; None where it is a run-time value."""
     declared = declared_strides(buffer)
     if declared is not None:
         return declared

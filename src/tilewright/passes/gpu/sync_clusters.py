@@ -63,7 +63,7 @@ def _reaches_out(kernel: KernelOp) -> bool:
 
 
 def _after_set_up(kernel: KernelOp) -> Operation | None:
-    """The op behind the barrier that `lower-barriers` left after setting up the others."""
+    """The op after the barrier that `lower-barriers` left after the initialisation."""
     seen = False
     for op in kernel.body.block.ops:
         seen = seen or any(isinstance(inner, MBarrierInitOp) for inner in walk(op))

@@ -1,13 +1,13 @@
-"""`unroll-loops`: loops over registers are written out, and no loop is written out without end.
+"""`unroll-loops`: loops over registers are unrolled, and unrolling of long loops is limited.
 
     for i in T.serial(8): L[i] = 0      ->    #pragma unroll, so that L stays in registers
     for i in T.unroll(100_000): ...     ->    #pragma unroll 4096, and a remark
 
 Registers have no addresses: an array of them needs indices that are constant once loops are
-unrolled, so a loop with known bounds that counts such an index is marked for it, if the author said
-nothing else. A mark asks the CUDA compiler to write out every turn; for a loop of very many ops
+unrolled, so a loop with known bounds that counts such an index is marked for it, unless the user
+chose otherwise. A mark requests full unrolling by the CUDA compiler; for a loop of very many ops
 that would take minutes, so there the mark becomes a factor, unless registers are at stake
-(docs/design/passes.md#unrolling). Loops that the author wants unrolled explicitly were expanded
+(docs/design/passes.md#unrolling). Loops that the user wants unrolled explicitly were expanded
 before tiles were scheduled.
 """
 
@@ -52,7 +52,7 @@ class UnrollLoops(Pass):
 
 
 def trip_count_of(loop: ForOp) -> int | None:
-    """How often a loop runs, if that is known."""
+    """The trip count of a loop, if it is known."""
     bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
     numbers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
     if len(numbers) < len(bounds) or numbers[2] <= 0:
@@ -61,7 +61,7 @@ def trip_count_of(loop: ForOp) -> int | None:
 
 
 def _size(loop: ForOp) -> int:
-    """The ops of one turn, inner loops unrolled where they are marked."""
+    """The ops of one iteration, inner loops unrolled where they are marked."""
     total = 0
     for op in loop.body.block.ops:
         total += _written_out(op)

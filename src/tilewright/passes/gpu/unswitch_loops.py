@@ -1,15 +1,15 @@
-"""`unswitch-loops`: what a loop asks in every turn, with the same answer, it asks once.
+"""`unswitch-loops`: loop-invariant conditions are tested once, outside the loop.
 
     for %i { if %c { a } }             ->    if %c { for %i { a } }
     for %i { if %c { a } else { b } }  ->    if %c { for %i { a } } else { for %i { b } }
 
-The condition, and what it is computed from, must not depend on the turn; it moves in front of the
+The condition, and what it is computed from, must be loop-invariant; it moves before the
 loop. Besides the branch the body may hold arithmetic, which goes into both copies; the second form
 copies only small bodies (docs/design/passes.md#unswitching).
 
-Threads of a block come to the same barriers in the same order. A loop in which threads meet, or in
-which an engine is waited for, is therefore left alone if threads may answer differently. This runs
-when barriers are in place, so none can come to lie in a branch afterwards.
+Threads of a block reach the same barriers in the same order. A loop with barriers, or with waits
+for asynchronous units, is therefore left alone if the condition may be divergent. This runs when
+barriers are in place, so none is inserted into a branch afterwards.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tilewright.ir.traversal import walk
 _LARGEST_COPY = 64
 """Ops of a body that may be written twice."""
 _MEETING = ("gpu.barrier", "nv.", "tile.sync", "tile.shuffle", "tile.vote", "tile.warp_reduce")
-"""How names of ops begin in which threads meet, or which all threads of a warp do together."""
+"""Prefixes of names of ops that synchronise threads, or that a whole warp executes together."""
 _ALONE = frozenset({"nv.move", "nv.convert", "nv.async_move"})
 """Ops of a single thread among them."""
 _DIVIDES = re.compile(r"^arith\.(ceil|floor)?(div|rem)[su]i$")
@@ -42,7 +42,7 @@ _DIVIDES = re.compile(r"^arith\.(ceil|floor)?(div|rem)[su]i$")
 
 @dataclass(frozen=True)
 class UnswitchLoops(Pass):
-    """Ask outside of a loop what does not depend on its turn."""
+    """Test loop-invariant conditions outside of the loop."""
 
     name = "unswitch-loops"
 
@@ -77,7 +77,7 @@ def _may_leave(branch: IfOp, loop: ForOp) -> bool:
 
 
 def _chain(value: SSAValue, loop: ForOp) -> Iterator[Operation | None]:
-    """The ops of the loop that `value` is computed by; None if it depends on the turn."""
+    """The ops of the loop that `value` is computed by; None if it is not loop-invariant."""
     if not loop.body.is_ancestor(value.owner):
         return
     if isinstance(value.owner, Block):

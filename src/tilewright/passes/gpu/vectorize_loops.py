@@ -7,7 +7,7 @@
 
 An access is made wide if its address grows by one with the lane, begins at a multiple of the width,
 and is guarded by nothing that differs between lanes (docs/design/passes.md#vector-width). What is
-not wide stays in the loop; a remark says why (TW3010).
+not wide stays in the loop; a remark gives the reason (TW3010).
 
 A value that is read from memory, or chosen by a branch, is an unknown to the algebra of indices. It
 differs between lanes if what it is computed from does: in ``X[I[j], j]`` each lane has its own row.
@@ -53,7 +53,7 @@ _UNKNOWN = (SymbolKind.SYMBOL, SymbolKind.CALL)
 
 @dataclass(frozen=True)
 class VectorizeLoops(Pass):
-    """Turn loops over lanes into wide accesses."""
+    """Replace loops over lanes with wide accesses."""
 
     name = "vectorize-loops"
 
@@ -128,7 +128,7 @@ class _Vectors:
     # -- may it be wide? -----------------------------------------------------------------------
 
     def _steps(self, op: LoadOp | StoreOp) -> bool:
-        """Whether neighbouring lanes are neighbours in memory."""
+        """Whether consecutive lanes access contiguous memory."""
         *outer, last = op.indices
         start = self.ranges.poly(last) - self.ranges.poly(self.lane)
         places = (start, *map(self.ranges.poly, outer))
@@ -290,7 +290,7 @@ class _Vectors:
     def _outside(
         self, code: IndexBuilder, value: SSAValue, values: dict[SSAValue, SSAValue]
     ) -> SSAValue:
-        """A value of the loop computed in front of it, for another lane."""
+        """A value of the loop computed before it, for another lane."""
         if value in values:
             return values[value]
         owner = value.owner
@@ -311,7 +311,7 @@ class _Vectors:
         lanes: int,
         stage: SSAValue,
     ) -> None:
-        """The moves of a store come behind the loop."""
+        """The moves of a store come after the loop."""
         following = self.loop.next_op
         assert following is not None
         code = IndexBuilder(following)
@@ -331,7 +331,7 @@ def _needed_by(op: Operation | Block) -> list[SSAValue]:
 
 
 def _has_constant_else(op: IfOp) -> bool:
-    """Whether what is read outside is a number: the author's own choices may compute it."""
+    """Whether what is read outside is constant: user-defined branches may compute it."""
     if not op.else_region.blocks:
         return False
     end = op.else_region.block.last_op

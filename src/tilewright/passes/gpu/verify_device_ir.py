@@ -1,8 +1,8 @@
 """`verify-device-ir`: what must hold of a kernel before it is printed.
 
-No op on whole tiles is left, no fragment, every shared buffer has a place inside the arena, and
-barriers are where all threads that count for them come by (docs/design/passes.md#device-ir). A
-violation is a fault of this compiler and is reported as one.
+No op on whole tiles is left, no fragment, every shared buffer has an offset inside the arena, and
+barriers are reached by all threads that they count (docs/design/passes.md#device-ir). A violation
+is an internal compiler error and is reported as one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _place(op: AllocOp, arena: int) -> Iterator[tuple[Operation, str]]:
 def _divergence(op: BarrierOp | BarOp, threads: int) -> Iterator[tuple[Operation, str]]:
     """A barrier that not all threads of its block, or of its role, reach.
 
-    One that counts fewer of them is an author's, and `check-thread-sync` sees how many come.
+    One that counts fewer of them is explicit, and `check-thread-sync` checks its arrivals.
     """
     inner, outer = op, op.parent_op()
     found: list[str] = []

@@ -1,10 +1,10 @@
-"""`widen-operands`: products of 8-bit floats on GPUs whose tensor cores have none.
+"""`widen-operands`: GEMMs of 8-bit floats on GPUs whose tensor cores do not support them.
 
     tile.gemm %A, %B -> %C : f8, f8 -> f32    ->    copy %A -> %A16 (f16), copy %B -> %B16
                                                     tile.gemm %A16, %B16 -> %C
 
-Every such float is a float of 16 bits as well, and the products are exact in the sums of 32 bits:
-the results are the same, and slower. A remark says so.
+Every such float is a 16-bit float as well, and multiplication is exact in 32-bit accumulators: the
+results are the same, and slower. A remark reports it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _FIRST = 89
-"""The first generation with products of 8-bit floats."""
+"""The first generation with MMAs of 8-bit floats."""
 _SMALL = (Float8E4M3FNType, Float8E5M2Type)
 
 

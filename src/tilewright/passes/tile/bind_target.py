@@ -2,9 +2,9 @@
 
     func.func @k(...)   ->   func.func @k(...) attributes {tile.target = #tile.target<cuda, sm_90a>}
 
-Passes ask the function what it is compiled for and never look at the machine they run on. On
-Hopper and Blackwell ``sm_90`` means ``sm_90a``: warp-group products and register reallocation are
-instructions of that very chip.
+Passes query the function for its target and never look at the machine they run on. On Hopper and
+Blackwell ``sm_90`` means ``sm_90a``: warp-group MMAs and register reallocation are instructions of
+that very architecture.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DEFAULT_ARCH = {"cuda": "sm_90a", "hip": "gfx942", "tenstorrent": "wormhole"}
 
 @dataclass(frozen=True)
 class BindTarget(Pass):
-    """Say on every function what it is compiled for."""
+    """Attach the target to every function."""
 
     name = "bind-target"
 

@@ -1,17 +1,17 @@
 """Prove that the barriers of roles and pipelines order what they have to order.
 
-Runs after `specialize_warps`, and on anything that copies asynchronously. For numbers of turns from
-0 to twice the slots and one more, the events of every role are written down and put in the order
-that the barriers guarantee (`analysis.barriers`). Reported are
+Runs after `specialize_warps`, and on anything that copies asynchronously. For trip counts from 0 to
+twice the slots and one more, the events of every role are recorded and put in the order that the
+barriers guarantee (`analysis.barriers`). Reported are
 
-    a role that waits for ever                                      TW9011   TW4051
+    a role that waits forever                                       TW9011   TW4051
     accesses of the same bytes that nothing orders                  TW9012   TW4052
-    bytes announced at a barrier that are not those delivered       TW9010   TW4050
-    more arrivals at a barrier than it is made for                  TW9013   TW4053
-    a wait that the next phase may overtake                         TW9014   TW4054
+    expected bytes that differ from the completed bytes             TW9010   TW4050
+    more arrivals at a barrier than its arrive count                TW9013   TW4053
+    a wait that the next phase may overrun                          TW9014   TW4054
 
-with the first code if the compiler made the roles, and so broke its own promise, and the second if
-the author did. What cannot be followed with numbers is a remark.
+with the first code if the compiler made the roles (an internal compiler error), and the second if
+the user did. What cannot be evaluated at compile time is a remark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HELP = {
         "completing its bytes), the other waits for it with T.mbarrier_wait_parity"
     ),
 }
-"""What authors of roles can do about it."""
+"""What the user of `T.ws` can do about it."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""Report reads of on-chip buffers that nothing can have written before.
+"""Report uninitialised reads of buffers in registers, shared and tensor memory.
 
     %acc = tile.alloc "acc" : memref<64x64xf32, #fragment>
     tile.pipeline %k = 0 to %n { ... tile.gemm %A, %B -> %acc }
 
-    error[TW3040]: acc is read here, but nothing writes it before
+    error[TW3040]: uninitialised read: acc is read before it is written
     note: acc is allocated here
-    note: clear it first: T.clear(acc)
+    note: help: clear it first with T.clear(acc)
 
-The check speaks only when it is certain. A read counts if no op in front of it, on any path, may
+Only certain cases are reported. A read counts if no op before it, on any path, may
 write a part of what it reads; in a loop that is the first iteration. A read under a condition (also
 that of an accumulator which a GEMM clears under a condition) may never run and is a warning; there,
 writes of later statements count as well if a loop is around both. Of roles, which run concurrently,
@@ -46,7 +46,7 @@ from tilewright.passes.tile.naming import buffer_name
 NOT_WRITTEN = "TW3040"
 
 _RUN_ONCE_AT_LEAST = (ForOp, ParallelOp, PersistentOp, PipelineOp)
-"""Loops: what is said about their first turn does not matter if there is none."""
+"""Loops: nothing is reported for the first iteration if there may be none."""
 
 _HANDS_OUT = ("tile.ptr_of", "tile.extern")
 
@@ -81,7 +81,7 @@ class _Kernel:
     written: list[AccessedRegion] = field(default_factory=list[AccessedRegion])
     reported: set[SSAValue] = field(default_factory=set[SSAValue])
     roles: list[Code] | None = None
-    """The bodies of all roles, once they are asked for."""
+    """The bodies of all roles, computed on demand."""
 
     def run(self) -> None:
         self._block(self.kernel.body_block, _Path())
@@ -169,7 +169,7 @@ def _path_of_read(op: Operation, region: AccessedRegion, path: _Path) -> _Path:
 
 
 def _is_role(op: Operation) -> bool:
-    """Whether the bodies of an op run side by side, each by some of the threads."""
+    """Whether the bodies of an op run concurrently, each by some of the threads."""
     if isinstance(op, WsOp):
         return True
     return isinstance(op, IfOp) and _depends_on_thread(op.operands[0])
@@ -192,7 +192,7 @@ def _depends_on_thread(value: SSAValue) -> bool:
 def _may_come_round(
     region: AccessedRegion, loops: Sequence[Operation], allocation: Operation
 ) -> bool:
-    """Whether an earlier turn of a loop around the read may have written it."""
+    """Whether an earlier iteration of a loop around the read may have written it."""
     for loop in loops:
         if loop.is_ancestor(allocation):
             continue

@@ -2,17 +2,17 @@
 
     tile.parallel (%i, %j) in (64, 32) { %row[%i] = %row[%i] + %x[%i, %j] }
 
-    error[TW3030]: iterations (0, 0) and (0, 1) of the parallel loop both write row[0]
+    error[TW3030]: data race on row[0]: written by iterations (0, 0) and (0, 1) of the T.Parallel
 
 A race is reported only with two iterations and their element in hand (`analysis.parallel_races`).
 What could neither be shown nor excluded is a remark. The check is opt-in: the NumPy target finds
 the races of a run by itself, this one finds those of every run.
 
-With `certain`, which compiling for a GPU always asks for, it says only what is wrong whoever calls,
-and only of shared memory: there the threads of a block would get into each other's way, and
-`check-thread-sync` would find out at the end, too late to name iterations. Races that the caller
-may avoid are written down for that check. Writes by one and the same statement are left to the run,
-which knows whether they write the same.
+With `certain`, which compiling for a GPU always sets, it reports only races that do not depend on
+the arguments, and only in shared memory: there the threads of a block would conflict, and
+`check-thread-sync` would find out at the end, too late to name iterations. Races that depend on the
+arguments are recorded for that check. Writes by one and the same statement are left to the run,
+where their values can be compared.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CheckParallelRaces(Pass):
     name = "check-parallel-races"
 
     certain: bool = False
-    """Report only races in shared memory that there are whoever calls, and no remarks."""
+    """Report only races in shared memory that occur for all arguments, and no remarks."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.ops:
@@ -78,7 +78,7 @@ def _is_shared(op: LoadOp | StoreOp) -> bool:
 
 
 def _may_race(loop: ParallelOp) -> bool:
-    """Whether a loop writes a shared buffer here and touches it elsewhere there.
+    """Whether a loop writes a shared buffer here and accesses it elsewhere there.
 
     Almost no loop does, so that hardly any kernel pays for a closer look.
     """
@@ -96,7 +96,7 @@ def _may_race(loop: ParallelOp) -> bool:
 
 @dataclass(frozen=True)
 class _Text:
-    """What is said of a race."""
+    """The diagnostic for a race."""
 
     code: str
     message: str
@@ -145,7 +145,7 @@ def _report(found: Finding, engine: DiagnosticEngine) -> None:
 
 
 def _remember(race: Race, module: ModuleOp) -> None:
-    """Leave the words for whoever finds that threads meet there."""
+    """Record the message for a later pass that finds the race between threads."""
     text, (write, other) = _text_of(race), _sides(race)
     if isinstance(write.op.location, UnknownLoc) or isinstance(other.op.location, UnknownLoc):
         return

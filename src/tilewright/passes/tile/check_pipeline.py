@@ -2,11 +2,11 @@
 
 Runs between `plan_pipeline` and `expand_pipeline`. Each kernel with a plan is expanded in a copy;
 both are run on terms instead of values (`analysis.dataflow_terms`), for several numbers in place of
-the caller's, so that loops take 0 turns, 1, and up to twice the stages and one more. If tensors end
-up with different terms, a statement saw other data than in the serial loop: the compiler broke its
-own promise (TW9015). That asynchronous copies arrive in time is `check_barriers`' part.
+the caller's, so that loops have trip counts 0, 1, and up to twice the stages and one more. If
+tensors end up with different terms, a statement saw other data than in the serial loop: an internal
+compiler error (TW9015). That asynchronous copies arrive in time is checked by `check_barriers`.
 
-A check for those who change the pipeline, or write schedules by hand; it costs about as much as the
+A check for changes of the pipeline, or of hand-written schedules; it costs about as much as the
 expansion itself for every number that is tried.
 """
 
@@ -30,7 +30,7 @@ NOT_ANALYSED = "TW4058"
 
 @dataclass(frozen=True)
 class CheckPipeline(Pass):
-    """Prove that planned loops compute what they compute one turn after the other."""
+    """Prove that planned loops compute what the serial loops compute."""
 
     name = "check-pipeline"
 
@@ -47,7 +47,7 @@ class CheckPipeline(Pass):
 
 
 def compare(serial: KernelOp, expanded: KernelOp, engine: DiagnosticEngine) -> bool:
-    """Whether both kernels leave the same behind; reports where they do not."""
+    """Whether both kernels compute the same results; reports where they do not."""
     try:
         for argument in range(2 * _stages(serial) + 2):
             if terms_of(serial, argument) != terms_of(expanded, argument):

@@ -1,10 +1,10 @@
-"""Prove that the schedules of pipelined loops hand every statement the data it gets in order.
+"""Prove that the schedules of pipelined loops give every statement the data of the serial loop.
 
-Runs between `plan_pipeline` and `expand_pipeline`, on every compilation. A few turns of a planned
-loop are gone through twice, statement by statement: one turn after the other, and in the order and
-with the versions of the plan. What a statement computes is a term, made of its number, its turn and
-the terms in the buffers it reads; buffers hold the terms of who wrote them last. If a term differs,
-a statement sees other data than in the serial loop: the compiler broke its own promise (TW9016).
+Runs between `plan_pipeline` and `expand_pipeline`, on every compilation. A few iterations of a
+planned loop are executed twice, statement by statement: serially, and in the order and with the
+versions of the plan. What a statement computes is a term, built from its index, its iteration and
+the terms in the buffers it reads; buffers hold the terms of their last writers. If a term differs,
+a statement sees other data than in the serial loop: an internal compiler error (TW9016).
 
 A write to a whole buffer replaces what was there, others add to it. `check_pipeline`, which looks
 at elements and at the loops as they are expanded, proves more and costs more.
@@ -30,7 +30,7 @@ DIFFERS = "TW9016"
 
 @dataclass(frozen=True)
 class CheckPlans(Pass):
-    """Prove that planned loops see the data they would see one turn after the other."""
+    """Prove that planned loops see the same data as the serial loops."""
 
     name = "check-plans"
 
@@ -78,7 +78,7 @@ class _Run:
     """Shared by the two runs that are compared."""
     held: dict[tuple[SSAValue, int], int] = field(default_factory=dict[tuple[SSAValue, int], int])
     made: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
-    """The term of a statement in a turn."""
+    """The term of a statement in an iteration."""
 
     def _number(self, *term: object) -> int:
         return self.numbers.setdefault(term, len(self.numbers))
@@ -120,7 +120,7 @@ def _first_difference(loop: PipelineOp, plan: PlannedPipeline) -> tuple[Operatio
 
 
 def _in_time(every: Iterable[tuple[int, int]], plan: PlannedPipeline) -> list[tuple[int, int]]:
-    """Turns and statements as the plan runs them."""
+    """Iterations and statements in the order of the plan."""
 
     def when(each: tuple[int, int]) -> tuple[int, int]:
         iteration, position = each

@@ -120,7 +120,7 @@ class _Epochs:
         return ends[0]
 
     def _loop(self, op: Operation, state: State) -> State:
-        """A loop, or a kernel. The second turn starts as the first one ended."""
+        """A loop, or a kernel. The second iteration starts as the first one ended."""
         is_loop = not isinstance(op, KernelOp)
         for _ in range(2 if is_loop else 1):
             for region in op.regions:

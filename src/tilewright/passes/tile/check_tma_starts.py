@@ -1,10 +1,10 @@
-"""`check-tma-starts`: a copy that the author gives to TMA starts at a multiple of 16 bytes.
+"""`check-tma-starts`: an explicit TMA copy starts at a multiple of 16 bytes.
 
     T.tma_copy(A[row, 1], A_shared, barrier=full)      error[TW3015]: ... starts at column 1
 
 The hardware ends any other copy with an illegal instruction, loads and stores alike, whatever the
 swizzle; and a store with a negative start, where a load reads zero. What is proved to start
-elsewhere is an error; where nothing is known of the start, a warning says what to assume. Copies
+elsewhere is an error; where nothing is known of the start, a warning gives the `T.assume`. Copies
 that the compiler gives to TMA itself are proved when they are chosen (`analysis.copy_choice`).
 """
 

@@ -1,6 +1,6 @@
-"""Copies of ops that still know where they come from.
+"""Clones of ops that preserve locations and names.
 
-xDSL's ``clone`` leaves locations and the names of values behind.
+xDSL's ``clone`` drops locations and the names of values.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@
     tile.kernel ... threads(128) { ... }      ->      tile.kernel ... threads(256) { ... }
 
 Tile ops and parallel loops mean the same for every number of threads, and with twice as many each
-holds half of the elements. A kernel that asks for the number of a thread, gives threads roles,
-counts their arrivals, lets each of them add something, pins which of them holds what, or says how
-many blocks run together, stays as it is.
+owns half of the elements. A kernel that uses thread indices, roles, arrive counts or per-thread
+updates, pins a fragment layout, or sets the number of blocks per SM, stays as it is.
 
-Not part of a pipeline: `targets.cuda.compile` tries it when registers do not suffice.
+Not part of a pipeline: `targets.cuda.compile` tries it when registers spill.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _FOR_ALL = frozenset(
 )
 """Tile ops that do the same with any number of threads."""
 _DIALECTS = frozenset(("arith", "math", "memref", "scf"))
-"""Where no op knows of threads."""
+"""Dialects whose ops do not depend on threads."""
 
 
 @dataclass(frozen=True)

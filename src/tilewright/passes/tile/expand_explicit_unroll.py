@@ -1,11 +1,11 @@
-"""Write out loops whose author asked for it, before anything is scheduled.
+"""Fully unroll loops marked ``explicit``, before anything is scheduled.
 
     scf.for %i = 0 to 3 step 1 {tile.unroll_explicit} { f(%i) }   ->   f(0) f(1) f(2)
 
-Each turn becomes ops of its own, so the pipeline planner and layout inference see them one by one.
+Each iteration becomes separate ops, so the pipeline planner and layout inference see all of them.
 Loops that carry ``tile.unroll`` alone stay loops until late (`unroll_loops`). Inner loops go first:
-their trip count may depend on nothing but constants, while an outer loop may be written out around
-them. A trip count that is not known is an error, for the author relies on the loop being gone.
+their trip count may depend on nothing but constants, while an outer loop may be unrolled around
+them. An unknown trip count is an error, for the user relies on the loop being gone.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MAX_TRIP_COUNT = 4096
 
 @dataclass(frozen=True)
 class ExpandExplicitUnroll(Pass):
-    """Replace loops marked for explicit unrolling by their turns."""
+    """Replace loops marked for explicit unrolling by their iterations."""
 
     name = "expand-explicit-unroll"
     old_options = {"max-turns": "max-trip-count"}
 
     max_trip_count: int = MAX_TRIP_COUNT
-    """The longest loop to write out."""
+    """Largest trip count that is fully unrolled."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         marked = [op for op in walk(module) if isinstance(op, ForOp) and EXPLICIT in op.attributes]
@@ -90,7 +90,7 @@ def _expand(loop: ForOp, iterations: range) -> None:
 def _clone_iteration(
     loop: ForOp, index: SSAValue, carried: Sequence[SSAValue], rewriter: Rewriter
 ) -> list[SSAValue]:
-    """One turn in front of the loop; what it hands on."""
+    """Clone one iteration before the loop; returns what it yields."""
     block = loop.body.block
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, (index, *carried), strict=True))
     end = block.last_op

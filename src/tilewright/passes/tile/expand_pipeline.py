@@ -1,17 +1,17 @@
-"""Turn planned loops into prologue, steady loop and epilogue.
+"""Expand planned loops into prologue, steady loop and epilogue.
 
-With `n` turns and stages 0 to `S`, step `t` runs every statement of stage `s` for turn ``t - s``,
-as far as there is such a turn:
+With `n` iterations and stages 0 to `S`, step `t` runs every statement of stage `s` for iteration
+``t - s``, as far as it exists:
 
-    t = 0 .. S-1        prologue, written out
+    t = 0 .. S-1        prologue, peeled
     t = S .. n-1        a loop in which every statement runs
-    t = n .. n+S-1      epilogue, written out
+    t = n .. n+S-1      epilogue, peeled
 
-If `n` may be smaller than `S`, the written-out steps ask whether their turns exist; a step that the
-prologue has done already is left out of the epilogue. Buffers with several versions get a new first
-dimension, and turn `i` works in slot ``i mod versions``. Asynchronous copies of a step form a
-group; whoever needs a turn's data waits until no more groups are in flight than were committed
-since. Values that a statement computes with are computed again beside it.
+If `n` may be smaller than `S`, the peeled steps test whether their iterations exist; a step that
+the prologue has done already is left out of the epilogue. Buffers with several versions get a new
+first dimension, and iteration `i` works in slot ``i mod versions``. Asynchronous copies of a step
+form a group; a statement that needs the data of an iteration waits until no more groups are in
+flight than were committed since. Values that a statement computes with are computed again there.
 
 The epilogue repeats the body `S` times, and assemblers that mix these copies with each other run
 out of registers. With `predicate_epilogue`, where stages are 0 and `S` only, the loop runs to
@@ -46,13 +46,13 @@ from tilewright.passes.tile.version_buffers import drop_unused, version_buffer
 
 @dataclass(frozen=True)
 class ExpandPipeline(Pass):
-    """Write out the schedules of pipelined loops."""
+    """Expand the schedules of pipelined loops."""
 
     name = "expand-pipeline"
     old_options = {"rolled": "predicate-epilogue"}
 
     predicate_epilogue: bool = False
-    """Let the loop run the last turns too, instead of writing them out behind it."""
+    """Predicate the epilogue inside the loop, instead of peeling it."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         while (loop := _outermost(module)) is not None:
@@ -91,21 +91,21 @@ class _Step:
 
     code: IndexBuilder
     turn: Mixed
-    """The turn that stage 0 is at, counted from 0."""
+    """The iteration that stage 0 is at, counted from 0."""
     stages: range
-    """Stages that have a turn in this step."""
+    """Stages that have an iteration in this step."""
     turns: SSAValue | None = None
-    """How many turns there are, if it must be asked whether those of this step exist."""
+    """The trip count, if the iterations of this step may not exist."""
     head: int = 0
     """The newest group that this step's commit makes, relative to `turn`."""
     commits: bool = True
     more: SSAValue | None = None
-    """Whether there is a turn left for stage 0, if that must be asked."""
+    """Whether there is an iteration left for stage 0, if that must be tested."""
 
 
 @dataclass
 class _Group:
-    """Statements of one stage that run one after the other."""
+    """Statements of one stage that run sequentially."""
 
     stage: int
     code: IndexBuilder
@@ -216,7 +216,7 @@ class _Expansion:
             if self._needs_group(number) and (ready is None or -stage > ready):
                 ready = -stage
                 head = step.head - (1 if uncommitted else 0)
-                # Where a turn may not exist, its copies may not have been committed either.
+                # Where an iteration may not exist, its copies may not have been committed either.
                 in_flight = 0 if step.turns is not None else head - ready
                 group.code.add(CpAsyncWaitOp(in_flight))
             self._statement(group, number)
@@ -231,7 +231,7 @@ class _Expansion:
         code = step.code
         exists = step.more if stage == 0 else None
         if step.turns is not None:
-            assert isinstance(step.turn, int)  # only the prologue asks
+            assert isinstance(step.turn, int)  # only the prologue tests it
             exists = code.at_least(step.turns, step.turn - stage + 1)
         if exists is not None:
             guard = IfOp(exists)
@@ -246,13 +246,13 @@ class _Expansion:
         return _Group(stage, code, values)
 
     def _index(self, code: IndexBuilder, turn: Mixed) -> Mixed:
-        """The loop's own index in a turn."""
+        """The loop's own index in an iteration."""
         if isinstance(self.lower, int):
             return code.plus(turn, self.lower)
         return code.add(AddiOp(code.index(turn), self.lower)).results[0]
 
     def _needs_group(self, number: int) -> bool:
-        """Whether a statement touches what asynchronous copies of its turn bring."""
+        """Whether a statement accesses what asynchronous copies of its iteration write."""
         if self.stage[number] == 0:
             return False
         brought = {

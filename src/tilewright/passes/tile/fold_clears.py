@@ -1,14 +1,14 @@
-"""`fold-clears`: a product into a buffer that was just cleared replaces what is there.
+"""`fold-clears`: a GEMM into a buffer that was just cleared overwrites it.
 
     tile.fill %c, 0                     tile.gemm %a, %b -> %c {clear}
-    ...nothing that touches %c...   ->
+    ...no access to %c...           ->
     tile.gemm %a, %b -> %c
 
     scf.if %p { mask %c }               scf.if %p { mask %c }
     else { tile.fill %c, 0 }        ->  tile.gemm %a, %b -> %c clear_if not %p
     tile.gemm %a, %b -> %c
 
-The first instruction of the product then starts from nothing, and no register is set to zero.
+The first MMA then ignores the accumulator, and no register is set to zero.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class FoldClears(Pass):
-    """Let products replace what was cleared right before them."""
+    """Let GEMMs overwrite what was cleared right before them."""
 
     name = "fold-clears"
 
@@ -58,7 +58,7 @@ def _fold(fill: FillOp) -> None:
 
 
 def _taken(op: Operation, choice: IfOp) -> SSAValue:
-    """Whether a choice was made for the side that `op` is on."""
+    """Whether `op` is in a branch that its condition decides."""
     if op.parent is choice.then_region.block:
         return choice.condition
     code = IndexBuilder(choice)
@@ -72,7 +72,7 @@ def _is_zero(op: FillOp) -> bool:
 
 
 def _next_product(op: Operation, buffer: SSAValue) -> tuple[GemmOp | None, bool]:
-    """The product that is the next to touch the buffer, in the same block; whether nobody is."""
+    """The GEMM that is the next to access the buffer, in the same block; whether no op does."""
     following = op.next_op
     while following is not None:
         if isinstance(following, GemmOp) and base_of(following.c) is buffer:

@@ -1,7 +1,7 @@
-"""Writing ops: index arithmetic that computes at once what is known.
+"""Building ops: index arithmetic with constant folding.
 
-Positions are `Mixed`: numbers where they are known, values elsewhere. What is asked for with
-numbers gives numbers, and no op is made.
+Positions are `Mixed`: integers where they are known, values elsewhere. Operations on integers give
+integers, and no op is created.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INDEX = IndexType()
 
 @dataclass
 class IndexBuilder:
-    """Ops that are put in front of `origin`, or at the end of a block, on behalf of `origin`."""
+    """Ops that are inserted before `origin`, or at the end of a block, on behalf of `origin`."""
 
     origin: Operation
     block: Block | None = None

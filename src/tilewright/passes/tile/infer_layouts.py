@@ -2,7 +2,7 @@
 
 docs/design/layouts.md#inference. The work is done by `analysis.layout_inference`, which returns a
 plan; this pass has it checked and writes it down: layouts on allocations and parallel loops, the
-instruction and the partition on products.
+instruction and the partition on GEMMs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class InferLayouts(Pass):
     name = "infer-layouts"
 
     wgmma: bool = True
-    """Whether products may use warp-group instructions."""
+    """Whether GEMMs may use warp-group instructions."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for kernel in kernels(module):
@@ -64,7 +64,7 @@ class InferLayouts(Pass):
     def _solved(self, kernel: KernelOp, engine: DiagnosticEngine) -> LayoutPlan | None:
         """A plan; fragments that loops want in other threads go through shared memory."""
         for _ in range(_MOST_STAGED):
-            # Findings of an attempt that is given up are nobody's business.
+            # Findings of an abandoned attempt are not reported.
             own = DiagnosticEngine(sources=engine.sources)
             attempt = Solver(kernel, own, arch_of(kernel), self.wgmma)
             plan = attempt.solve()

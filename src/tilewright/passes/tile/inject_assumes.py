@@ -5,8 +5,8 @@
                                                       tile.kernel (%bx) in (%g) {
                                                         tile.assume %bx < %g   (unsigned)
 
-A buffer has at least one element in every dimension, and a block's index lies in the grid: read as
-unsigned numbers, one comparison says that it is not negative either. ``tile.assume`` has no effect
+A buffer has at least one element in every dimension, and a block index is within the grid: as an
+unsigned comparison, this implies that it is not negative either. ``tile.assume`` has no effect
 at run time; code generation drops it. Running the pass twice adds nothing.
 """
 
@@ -33,7 +33,7 @@ from tilewright.ir.traversal import walk
 
 @dataclass(frozen=True)
 class InjectAssumes(Pass):
-    """Assume that extents are positive and that block indices lie in the grid."""
+    """Assume that extents are positive and that block indices are within the grid."""
 
     name = "inject-assumes"
 
@@ -55,7 +55,7 @@ def _begin(block: Block, ops: Sequence[Operation], origin: Operation) -> None:
 
 
 def _about_arguments(function: FuncOp) -> list[Operation]:
-    """Every extent that only the caller knows is positive."""
+    """Every dynamic extent is positive."""
     result: list[Operation] = []
     for argument in function.body.blocks[0].args:
         if not isinstance(argument.type, MemRefType):

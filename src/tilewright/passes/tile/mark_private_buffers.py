@@ -1,10 +1,10 @@
-"""`mark-private-buffers`: say which shared buffers hand nothing from turn to turn of a loop.
+"""`mark-private-buffers`: mark shared buffers that carry no data between loop iterations.
 
     %rows = tile.alloc ...      ->      %rows = tile.alloc ... {tile.private}
 
-Asked before loops are scheduled, while a turn is still one piece of code; a ring of versions made
-of such a buffer is private to the turns of the loops around it. `place-shared-memory` lets others
-have the bytes while the buffer holds nothing.
+Computed before loops are scheduled, while an iteration is still one block of code; a multi-buffered
+version of such a buffer is private to the iterations of the loops around it. `place-shared-memory`
+reuses the bytes while the buffer holds no data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.ir.traversal import walk
 
 @dataclass(frozen=True)
 class MarkPrivateBuffers(Pass):
-    """Mark shared buffers that every turn of a loop fills before it reads them."""
+    """Mark shared buffers that every loop iteration fills before it reads them."""
 
     name = "mark-private-buffers"
 

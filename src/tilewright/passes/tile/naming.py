@@ -1,4 +1,4 @@
-"""What the author calls a buffer, for messages."""
+"""The user's name of a buffer, for messages."""
 
 from __future__ import annotations
 

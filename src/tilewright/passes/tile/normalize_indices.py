@@ -5,16 +5,16 @@
     min(%n, %n + 5)             ->  %n
     A[i] = A[i]                 ->  nothing
 
-Each round asks `analysis.index_range` about every index value. One that is a known number becomes
+Each round queries `analysis.index_range` for every index value. One that is a known integer becomes
 a constant; one that equals a value which is there already becomes that value; a quotient,
 remainder, minimum or selection that is a short sum becomes the sum. Conditions that are decided
-become constants. Then ``canonicalize`` and ``cse`` take out what this leaves behind. After `rounds`
+become constants. Then ``canonicalize`` and ``cse`` remove what became dead. After `rounds`
 rounds, or when the analysis has used up its budget, the rest stays as it is: the result is right,
-only less simple. Arguments of functions are never touched.
+only less simple. Arguments of functions are never changed.
 
 An index below zero is outside of the buffer, whether it is computed or a number. ``A[-1]`` of the
-language is counted from the end while it is traced: here nobody could tell it from a sum that was
-folded.
+language is counted from the end while it is traced: here it could not be distinguished from a sum
+that was folded.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NormalizeIndices(Pass):
     name = "normalize-indices"
 
     rounds: int = 4
-    """How often what one round leaves behind is looked at again."""
+    """Number of rounds."""
     budget: int = BUDGET
     """Ops of a function that the analysis looks at."""
 

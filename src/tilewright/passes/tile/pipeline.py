@@ -1,4 +1,4 @@
-"""The front half of the pipeline of the tile level, in its order, as a value.
+"""The pass pipeline of the tile level, in its order, as a value.
 
     for each in tile_passes(TilePipeline(target="cuda:sm_90a", warp_specialize=False)):
         each.run(module, engine)
@@ -6,11 +6,11 @@
     tilewright opt --tile-pipeline="target=numpy" kernel.mlir
 
 What comes out computes the same bits as what went in: scheduled, with buffers in their versions,
-copies asynchronous and every barrier in place and proved, but still made of whole tile ops. Layouts
+copies asynchronous and every barrier in place and proved, but still whole tile ops. Layouts
 and threads come next.
 
-`TilePipeline` is a pass that consists of passes: whoever runs a pipeline may run it as one, or its
-`passes()` one by one to look in between.
+`TilePipeline` is a pass that consists of passes: a pipeline may run it as one, or its `passes()`
+individually to inspect the IR in between.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tilewright.passes.tile.wrap_scalar_fragment_access import WrapScalarFragmen
 
 @dataclass(frozen=True)
 class TilePipeline(Pass):
-    """Run the front half of the tile level: normalise, check, schedule."""
+    """Run the tile-level pipeline: normalise, check, schedule."""
 
     name = "tile-pipeline"
     old_options = {"roles": "warp-specialize", "rolled": "predicate-epilogue"}
@@ -54,7 +54,7 @@ class TilePipeline(Pass):
     check_races: bool = False
     """Look for races between iterations of parallel loops."""
     check_shared_races: bool = False
-    """Look for those in shared memory that there are whoever calls."""
+    """Report those in shared memory that occur for all arguments."""
     check_init: bool = True
     """Look for reads of memory that nothing wrote."""
     check_pipelines: bool = False
@@ -66,7 +66,7 @@ class TilePipeline(Pass):
     async_copies: bool = True
     """Copy while the threads go on, in loops without roles."""
     predicate_epilogue: bool = False
-    """Let pipelined loops without roles run their last turns too."""
+    """Predicate the epilogue of pipelined loops that are not warp-specialised."""
 
     def passes(self) -> list[Pass]:
         """The passes, in order."""
@@ -116,5 +116,5 @@ class TilePipeline(Pass):
 
 
 def tile_passes(options: TilePipeline | None = None) -> list[Pass]:
-    """The passes of the front half, in order."""
+    """The passes of the tile-level pipeline, in order."""
     return (options or TilePipeline()).passes()

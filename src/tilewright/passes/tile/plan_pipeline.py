@@ -3,9 +3,9 @@
     tile.pipeline %k = 0 to %n num_stages(3) { copy A; copy B; gemm }
       ->  the same with  #tile.pipeline_plan<stage = [0, 0, 2], order = [0, 1, 2], ...>
 
-The schedule comes from the author's lists where there are any, from ``analysis.pipelining``
+The schedule comes from the user's lists where there are any, from ``analysis.pipelining``
 otherwise, and is checked against the dependences in both cases. A loop whose copies cannot run
-ahead stays serial, and a remark says why; lists that break a dependence are an error.
+ahead stays serial, and a remark gives the reason; lists that break a dependence are an error.
 `expand_pipeline` applies the plan.
 """
 
@@ -29,7 +29,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
 BY_HAND = -1
-"""An entry of the author's lists for statements that warp specialisation takes care of."""
+"""An entry of user-specified lists for statements that warp specialisation takes care of."""
 
 
 @dataclass(frozen=True)

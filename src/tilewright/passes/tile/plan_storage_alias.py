@@ -1,4 +1,4 @@
-"""Give every buffer of a storage-alias spec its place in the bytes of the spec.
+"""Assign every buffer of a storage-alias spec its offset in the bytes of the spec.
 
     %spec = tile.storage_alias_spec shared
     %qk = tile.alloc alias %spec : 64x64xf32         %qk = tile.alloc alias %spec offset 0
@@ -7,13 +7,13 @@
     set_buffer_overlap %spec, shared(%qk, distinct(%p, %m))
 
 The trees mean what they mean in ``tlx``, and the same code plans them (`memory.plan`, by address):
-equal trees give equal bytes in both languages, and equal mistakes equal messages. An allocation of
+equal trees give equal bytes in both languages, and equal errors equal messages. An allocation of
 `T` is one buffer, whatever its shape; a ``tlx`` array of several corresponds to as many
 allocations. The plan is proved by `memory.checker`, which does not know the planner, before it is
 written down: offsets on the allocations, the size on the spec.
 
 Buffers of tensor memory are placed in columns of 128 lanes; their offset counts the bytes of the
-columns in front.
+columns before it.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ _BYTES = {Memory.SMEM: 1, Memory.TMEM: TMEM_ROWS * TMEM_COLUMN_BYTES}
 
 @dataclass(frozen=True)
 class PlanStorageAlias(Pass):
-    """Place buffers that share storage, as their reuse groups say."""
+    """Assign offsets to buffers that share storage, by their reuse groups."""
 
     name = "plan-storage-alias"
 
     report: bool = False
-    """Also say what is legal and probably not meant."""
+    """Also report what is legal and probably not meant."""
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         specs = [op for op in walk(module) if isinstance(op, StorageAliasSpecOp)]
@@ -106,7 +106,7 @@ class PlanStorageAlias(Pass):
     def _plan(
         self, op: StorageAliasSpecOp, engine: DiagnosticEngine
     ) -> tuple[_Spec, StoragePlan | None] | None:
-        """What planning made of a spec; None if there are errors."""
+        """The plan of a spec; None if there are errors."""
         try:
             spec = _collect(op)
         except _NotPlannable as problem:
@@ -230,7 +230,7 @@ def _is_implied(overlap: SetBufferOverlapOp) -> bool:
 
 
 def _position(op: Operation) -> int:
-    """Where an op is in its block: uses are handed out in no order that means anything."""
+    """The index of an op in its block: the order of uses is arbitrary."""
     block = op.parent
     return 0 if block is None else block.get_operation_index(op)
 
@@ -277,7 +277,7 @@ def _source(op: Operation) -> str:
 
 
 def _capacity(op: Operation, memory: Memory) -> int | None:
-    """How much of a memory the target has; None where nobody says."""
+    """The capacity of a memory of the target; None if it is unknown."""
     for function in _around(op):
         bound = function.attributes.get(TARGET)
         if isinstance(function, FuncOp) and isinstance(bound, TargetAttr):

@@ -6,13 +6,13 @@
     role "producer" threads(0 to 128)   { for %k { wait empty; expect bytes; A -> As; B -> Bs } }
     role "consumer" threads(128 to 384) { for %k { wait full; gemm; arrive at empty } ; store }
 
-The author's threads become the consumers, 128 more issue the copies. Buffers become rings of
+The user's threads become the consumers, 128 more issue the copies. Buffers become rings of
 ``num_stages`` slots, with a pair of barriers for each slot and each group of copies that arrives
-together. The kernel's declarations, and what can be computed from arguments, stay in front of the
+together. The kernel's declarations, and what can be computed from arguments, stay before the
 roles; everything else of its body belongs to the consumers.
 
-A loop that cannot be split is left to `plan_pipeline`, and a remark says why (TW4020); so does one
-about a copy that the consumers have to do themselves (TW4021).
+A loop that cannot be split is left to `plan_pipeline`, and a remark gives the reason (TW4020), as
+for a copy that the consumers have to do themselves (TW4021).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _split(kernel: KernelOp, chosen: list[Candidate]) -> None:
 
 
 def _renumber_threads(roles: WsOp) -> None:
-    """Consumers count their threads from 0, as the author did."""
+    """Consumers count their threads from 0, as the user did."""
     for op in list(walk(roles)):
         if op.name != "gpu.thread_id":
             continue

@@ -1,12 +1,12 @@
-"""Let the scheduler move the statements of a guarded body one by one.
+"""Let the scheduler move the statements of a guarded body individually.
 
     scf.if %c { copy; gemm }   ->   scf.if %c { copy }  scf.if %c { gemm }
 
 Only inside ``tile.pipeline``, and only for an ``if`` without ``else`` and without results. The
 condition is a value, so nothing in the body can change it; one that loads memory was evaluated
-once, in front. Pure ops of the body are copied to every statement that uses them. A body in which
-one statement hands another a value that cannot be computed again stays whole. ``merge_guards``
-joins what is still neighbours after scheduling.
+once, before it. Pure ops of the body are copied to every statement that uses them. A body in which
+one statement yields a value to another that cannot be computed again stays whole. ``merge_guards``
+joins what is still adjacent after scheduling.
 """
 
 from __future__ import annotations

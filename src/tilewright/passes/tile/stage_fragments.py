@@ -1,12 +1,12 @@
-"""Letting two layouts meet in shared memory.
+"""Layout conversion through shared memory.
 
     tile.parallel { %B[..] = %A[..] }    ->    tile.parallel { %S[..] = %A[..] }
                                                tile.parallel { %B[..] = %S[..] }
 
-Fragments that one loop uses may have layouts of their own, each dictated by another product, say;
-threads may be asked for an element that the data name; a result of a reduction may be held by other
-threads than its parts; sums of one GEMM may be an operand of the next. Then elements have to change
-threads, and shared memory is the way.
+Fragments that one loop uses may have different layouts, each dictated by another GEMM; an element
+may have a data-dependent index; a result of a reduction may be owned by other threads than its
+parts; the accumulator of one GEMM may be an operand of the next. Then elements have to move between
+threads, through shared memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STAGED = "TW2023"
 def stage(clash: LayoutConflict, engine: DiagnosticEngine) -> bool:
     """Let a loop or a reduction use a fragment through shared memory; whether it does.
 
-    A layout that the author gave is not worked around: it was meant.
+    A user-specified layout is not worked around: it was meant.
     """
     op, fragment = clash.op, clash.fragment
     owner = fragment.owner

@@ -2,7 +2,7 @@
 
     %As = tile.alloc : memref<128x64xf16, #shared>   ->   memref<3x128x64xf16, #shared>
 
-A layout that the author pinned applies to every version. Used by pipeline expansion and by warp
+A user-specified layout applies to every version. Used by pipeline expansion and by warp
 specialisation, which then work on ``tile.slot``s of the ring.
 """
 

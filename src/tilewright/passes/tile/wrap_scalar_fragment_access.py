@@ -1,7 +1,7 @@
 """Give element accesses of fragments a parallel loop, so that layout inference finds an owner.
 
-A fragment is spread over the threads of a block; which thread holds an element is decided by the
-loops that touch it. An access outside any ``tile.parallel`` names no thread::
+A fragment is distributed over the threads of a block; the owner of an element is determined by the
+loops that access it. An access outside any ``tile.parallel`` names no thread::
 
     %v = memref.load %frag[0]                tile.parallel (%u) in (1) {
     %w = arith.addf %v, %one           ->      %v = memref.load %frag[%u]
@@ -9,7 +9,7 @@ loops that touch it. An access outside any ``tile.parallel`` names no thread::
                                                memref.store %w, %frag[%u] }
 
 Only element 0 can be meant: any other index would single out a thread. What the stored value is
-computed from moves into the loop with the store, as far as nobody else uses it. A load whose value
+computed from moves into the loop with the store, as far as nothing else uses it. A load whose value
 decides something else stays where it is; every thread that needs it then holds a copy.
 """
 
@@ -35,7 +35,7 @@ ELEMENT_OUTSIDE_LOOP = "TW2001"
 
 @dataclass(frozen=True)
 class WrapScalarFragmentAccess(Pass):
-    """Put stores that touch one element of a fragment into a parallel loop of one turn."""
+    """Put stores to one element of a fragment into a parallel loop of one iteration."""
 
     name = "wrap-scalar-fragment-access"
 

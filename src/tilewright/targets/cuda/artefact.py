@@ -39,11 +39,11 @@ class Program:
     module: ModuleOp | None = None
     """The IR that was printed; None if the program comes from the disk."""
     remarks: tuple[str, ...] = ()
-    """What the compiler said."""
+    """Diagnostics of the compiler."""
 
     @property
     def source(self) -> str:
-        """All sources, one after the other."""
+        """All sources, concatenated."""
         return "\n".join(each.source for each in self.kernels.values())
 
     @property

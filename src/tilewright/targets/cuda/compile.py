@@ -1,10 +1,10 @@
 """A `T` kernel's IR to machine code: passes, source, NVRTC.
 
     program = compile_module(module, "sm_90a")
-    program.kernels["gemm_kernel"].source, .cubin, .facts
+    program.kernels["gemm_kernel"].source, .cubin, .metadata
 
-`program.steps` is what the host does to launch them. What was compiled once is kept on disk: `kept`
-looks there first, the functions here always compile.
+`program.steps` is what the host does to launch them. Compiled programs are cached on disk:
+`program_cache` looks there first, the functions here always compile.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _compiled(
                 reason = _why_wider(instead, kernels), WIDER
                 lowered, kernels = wider, instead
                 break
-    # Once of each: the turns of a loop that are written out are all of one line.
+    # Once of each: the copies of an unrolled loop body all have one source line.
     for each in {one_line(each): each for each in lowered.said}.values():
         engine.emit(each)
     if reason is not None:
@@ -130,7 +130,7 @@ class _Lowered:
 
     @staticmethod
     def of(module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine) -> _Lowered:
-        """Raises `CompileError` if something is wrong, and only then tells `engine`."""
+        """Raises `CompileError` if something is wrong, and only then reports to `engine`."""
         lowered = module.clone()
         with engine.capture() as log:
             pipeline.run(lowered, engine)
@@ -177,7 +177,7 @@ def _why_wider(kernels: Mapping[str, DeviceKernel], before: Mapping[str, DeviceK
 def compile_as(
     module: ModuleOp, settings: Settings, engine: DiagnosticEngine | None = None
 ) -> Program:
-    """Compile a copy of `module` as its author wants it."""
+    """Compile a copy of `module` with the user's settings."""
     return compile_module(
         module,
         settings.arch,
@@ -188,7 +188,7 @@ def compile_as(
 
 
 def pipeline_options(settings: Settings) -> dict[str, Any]:
-    """What an author wants, as fields of the pipeline."""
+    """The user's settings, as fields of the pipeline."""
     return {
         "target": f"cuda:{settings.arch}",
         "wgmma": settings.wgmma,

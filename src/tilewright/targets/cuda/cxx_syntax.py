@@ -144,7 +144,7 @@ KEYWORDS = frozenset(
         "tw",
     ]
 )
-"""Words a variable cannot be called."""
+"""Keywords that are not valid variable names."""
 
 
 def c_type(type: Attribute) -> CType | None:

@@ -1,4 +1,4 @@
-"""What has no CUDA, or what the CUDA compiler refused, said at the author's line."""
+"""Ops without CUDA equivalent and errors of the CUDA compiler, reported at the user's line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def not_on_host(op: Operation, message: str) -> CannotEmit:
 
 
 class CudaCompilerError(Exception):
-    """The CUDA compiler did not accept the source; `log` is what it said."""
+    """The CUDA compiler did not accept the source; `log` is its output."""
 
     def __init__(self, message: str, log: str, source: str) -> None:
         super().__init__(f"{message}\n{log}")

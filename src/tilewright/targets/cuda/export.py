@@ -1,4 +1,4 @@
-"""A compiled program as a folder that a C or C++ program can use without Python.
+"""A compiled program as a directory that a C or C++ program can use without Python.
 
     NAME/NAME_kernel.cu       the source, to read
     NAME/NAME_kernel.cubin    the machine code
@@ -83,7 +83,7 @@ class Parameter:
     dtype: str
     rank: int
     is_strided: bool = False
-    """Whether it declares strides, of which the function is told nothing."""
+    """Whether it declares strides, which the C function does not take."""
 
     @property
     def is_tensor(self) -> bool:
@@ -99,7 +99,7 @@ class Parameter:
 
 
 def export(program: Program, name: str, parameters: Sequence[Parameter], folder: Path) -> Path:
-    """Write the folder; the path of the header."""
+    """Write the directory; returns the path of the header."""
     text = header_text(program, name, parameters)
     folder.mkdir(parents=True, exist_ok=True)
     for kernel, compiled in program.kernels.items():
@@ -129,7 +129,7 @@ def header_text(
 
 
 def _check_exported(program: Program, name: str, parameters: Sequence[Parameter]) -> None:
-    """Refuse what the C function cannot be told, or cannot do."""
+    """Reject programs whose arguments or memory the C function does not support."""
     strided = next((each.name for each in parameters if each.is_strided), None)
     if strided is not None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What a launcher has to know of a kernel, as values."""
+"""What a launcher needs of a kernel, as values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _WARP = 32
 
 @dataclass(frozen=True)
 class TensorMapSpec:
-    """How a kernel wants one of its tensor maps."""
+    """The tensor map that a kernel requires."""
 
     element: str
-    """The element type, as IR spells it."""
+    """The element type, as printed in IR."""
     element_bytes: int
     box: tuple[int, ...]
     swizzle_bytes: int

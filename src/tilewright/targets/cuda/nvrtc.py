@@ -14,7 +14,7 @@ from tilewright.targets.cuda.errors import CudaCompilerError
 from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
 
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
-"""What brings the compiler: of CUDA 13 and later, and of 12."""
+"""Packages with the compiler: of CUDA 13 and later, and of 12."""
 
 _INSTALLED = Path("/usr/local")
 """Where toolkits are installed."""
@@ -22,7 +22,7 @@ _INSTALLED = Path("/usr/local")
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of one source."""
+    """The result of compiling one source."""
 
     cubin: bytes
     ptx: str
@@ -51,7 +51,7 @@ def compile_source(
 
 @cache
 def release() -> str:
-    """Which compiler this is; where a package brought it, it is not loaded to ask."""
+    """The version of the compiler; that of a package is not loaded for it."""
     found = {name: _packaged(name) for name in _PACKAGES}
     return ", ".join(f"{name} {each}" for name, each in found.items() if each) or version()
 
@@ -71,10 +71,10 @@ def version() -> str:
 
 @cache
 def include_folders() -> tuple[str, ...]:
-    """Where CUDA's own headers lie; of two releases of CUDA, those of the compiler come first.
+    """The directories of CUDA's own headers; of two releases, those of the compiler come first.
 
-    Those of the C++ core libraries (``cuda/std``), which ``cooperative_groups.h`` includes, lie
-    beside them or in a folder ``cccl`` among them, and may come in a package of their own.
+    Those of the C++ core libraries (``cuda/std``), which ``cooperative_groups.h`` includes, are
+    beside them or in a directory ``cccl`` among them, and may come in a separate package.
     """
     library = packaged()
     own = None if library is None else library.parents[1] / "include"

@@ -1,8 +1,8 @@
-"""NVIDIA's run-time compiler as a shared library: where it lies, and the calls that are needed.
+"""NVIDIA's run-time compiler as a shared library: its location, and the calls that are needed.
 
 Called with `ctypes`: a program needs a handful of functions, and the packages that bind all of CUDA
-take longer to load than a small kernel takes to compile. They are asked only where the library is
-not in the package that brings it.
+take longer to load than a small kernel takes to compile. They are used only where the library is
+not in its own package.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Nvrtc:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
 
     def compiles(self, program: _Program, options: Sequence[bytes]) -> bool:
-        """Compile it; false where the source is refused, and the log says why."""
+        """Compile it; false if the source has errors, which are in the log."""
         given = (ctypes.c_char_p * len(options))(*options)
         return self._library.nvrtcCompileProgram(program, len(options), given) == 0
 
@@ -82,7 +82,7 @@ class Nvrtc:
 
 @cache
 def nvrtc() -> Nvrtc:
-    """The library, loaded when it is first asked for."""
+    """The library, loaded on first use."""
     try:
         return Nvrtc(ctypes.CDLL(str(packaged() or _found_elsewhere())))
     except (ImportError, OSError, RuntimeError) as error:  # NVIDIA's search raises the last

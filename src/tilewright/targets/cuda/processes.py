@@ -1,11 +1,11 @@
-"""Several compilers beside each other, each in a process of its own.
+"""Several compilers in parallel, each in its own process.
 
     with Compilers(8) as compilers:
         futures = [compilers.compile(module, settings) for module in modules]
 
-Passes and emitters are Python, so threads would take turns. The processes are started afresh, not
+Passes and emitters are Python, so threads would be serialised. The processes are started, not
 forked: CUDA does not survive a fork. They are started by name, not by `multiprocessing`, which
-would run the author's script once more in each of them. One starts when there is work for it; all
+would run the user's script once more in each of them. One starts when there is work for it; all
 of them end with the ``with``, whatever they are doing: they write nothing to the disk.
 """
 
@@ -31,7 +31,7 @@ from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.triton.worker import receive, send
 
 WORKERS = "TILEWRIGHT_COMPILE_WORKERS"
-"""The environment variable that says how many processes compile beside each other."""
+"""The environment variable with the number of processes that compile in parallel."""
 _MAX_WORKERS = 32
 """Each of them takes some hundred megabytes."""
 _MODULE = "tilewright.targets.cuda.worker"
@@ -39,11 +39,11 @@ _SOURCE = Path(__file__).parents[3]
 
 
 class CompilerFailed(Exception):
-    """The process that compiled a kernel died, took too long, or met what it never expected."""
+    """The process that compiled a kernel died, took too long, or had an unexpected error."""
 
 
 def worker_count(jobs: int, requested: int | None = None) -> int:
-    """How many processes to start for `jobs`: what is asked for, or one for each core.
+    """How many processes to start for `jobs`: the requested number, or one for each core.
 
     A process takes as long to start as two kernels take to compile, so each gets two at least.
     """
@@ -61,7 +61,7 @@ def worker_count(jobs: int, requested: int | None = None) -> int:
 
 def _cores() -> int:
     """Those that this process may use."""
-    with contextlib.suppress(AttributeError):  # not every system knows
+    with contextlib.suppress(AttributeError):  # not available on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -129,7 +129,7 @@ class Compilers:
 
 
 def _has_replied(replies: IO[bytes], seconds: float | None) -> bool:
-    """Wait for the beginning of an answer, or the end of the process."""
+    """Wait for the beginning of a reply, or the end of the process."""
     poll = select.poll()  # unlike `select`, takes files of any number
     poll.register(replies, select.POLLIN)
     return bool(poll.poll(None if seconds is None else seconds * 1000))
@@ -142,7 +142,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        process_group=0,  # Ctrl-C is for the author's program, which ends them
+        process_group=0,  # Ctrl-C is for the user's program, which ends them
     )
 
 

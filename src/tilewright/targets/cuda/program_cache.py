@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def program_key(module: ModuleOp, settings: Settings) -> str:
-    """What the program of `module` is kept under."""
+    """The cache key of the program of `module`."""
     text = print_module(module, locations=True)
     return digest(text, repr(settings), our_version(), release())
 
 
 def compiled(module: ModuleOp, settings: Settings) -> Program:
-    """The program for `module`: from the disk if it is there, else compiled and kept there."""
+    """The program for `module`: from the disk if it is there, else compiled and cached there."""
     key = program_key(module, settings)
     found = read_program(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""How a kernel is compiled for a GPU, as a value: part of what it is kept under."""
+"""How a kernel is compiled for a GPU, as a value: part of its cache key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_ARCH = "sm_90a"
 
 @dataclass(frozen=True)
 class Settings:
-    """What an author may choose."""
+    """What a user may choose."""
 
     arch: str = DEFAULT_ARCH
     wgmma: bool = True
@@ -21,9 +21,9 @@ class Settings:
     index_bits: int | None = None
     """How wide numbers that address elements are; None to choose by the extents of tensors."""
     reuse_within_iteration: bool = False
-    """Whether buffers may share bytes within the turns of a loop though there is room enough."""
+    """Whether buffers may overlap within a loop iteration although they fit without."""
     leave_out: tuple[str, ...] = ()
-    """Passes that the author does without."""
+    """Passes that the user disables."""
     flags: tuple[str, ...] = ()
     """Further options of the CUDA compiler."""
 

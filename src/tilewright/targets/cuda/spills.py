@@ -1,7 +1,7 @@
-"""Registers that did not suffice: what the assembler reports, where it comes from, what would fit.
+"""Register spills: what the assembler reports, where it comes from, what would fit.
 
-    gemm.py:19: warning[TW5012]: gemm_kernel: 96 bytes of registers of each thread go to memory and
-    back: it needs about 271 registers, and a thread has 255
+    gemm.py:19: warning[TW5012]: gemm_kernel: 96 B per thread spill to local memory: about 271
+    registers needed, 255 available
 
 What a kernel needs is what a thread can have and what its stack holds beside. With more threads,
 each holds less of the same tiles, and can have fewer registers.
@@ -30,7 +30,7 @@ SPILLED = "TW5012"
 _REGISTER_BITS, _REGISTER_BYTES = 32, 4
 _MAX_THREADS = 1024
 _STEP = 8
-"""Registers are dealt out in so many."""
+"""Allocation granularity of registers."""
 _PRODUCER = 40
 """Registers that a thread that only copies keeps at most."""
 _LARGE = 16
@@ -38,7 +38,7 @@ _LARGE = 16
 
 
 def warn_of_spills(function: FuncOp, metadata: KernelMetadata, engine: DiagnosticEngine) -> None:
-    """Say that a kernel's registers did not suffice, if so, and what would help."""
+    """Warn about register spills and suggest a fix."""
     if not metadata.spill_bytes:
         return
     threads = _computing(function, metadata.threads)
@@ -78,7 +78,7 @@ def _registers(threads: int, others: int, blocks: int) -> int:
 
 
 def _arrays(function: FuncOp) -> Iterator[tuple[AllocOp, int]]:
-    """The large arrays of registers that are there all along, not made anew in each turn."""
+    """The large arrays of registers that are live throughout, not allocated in each iteration."""
     for op in walk(function):
         if not isinstance(op, AllocOp) or op.space is not Space.LOCAL or _is_in_loop(op):
             continue

@@ -2,7 +2,7 @@
 
     extent = A.shape[0]; grid = ceildiv(extent, 128); map = tensor_map(A, ...); launch(...)
 
-The steps come out of the IR once (`host`). They hold no IR, so they can be kept on disk with the
+The steps come out of the IR once (`host`). They hold no IR, so they can be stored on disk with the
 machine code, be run without a compiler, and be written as C.
 """
 

@@ -1,11 +1,11 @@
-"""A process that compiles `T` kernels: requests on standard input, answers on standard output.
+"""A process that compiles `T` kernels: requests on standard input, replies on standard output.
 
     request   (text, settings)     the tile level in generic form, which has all locations
-    answer    ("compiled", Program) | ("wrong", diagnostics) | ("refused", message, log, source)
+    reply     ("compiled", Program) | ("wrong", diagnostics) | ("refused", message, log, source)
               | ("failed", text)
 
-See `processes` for who asks. Nothing is written to the disk here, so that the process may be killed
-at any time. It ends with the process that started it.
+See `processes` for the other side. Nothing is written to the disk here, so that the process may be
+killed at any time. It ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def answer(text: str, settings: Settings) -> tuple[object, ...]:
 
 
 def serve() -> None:
-    """Answer until standard input ends."""
+    """Serve requests until standard input ends."""
     os.nice(_NICENESS)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever is printed on the way must not get between the answers
+    os.dup2(2, 1)  # anything printed meanwhile must not get between the replies
     while True:
         try:
             request = receive(sys.stdin.buffer)

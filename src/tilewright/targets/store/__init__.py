@@ -8,8 +8,8 @@
     tuning      times that `tw.autotune` measured for tl kernels
     autotune    times that it measured for T kernels
 
-`limits` says where the cache is and how large it may be, `directory` which files are ours and how
-they are reached, `entries` what stands in them, `listing` what there is, `eviction` when it goes.
+`limits` defines where the cache is and how large it may be, `directory` which files are ours and
+how they are opened, `entries` their contents, `listing` what exists, `eviction` what is removed.
 
 A cache costs time, never results. A directory that cannot be written (read-only, full, owned by
 another user) is warned about once, and compilation goes on without; a damaged entry counts as

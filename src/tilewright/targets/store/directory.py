@@ -13,12 +13,12 @@ so nothing can be put in its way between a check and a use. It is flat, so that 
 of it.
 
 What other users could have written is not read: the directory and a file in it belong to this user
-or to root, and nobody else may write them. A directory that does not pass (or is a link, or a file)
-is left alone, and ``tilewright-cache-v2-<user id>`` takes its place.
+or to root, and no other user may write them. A directory that does not pass (or is a link, or a
+file) is left alone, and ``tilewright-cache-v2-<user id>`` is used instead.
 
 A file is *ours* if it has such a name, is a regular file of this user, and holds the mark that was
 written with it: its first or last line is ``tilewright-cache-v2 <kind>-<key>``. Only those are ever
-removed. Entries of earlier layouts lie elsewhere; they are neither used nor removed.
+removed. Entries of earlier layouts are in other directories; they are neither used nor removed.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _open_trusted(path: Path, create: bool) -> int:
     try:
         descriptor = os.open(path, _OPEN_DIRECTORY)
     except OSError as error:
-        if error.errno == errno.ELOOP:  # what some systems say to a link, others say ENOTDIR
+        if error.errno == errno.ELOOP:  # some systems report a link like this, others with ENOTDIR
             raise NotADirectoryError(errno.ENOTDIR, "is a link", str(path)) from None
         raise
     try:

@@ -1,4 +1,4 @@
-"""What stands in the file of an entry: named sections of bytes, and a digest over all of it.
+"""The contents of an entry's file: named sections of bytes, and a digest over all of it.
 
     tilewright-cache-v2 <kind>-<key>                    the mark, see `directory`
     ["<sha256 of table and body>", [["name", bytes], …]]

@@ -1,7 +1,7 @@
-"""What is removed from the cache, and when: by age, by size, or because somebody clears it.
+"""What is removed from the cache, and when: by age, by size, or because the user clears it.
 
 Only files that we wrote are removed (`listing.remove` looks at each). A directory in which
-anything else lies (a name that we do not make, a link, a directory, a file of another user, a tag
+anything else is found (an unknown name, a link, a directory, a file of another user, a tag
 that is not ours) is used, but not swept: then it grows up to its limit and no further.
 
 Several processes may sweep at the same time. They see the same order, oldest use first, and so
@@ -20,7 +20,7 @@ from tilewright.targets.store.listing import DRAFTS, Listing, Stored, list_files
 _KEEP = 0.75
 """What part of the limit is left after a sweep, so that not every write sweeps."""
 _DRAFT_SECONDS = 60 * 60
-"""When a draft is one that a process left behind."""
+"""The age at which a draft is considered abandoned by its process."""
 _NANOSECONDS = 1e9
 
 

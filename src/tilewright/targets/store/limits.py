@@ -1,4 +1,4 @@
-"""Where the cache is and how large it may grow, as the environment says; and its one warning.
+"""Where the cache is and how large it may grow, by the environment; and its one warning.
 
     TILEWRIGHT_CACHE_DIR    else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright
     TILEWRIGHT_CACHE_MB     2048; 0 stores nothing
@@ -27,7 +27,7 @@ _warned: set[str] = set()
 
 
 def cache_dir() -> Path:
-    """The directory in force; it need not exist, and what else lies in it is not ours."""
+    """The directory in force; it need not exist, and other files in it are not ours."""
     given = os.environ.get(DIRECTORY)
     if given:
         return Path(given)

@@ -1,7 +1,7 @@
 """Where the buffers of a kernel are at thread level.
 
 A fragment becomes an array of each thread's registers; a shared buffer one run of elements, in the
-order that its layout says. Both are made where the tile-level allocation was.
+order of its layout. Both are allocated where the tile-level allocation was.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from tilewright.passes.gpu.lower.expressions import combined, written
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 ENGINE_BYTES = 128
-"""The multiple of bytes at which a tile begins that the copy engine writes."""
+"""The alignment in bytes of a tile that TMA writes."""
 SWIZZLED_BYTES = 1024
 
 
 @dataclass(frozen=True)
 class Registers:
-    """A fragment: each thread's share, and who has which element."""
+    """A fragment: each thread's share, and the owner of each element."""
 
     buffer: SSAValue
     table: Table
@@ -51,13 +51,13 @@ class Registers:
 
 @dataclass(frozen=True)
 class SharedMap:
-    """Where the elements of a shared buffer lie, counted from its start."""
+    """The offsets of the elements of a shared buffer."""
 
     shape: tuple[int, ...]
     results: tuple[LayoutExpr, ...]
     physical: tuple[int, ...]
     swizzle: int = 0
-    """The width of the pattern in bytes, where tensor cores and the copy engine know it."""
+    """The width of the swizzle in bytes, if tensor cores and TMA support it."""
 
     @property
     def size(self) -> int:
@@ -65,12 +65,12 @@ class SharedMap:
 
     @property
     def is_plain(self) -> bool:
-        """Whether elements lie row after row."""
+        """Whether elements are stored in row-major order."""
         return self.results == tuple(Coordinate(axis) for axis in range(len(self.shape)))
 
     @cached_property
     def run(self) -> int:
-        """How many neighbours along the last dimension lie next to each other everywhere."""
+        """How many elements along the last dimension are contiguous everywhere."""
         if self.is_plain:
             return self.shape[-1]
         columns = self._places.reshape(-1, self.shape[-1])
@@ -83,7 +83,7 @@ class SharedMap:
         return run
 
     def stride(self, axis: int, by: int) -> int | None:
-        """How far apart two elements lie that are `by` apart along a dimension, if that is the
+        """The distance in memory of two elements `by` apart along a dimension, if that is the
         same everywhere.
         """
         if not 0 < by < self.shape[axis]:
@@ -95,14 +95,14 @@ class SharedMap:
 
     @cached_property
     def _places(self) -> Any:
-        """The place of every element."""
+        """The offset of every element."""
         place: Any = 0
         for found, size in zip(_evaluated(self.results, self.shape), self.physical, strict=True):
             place = place * size + found
         return place
 
     def offset(self, code: IndexBuilder, indices: Sequence[Mixed]) -> Mixed:
-        """The place of an element."""
+        """The offset of an element."""
         place: Mixed = 0
         for expression, size in zip(self.results, self.physical, strict=True):
             place = combined(code, "*", place, size)
@@ -131,7 +131,7 @@ class SharedPart:
 
     buffer: SSAValue
     start: Mixed
-    """The place of its first element."""
+    """The offset of its first element."""
     map: SharedMap
     offsets: tuple[Mixed, ...] = ()
     """Where a part of the buffer begins, for each of the buffer's dimensions."""
@@ -201,7 +201,7 @@ class Places:
 
     def _registers(self, op: Operation, buffer: SSAValue, name: str, layout: object) -> None:
         if layout is None and not any(True for _ in buffer.uses):
-            return  # nobody asked where it is
+            return  # its storage was never requested
         assert isinstance(layout, FragmentAttr), "layouts have been inferred"
         table = Table.from_map(layout.data)
         type = _flat_type(element_type_of(buffer.type), table.num_registers, Space.LOCAL)
@@ -223,7 +223,7 @@ class Places:
         if threads.first % threads.count == 0 and threads.count & (threads.count - 1) == 0:
             return code.modulo(self._thread, threads.count)
         number = code.index(code.minus(self._thread, threads.first))
-        # Nothing else says that only these threads come here.
+        # No other op states that only these threads get here.
         inside = code.add(CmpiOp("slt", number, code.index(threads.count))).results[0]
         least = code.add(CmpiOp("sge", number, code.index(0))).results[0]
         code.add(AssumeOp(least))
@@ -310,7 +310,7 @@ def plain(shape: Sequence[int]) -> SharedMap:
 
 
 def _seen_as(map: SharedMap, shape: tuple[int, ...]) -> SharedMap:
-    """The same places, for elements that are counted along other dimensions."""
+    """The same offsets, for elements that are indexed along other dimensions."""
     if map.is_plain:
         return plain(shape)
     number: LayoutExpr = Constant(0)

@@ -38,7 +38,7 @@ _INTEGER: Mapping[str, type[Operation]] = {
 }
 _UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
 _TRUTH: Mapping[str, type[Operation]] = {**_INTEGER, "sum": OriOp, "max": OriOp, "min": AndiOp}
-"""Of truth values, of which the integer of one bit knows nothing: there, true is -1."""
+"""Of truth values: as a one-bit integer, true is -1."""
 
 
 def both(

@@ -1,4 +1,4 @@
-"""A copy between registers that only converts: two neighbours with one instruction."""
+"""A copy between registers that only converts: two consecutive elements per instruction."""
 
 from __future__ import annotations
 

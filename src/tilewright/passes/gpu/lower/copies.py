@@ -33,7 +33,7 @@ _MOVE_BITS = 128
 _LEAST_BITS = 32
 """What one asynchronous copy of a thread moves at least."""
 _AT_ONCE = 8
-"""Elements that a thread copies one by one and has under way; more make code long, not fast."""
+"""Scalar copies that a thread has in flight; more make the code long, not fast."""
 
 
 def lower_async_copy(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
@@ -86,7 +86,7 @@ def _known(extent: Mixed) -> int:
 
 
 def moved(code: IndexBuilder, offsets: Sequence[Mixed], start: Sequence[int]) -> list[SSAValue]:
-    """Where a piece begins in the tensor."""
+    """The coordinates of a box in the tensor."""
     pairs = zip(offsets, start, strict=True)
     return [code.index(combined(code, "+", offset, by)) for offset, by in pairs]
 
@@ -119,7 +119,7 @@ def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int
 def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None:
     """Every thread starts the copies of its units: 16 bytes each where that is known to be aligned.
 
-    What only the run knows is asked there: rows of a tensor whose width is a multiple of a unit are
+    Run-time values are tested there: rows of a tensor whose width is a multiple of a unit are
     copied so, others in smaller units, or element by element.
     """
     source, target = part_of(op.src), part_of(op.dst)
@@ -139,7 +139,7 @@ def _cp_async(op: AsyncCopyOp, places: Places, engine: DiagnosticEngine) -> None
 
 
 def _contiguous_lanes(op: AsyncCopyOp, target: TileRegion, places: Places) -> int:
-    """How many neighbours lie next to each other in shared memory, and fill an access at most."""
+    """How many contiguous elements of shared memory one access may cover."""
     lanes = _MOVE_BITS // bit_width(element_type_of(op.src.type))
     extents = [_known(target.extents[axis]) for axis in _axes(target)]
     run = places.shared_part(IndexBuilder(op), target.buffer).map.run
@@ -154,7 +154,7 @@ def _axes(part: TileRegion) -> list[int]:
 
 
 def _known_lanes(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> int:
-    """The widest unit that is aligned in every row, whatever the run brings."""
+    """The widest unit that is aligned in every row, for all run-time values."""
     while lanes > 1 and _problem(op, source, lanes, places) is not None:
         lanes //= 2
     # Too few bytes for an asynchronous move go element by element.
@@ -186,7 +186,7 @@ def _begins_at_multiple(op: AsyncCopyOp, source: TileRegion, lanes: int, places:
 
 
 def _may_be_wide(op: AsyncCopyOp, source: TileRegion, lanes: int, places: Places) -> bool:
-    """Whether only the width of the tensor, which the run knows, is missing."""
+    """Whether only the width of the tensor, a run-time value, is missing."""
     type = source.buffer.type
     assert isinstance(type, MemRefType)
     return (
@@ -219,7 +219,7 @@ def _units(code: IndexBuilder, op: AsyncCopyOp, places: Places, lanes: int) -> N
     units = [*extents[:-1], extents[-1] // lanes]
     total = prod(units)
     is_async = lanes * bit_width(element_type_of(op.src.type)) >= _LEAST_BITS
-    # Turns touch different elements.
+    # Iterations access different elements.
     marks = (names.UNROLL, nv_names.SHARE)
     at_once = None if is_async else _AT_ONCE
     body, turn = counted(code, -(-total // threads.count), *marks, at_once=at_once)
@@ -231,7 +231,7 @@ def _units(code: IndexBuilder, op: AsyncCopyOp, places: Places, lanes: int) -> N
     scale = lanes if len(units) == 1 else 1
     outermost = combined(body, "+", first, combined(body, "*", turn, by))
     part = places.shared_part(body, target.buffer)
-    # Where turns are the same distance apart for all threads, they share an address.
+    # Where iterations are the same distance apart for all threads, they share an address.
     stride = part.map.stride(_axes(target)[0] + part.lost, by * scale)
     begin, distance = (outermost, 0) if stride is None else (first, stride)
     element = target.element(body, _scaled(body, [begin, *inner], lanes), _axes(target))
@@ -250,7 +250,7 @@ def _position(
     code: IndexBuilder, units: Sequence[int], number: tuple[Mixed, SSAValue, int]
 ) -> tuple[list[Mixed], tuple[Mixed, int]]:
     """Which unit the number ``thread + turn * by`` is: its inner positions, and the outermost as a
-    number of that kind. Positions that a whole turn does not change do not depend on the turn.
+    index of that kind. Positions that a whole iteration does not change do not depend on it.
     """
     rest, turn, by = number
     inner: list[Mixed] = []

@@ -1,6 +1,6 @@
 """A reduction through shared memory, for results that other threads hold than those with the parts.
 
-    tile.reduce sum %A -> %B        %S = %A; each line of %S by the threads it is dealt out to;
+    tile.reduce sum %A -> %B        %S = %A; each line of %S by the threads it is distributed over;
                                     %T[line] = total; %B = %T
 
 Works for every layout of either side, at the price of two trips through shared memory.
@@ -52,7 +52,7 @@ def _room(code: IndexBuilder, value: SSAValue, name: str) -> SSAValue:
 
 
 def _taken(code: IndexBuilder, op: ReduceOp, totals: SSAValue) -> None:
-    """The holders of results fetch them."""
+    """The owners of results load them."""
     loop = ParallelOp(list(shape_of(op.dst.type)))
     code.add(loop)
     body = code.inside(loop.body.block)
@@ -92,7 +92,7 @@ class _Lines:
         inside.add(StoreOp(total, self.totals, self._result(inside, here)))
 
     def _result(self, code: IndexBuilder, here: Here) -> list[SSAValue]:
-        """Where the total of a line goes; the reduced dimension may be kept, with one element."""
+        """The index of the total of a line; the reduced dimension may remain, with one element."""
         rank = len(shape_of(self.totals.type))
         found = here.line if rank == len(here.line) else here.indices(0)
         return [code.index(each) for each in found[:rank]]

@@ -1,4 +1,4 @@
-"""What a section of a line gives in all, and how groups of lanes tell each other."""
+"""The total of a section of a line, and how groups of lanes exchange totals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 Both: TypeAlias = Callable[[IndexBuilder, SSAValue, SSAValue], SSAValue]
 Loaded: TypeAlias = Callable[[IndexBuilder, Here, Mixed, SSAValue | None, SSAValue], SSAValue]
-"""The element at a place along the line, or nothing where there is none."""
+"""The element at a position along the line, or nothing where there is none."""
 
 
 def total_of_section(
@@ -63,7 +63,7 @@ def what_came_before(
 
 
 def section_total(code: IndexBuilder, here: Here, room: SSAValue, number: int) -> SSAValue:
-    """What a section of the thread's line has told."""
+    """The total that a section of the thread's line has stored."""
     first = combined(code, "-", here.group, here.section)
     group = combined(code, "+", first, number)
     if here.deal.whole_groups % here.deal.sections:

@@ -1,13 +1,13 @@
-"""The lines of a tile along one dimension, dealt out to threads: for running results and for sums.
+"""The lines of a tile along one dimension, distributed over threads: for scans and reductions.
 
     (outer, length, inner) and 128 threads:
-    inner = 1    warps beside each other along the line, 32 neighbours of it at a time
+    inner = 1    warps in parallel along the line, 32 consecutive elements of it at a time
     inner >= 32  a thread for each of 32 neighbouring lines, each thread along its own line
-    between      both: `side` neighbouring lines, `along` neighbours of each
+    between      both: `side` adjacent lines, `along` consecutive elements of each
 
-So lanes of a warp read neighbours in memory whichever dimension it is. Where there are more warps
-than lines, each line is cut into `sections`, one after the other, and what a section gives is told
-to the others through shared memory.
+So lanes of a warp read contiguous memory whichever dimension it is. Where there are more warps than
+lines, each line is cut into consecutive `sections`, and the total of a section is passed to the
+others through shared memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Deal:
     side: int
     """Neighbouring lines in neighbouring lanes."""
     along: int
-    """Neighbours of a line in one warp."""
+    """Consecutive elements of a line in one warp."""
     sections: int
     """Parts of a line that different groups of lanes take."""
 
@@ -52,7 +52,7 @@ class Deal:
     def of(cls, shape: Sequence[int], axis: int, threads: int) -> Deal:
         inner, length = prod(shape[axis + 1 :]), shape[axis]
         side = _power_below(min(inner, WARP, threads))
-        # Lanes tell each other only in whole warps.
+        # Shuffles need whole warps.
         along = 1 if threads % WARP else min(WARP // side, _power_above(length))
         deal = cls(tuple(shape), axis, threads, side, along, 1)
         spare = deal.groups // deal.bundles
@@ -84,7 +84,7 @@ class Deal:
 
     @property
     def across(self) -> int:
-        """Bundles of neighbouring lines that lie side by side."""
+        """Bundles of adjacent lines that are processed in parallel."""
         return -(-self.inner // self.side)
 
     @property
@@ -102,7 +102,7 @@ class Deal:
 
     @property
     def steps(self) -> int:
-        """How often a thread goes on along its section."""
+        """The trip count of a thread along its section."""
         return ceil(ceil(self.length / self.along) / self.sections)
 
     @property
@@ -121,7 +121,7 @@ def _power_above(number: int) -> int:
 
 @dataclass(frozen=True)
 class Here:
-    """The place of the running thread: its group, and its line in one of the turns."""
+    """The position of the running thread: its group, and its line in one of the iterations."""
 
     deal: Deal
     group: Mixed
@@ -144,7 +144,7 @@ class Here:
         return place, both_of(code, self.exists, below(code, place, deal.length))
 
     def indices(self, place: Mixed) -> tuple[Mixed, ...]:
-        """The coordinates of the element at a place along the line."""
+        """The coordinates of the element at a position along the line."""
         return (*self.line[: self.deal.axis], place, *self.line[self.deal.axis :])
 
 
@@ -165,9 +165,9 @@ def for_each_line(
     element: Attribute,
     write: Callable[[IndexBuilder, Here, SSAValue | None], None],
 ) -> None:
-    """Have `write` say what a thread does for its line, in all its turns.
+    """Let `write` emit what a thread does for its line, in all its iterations.
 
-    It gets the memory in which the sections of a line tell each other, if there are several.
+    It gets the memory through which the sections of a line exchange totals, if there are several.
     """
     room = _exchange(code, deal, element) if deal.sections > 1 else None
     scope = threads_of(code.origin)
@@ -180,7 +180,7 @@ def for_each_line(
     side = combined(code, "mod", lane, deal.side)
     turn: Mixed = 0
     if deal.turns > 1:
-        code, turn = counted(code, deal.turns, nv_names.SHARE)  # turns touch different lines
+        code, turn = counted(code, deal.turns, nv_names.SHARE)  # iterations access different lines
     bundle = combined(code, "+", combined(code, "*", turn, deal.at_once), slot)
     exists: SSAValue | None = None
     if deal.turns * deal.at_once != deal.bundles:
@@ -203,7 +203,7 @@ def folded(
     start: SSAValue,
     write: Callable[[IndexBuilder, Mixed, SSAValue], SSAValue],
 ) -> SSAValue:
-    """What is left after `count` turns, each of which makes a value of the one before."""
+    """The value after `count` iterations, each of which maps the value of the one before."""
     if count == 1:
         return write(code, 0, start)
     block = Block([], arg_types=[IndexType(), start.type])
@@ -211,7 +211,7 @@ def folded(
     block.add_op(end)
     bounds = (code.index(0), code.index(count), code.index(1))
     loop = ForOp(*bounds, [start], Region(block))
-    loop.attributes[nv_names.SHARE] = UnitAttr()  # turns touch different elements
+    loop.attributes[nv_names.SHARE] = UnitAttr()  # iterations access different elements
     code.add(loop)
     end.operands[0] = write(code.inside(block), block.args[0], block.args[1])
     return loop.results[0]

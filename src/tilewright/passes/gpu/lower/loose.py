@@ -1,4 +1,4 @@
-"""Accesses to shared memory outside of parallel loops: what an author wrote for single threads."""
+"""Accesses to shared memory outside of parallel loops: user code for single threads."""
 
 from __future__ import annotations
 

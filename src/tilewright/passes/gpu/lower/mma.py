@@ -1,4 +1,4 @@
-"""A product by single warps: fragments from shared memory, then ``mma.sync`` on registers."""
+"""A GEMM by single warps: fragments from shared memory, then ``mma.sync`` on registers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUMS = _ROWS * _COLUMNS // WARP
 
 
 def lower_mma(op: GemmOp, product: GemmPlan, places: Places) -> None:
-    """Replace a product by what each warp does of it."""
+    """Replace a GEMM by the part that each warp computes."""
     code = IndexBuilder(op)
     writer = _Writer(op, product, places, code)
     writer.clear()
@@ -70,7 +70,7 @@ class _Operand:
 
 
 class _Writer:
-    """One product."""
+    """One GEMM."""
 
     def __init__(self, op: GemmOp, product: GemmPlan, places: Places, code: IndexBuilder) -> None:
         self.op = op
@@ -112,7 +112,7 @@ class _Writer:
         )
 
     def clear(self) -> None:
-        """Forget the sums, where the product replaces them."""
+        """Clear the accumulator, where the GEMM replaces it."""
         code = self.code
         if self.op.clear_if is not None:
             code = opened(code, self.op.clear_if)
@@ -178,7 +178,7 @@ class _Writer:
         return code.index(combined(code, "*", loaded, operand.size))
 
     def _moves_matrices(self, transposed: bool) -> bool:
-        """Whether `ldmatrix` loads the fragment: 32 bytes of K, and 16-bit elements to turn."""
+        """Whether `ldmatrix` loads the fragment: 32 bytes of K, 16-bit elements if transposed."""
         return self.depth * self.bits == 256 and (not transposed or self.bits == 16)
 
     def _load(
@@ -214,7 +214,7 @@ class _Writer:
         buffer: SSAValue,
         target: Mixed,
     ) -> None:
-        """Matrices by ``ldmatrix``: each lane names the row it is asked for."""
+        """Matrices by ``ldmatrix``: each lane supplies the address of one row."""
         unit = 128 // self.bits
         turned = operand.transposed
         wide = operand.extent * operand.at_once
@@ -273,9 +273,9 @@ def _apart(
 ) -> tuple[Mixed, Mixed]:
     """`number` units along a dimension: a position, and how far from there in memory.
 
-    Swizzles repeat, and what lies a whole pattern further is at a distance that all threads share.
+    Swizzles repeat, and what is a whole pattern further is at a distance that all threads share.
     Once loops are unrolled it is a constant of the instruction, where an address of its own for
-    each turn would take a register.
+    each iteration would take a register.
     """
     period = 1
     while period < count:

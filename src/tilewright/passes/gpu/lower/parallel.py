@@ -4,7 +4,7 @@
       layout thread/index               ->    scf.for %l = 0 to 8 {unroll, vectorize}
                                                 %i, %j from (%tid, %r, %l)
 
-Iterations of a thread are numbered as the registers of the layout. Neighbours along the innermost
+Iterations of a thread are numbered as the registers of the layout. Iterations along the innermost
 variable that follow each other in this order make an inner loop, which `vectorize-loops` turns into
 wide accesses. An iteration that several threads share (a replica) is run by all of them, but what
 it writes to memory only by the first.
@@ -71,7 +71,7 @@ def counted(
 ) -> tuple[IndexBuilder, SSAValue]:
     """A loop from 0 to `count`: code inside it, and its variable.
 
-    One that is to be unrolled is so by `at_once` turns, if there are more.
+    One that is to be unrolled is so by `at_once` iterations, if there are more.
     """
     block = Block([YieldOp()], arg_types=[IndexType()])
     zero, step = code.index(0), code.index(1)
@@ -107,7 +107,7 @@ class _Writer:
         axes = range(len(share.shape))
         first = [written(code, self.share.coordinate(axis), (self.tid, self.turn)) for axis in axes]
         together = self.iterations.shape[-1] % share.lanes == 0
-        if together:  # all lanes of a turn, or none
+        if together:  # all lanes of an iteration, or none
             code = self._within(code, first)
         if share.lanes > 1:
             marks = (names.UNROLL, names.VECTORIZE, nv_names.SHARE)
@@ -191,7 +191,7 @@ class _Writer:
         return code.add(new)
 
     def _end(self, code: IndexBuilder, op: Operation) -> None:
-        """The end of a nested block takes the place of the one it was made with."""
+        """The end of a nested block replaces its original terminator."""
         assert code.block is not None and code.block.last_op is not None
         code.block.erase_op(code.block.last_op)
         code.block.add_op(op)
@@ -234,7 +234,7 @@ class _Writer:
         return buffer, [code.index(each) for each in indices]
 
     def _register(self, code: IndexBuilder, op: LoadOp | StoreOp) -> Mixed:
-        """The register of an element, as an expression of the turn and the lane."""
+        """The register of an element, as an expression of the iteration and the lane."""
         access = self.iterations.access(op)
         table = self.places.registers[base_of(op.memref)].table
         numbers = table.registers[access.elements]

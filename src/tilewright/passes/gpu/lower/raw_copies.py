@@ -1,4 +1,4 @@
-"""``T.ptx_cp_async``: a few bytes that one thread copies, as the kernel says where from and to."""
+"""``T.ptx_cp_async``: a few bytes that one thread copies between the addresses of the kernel."""
 
 from __future__ import annotations
 

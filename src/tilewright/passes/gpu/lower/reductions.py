@@ -95,7 +95,7 @@ def lower_finalize(op: ReducerFinalizeOp, places: Places) -> None:
 
 
 def _sharers(table: Table) -> list[tuple[int, int]]:
-    """Digits of the thread number that tell the holders of an element apart."""
+    """Digits of the thread index that distinguish the owners of an element."""
     apart = table.owners - table.owners[..., :1]
     line = apart.reshape(-1, table.replicas)
     if (line != line[:1]).any():

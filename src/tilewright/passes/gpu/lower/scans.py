@@ -5,9 +5,9 @@
     on top         0       |    10           what the warps before have in all
     result      4  5  8 10 |15 15 16 17
 
-A line that several groups of lanes share is read twice: first each group tells the others its
-total, then it goes on from the totals before it. A line lies in a fragment wherever the threads
-are that hold it, so it is put into shared memory first.
+A line that several groups of lanes share is read twice: first each group publishes its total, then
+it continues from the totals before it. A line of a fragment is distributed over threads, so it is
+copied to shared memory first.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Scan:
     def _indices(
         self, code: IndexBuilder, here: Here, place: Mixed, part: TileRegion
     ) -> list[SSAValue]:
-        """The element at a place along the line, of the source or of the target."""
+        """The element at a position along the line, of the source or of the target."""
         if self.op.reverse is not None:
             place = combined(code, "-", self.deal.length - 1, place)
         found = here.indices(place)

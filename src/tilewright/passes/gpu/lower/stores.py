@@ -1,8 +1,8 @@
-"""Tiles that the copy engine stores.
+"""Tiles that TMA stores.
 
-One thread starts the copies of a tile and waits until shared memory has been read, so that whoever
-meets it afterwards may write there again. That all threads have written before, and a fence for
-the engine, comes with `insert-thread-syncs`.
+One thread starts the copies of a tile and waits until shared memory has been read, so that threads
+that synchronise with it afterwards may write there again. The barrier after the writes of all
+threads, and the async proxy fence, come from `insert-thread-syncs`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_tma_store(op: CopyOp, places: Places) -> None:
-    """Replace a copy by the engine's copies of its pieces."""
+    """Replace a copy by the TMA stores of its boxes."""
     source, target = part_of(op.src), part_of(op.dst)
     code = opened(IndexBuilder(op), leader(IndexBuilder(op), places, op))
     part = places.shared_part(code, source.buffer)

@@ -1,8 +1,7 @@
-"""How many copies of the copy engine make a tile.
+"""How many TMA boxes cover a tile.
 
-A swizzled matrix lies in shared memory piece after piece, each as wide as the pattern; a plain one
-row after row. One copy writes one piece of all rows, so a wide tile takes several, matrix by
-matrix.
+A swizzled matrix is stored in shared memory box after box, each as wide as the pattern; a plain one
+row after row. One copy writes one box of all rows, so a wide tile takes several, matrix by matrix.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 @dataclass(frozen=True)
 class Pieces:
-    """Equal pieces of a tile."""
+    """Equal boxes of a tile."""
 
     extents: tuple[int, ...]
     """Of the tile."""
     box: tuple[int, ...]
-    """Of one piece."""
+    """Of one box."""
 
     @classmethod
     def of(cls, extents: Sequence[int], bits: int, swizzle: int) -> Pieces:
-        """The pieces of a tile of these extents in a tensor."""
+        """The boxes of a tile of these extents in a tensor."""
         *outer, columns = extents
         width = swizzle * 8 // bits if swizzle else plain_piece(extents, bits)
         if width is None:
@@ -49,12 +48,12 @@ class Pieces:
 
     @property
     def starts(self) -> list[tuple[int, ...]]:
-        """Where each piece begins, counted from the beginning of the tile."""
+        """The offset of each box within the tile."""
         steps = zip(self.extents, self.box, strict=True)
         return list(product(*(range(0, extent, step) for extent, step in steps)))
 
     def place(self, code: IndexBuilder, part: TileRegion, start: Sequence[int]) -> list[Mixed]:
-        """Where a piece begins in a buffer that may have other dimensions of one element."""
+        """The offset of a box in a buffer that may have other dimensions of one element."""
         known = [at for at, extent in zip(start, self.extents, strict=True) if extent != 1]
         moved = dict(zip(part.axes, known, strict=True))
         return [

@@ -1,4 +1,4 @@
-"""A product by warp groups: descriptors of operands in shared memory, accumulators in registers."""
+"""A GEMM by warp groups: descriptors of operands in shared memory, accumulators in registers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 
 def lower_wgmma(op: GemmOp, product: GemmPlan, places: Places) -> None:
-    """Replace a product by the instructions of one warp group."""
+    """Replace a GEMM by the instructions of one warp group."""
     code = IndexBuilder(op)
     m, n, k = op.mnk
     down, across = product.groups
@@ -95,7 +95,7 @@ def settle_after(wait: WgmmaWaitOp) -> None:
 
 
 def _issued_before(wait: WgmmaWaitOp) -> list[Operation]:
-    """Ops of the same role that run before a wait, the last one first; loops come round."""
+    """Ops of the same role that run before a wait, the last one first; includes loop back edges."""
     top: Operation = wait
     loop: Operation | None = None
     while (parent := top.parent_op()) is not None and not isinstance(parent, WsOp | KernelOp):

@@ -1,6 +1,6 @@
 """Pipelined loops whose copies a producer can issue by itself.
 
-The producer runs the same loops as the consumers, but of each turn only the copies. It can do that
+The producer runs the same loops as the consumers, but only their copies. It can do that
 if it can compute by itself where to copy from: from loop indices, arguments, and global memory that
 the kernel does not write. Copies with the same first and last user form a group with one pair of
 barriers per stage, so that the consumers of one need not wait for another.
@@ -56,7 +56,7 @@ class Group:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the copies that every turn makes."""
+        """Bytes of the copies in every iteration."""
         return sum(issue.copy.bytes for issue in self.issues if not issue.is_guarded)
 
 
@@ -71,7 +71,7 @@ class Candidate:
 
     @property
     def is_entered_again(self) -> bool:
-        """Whether a loop is around it, so that turns are counted across its entries."""
+        """Whether a loop is around it, so that iterations are counted across its entries."""
         around = self.loop.parent_op()
         while around is not None and not isinstance(around, KernelOp):
             if isinstance(around, _LOOPS):

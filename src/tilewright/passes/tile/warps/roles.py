@@ -1,13 +1,13 @@
-"""Building the roles: who waits for what, in which slot, at which parity.
+"""Building the roles: the slot and the parity of every wait.
 
-Turn `t` of a loop works in slot ``t mod S``. A pair of barriers per slot and group:
+Iteration `t` of a loop works in slot ``t mod S``. A pair of barriers per slot and group:
 
     producer   wait empty[slot], parity ((t / S) mod 2) xor 1     the first S waits fall through
                arrive at full[slot], expecting the bytes; issue the copies
     consumer   wait full[slot], parity (t / S) mod 2
                use the buffers; arrive at empty[slot]
 
-If a loop is entered again by a loop around it, turns are counted in a cell across its entries:
+If a loop is entered again by a loop around it, iterations are counted in a cell across its entries:
 a parity that starts again at 0 would not match the barrier's.
 
 One producer thread arrives at `full` for all, and one warp runs the role (`narrow-producers`). If
@@ -81,7 +81,7 @@ class Channel:
 def open_channels(
     candidates: Sequence[Candidate], producers: int, consumers: int, at: Operation
 ) -> list[Channel]:
-    """Allocate rings and barriers of all loops in front of `at`."""
+    """Allocate multi-buffered tiles and barriers of all loops before `at`."""
     all_arrive = any(group.is_guarded for each in candidates for group in each.groups)
     arriving = producers if all_arrive else 1
     channels = [Channel(each, each.loop.stages, all_arrive=all_arrive) for each in candidates]
@@ -109,12 +109,12 @@ def _barriers(name: str, slots: int, arriving: int) -> AllocOp:
     )
 
 
-# -- turns -------------------------------------------------------------------------------------
+# -- iterations --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One turn of a loop as a role sees it."""
+    """One iteration of a loop as a role sees it."""
 
     code: IndexBuilder
     slot: SSAValue
@@ -122,7 +122,7 @@ class Iteration:
 
 
 class Counter:
-    """Counts the turns of a loop, in a cell if the loop is entered again."""
+    """Counts the iterations of a loop, in a cell if the loop is entered again."""
 
     def __init__(self, channel: Channel, start: IndexBuilder) -> None:
         self._channel = channel
@@ -148,7 +148,7 @@ class Counter:
         return code.add(IndexCastOp(loaded, IndexType())).results[0]
 
     def advance(self, code: IndexBuilder) -> None:
-        """At the end of a turn."""
+        """At the end of an iteration."""
         if self._cell is None:
             return
         zero = code.index(0)

@@ -49,7 +49,7 @@ _SWAPPED: Mapping[str, str] = {
     "umin": "atomic_min",
 }
 _LEAST_BITS = 16
-"""`atomicCAS` knows nothing smaller."""
+"""`atomicCAS` supports nothing smaller."""
 _RELEASES = ("release", "acq_rel", "seq_cst")
 _ACQUIRES = ("consume", "acquire", "acq_rel", "seq_cst")
 _FENCE = "__threadfence();"
@@ -57,7 +57,7 @@ _FENCE = "__threadfence();"
 
 @dataclass(frozen=True)
 class _Update:
-    """How an update is spelled: the function, and the type it takes the element as."""
+    """The C++ of an update: the function, and the type it takes the element as."""
 
     function: str
     type: str

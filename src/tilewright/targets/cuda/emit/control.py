@@ -1,4 +1,4 @@
-"""Loops, branches, roles, and who am I."""
+"""Loops, branches, roles, thread and block indices."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ def _test(first: int, behind: int) -> str:
 
 
 def _end(emitter: Emitter, op: Operation) -> None:
-    """The block that it ends says what happens."""
+    """The block that it ends determines what happens."""
 
 
 def _identity(prefix: str) -> Rule:
     def rule(emitter: Emitter, op: Operation) -> None:
         dimension = cast(Any, op.properties["dimension"]).data
-        # Products of two of them are as wide as they are.
+        # A multiplication of two of them is as wide as they are.
         name = emitter.scalar(op.results[0].type).name
         cast_to = name if name.isidentifier() else f"({name})"
         emitter.pure(op.results[0], Text(f"{cast_to}({prefix}.{dimension})", ATOM))

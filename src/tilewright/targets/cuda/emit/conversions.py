@@ -12,7 +12,7 @@ from tilewright.targets.cuda.emit.emitter import BIT_AND, EQUAL, UNARY, Emitter,
 
 
 def _cast(emitter: Emitter, op: Operation) -> None:
-    """Conversions that C++ does as this op asks."""
+    """Conversions that C++ does as this op requires."""
     source, result = op.operands[0], op.results[0]
     if emitter.scalar(source.type) == emitter.scalar(result.type):
         emitter.same(result, source)
@@ -44,7 +44,7 @@ _SMALL = 16
 
 
 def bracketed(name: str) -> str:
-    """A functional cast takes one word."""
+    """A functional cast takes a one-token type name."""
     return f"({name})" if " " in name else name
 
 

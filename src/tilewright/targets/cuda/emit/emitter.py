@@ -1,8 +1,8 @@
 """Writes the source of one kernel, op by op, from a table.
 
-An op asks for the text of its operands and says what its results are: an expression, or statements.
+An op requests the text of its operands and defines its results: an expression, or statements.
 An expression that is used once is written where it is used, as a person would; everything else
-gets a variable named as in the author's kernel. Nothing is decided here about what the code does:
+gets a variable named as in the user's kernel. Nothing is decided here about what the code does:
 that happened in the passes.
 """
 
@@ -56,9 +56,9 @@ class Uses:
     functions: dict[str, None] = field(default_factory=dict[str, None])
     """Names of device functions of ours, in the order of their first use."""
     generated: dict[str, str] = field(default_factory=dict[str, str])
-    """Text of functions made for the shapes that are used, by name."""
+    """Text of functions generated for the shapes that are used, by name."""
     sources: dict[str, None] = field(default_factory=dict[str, None])
-    """Source that the author brought."""
+    """Source supplied by the user."""
 
 
 class Emitter:
@@ -98,7 +98,7 @@ class Emitter:
         return self.text(value).within(binds)
 
     def define(self, value: SSAValue, text: Text) -> None:
-        """Say what a value is, without a variable."""
+        """Define the expression of a value, without a variable."""
         self._values[value] = text
 
     def name(self, value: SSAValue, fallback: str = "v") -> str:
@@ -185,7 +185,7 @@ class Emitter:
         return CannotEmit(diagnostic if help is None else diagnostic.note(None, help))
 
     def _comment(self, op: Operation) -> None:
-        """The author's line, once for the statements that come from it."""
+        """The user's source line, once for the statements that come from it."""
         if not self.comments or op.name == "arith.constant" or not _does_something(op):
             return
         place = _line_of(op)

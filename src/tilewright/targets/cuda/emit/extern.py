@@ -1,4 +1,4 @@
-"""Code from outside, addresses for it, printing, and waiting that an author wrote."""
+"""External code, addresses for it, printing, and explicit waits."""
 
 from __future__ import annotations
 

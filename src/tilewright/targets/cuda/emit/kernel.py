@@ -47,7 +47,7 @@ using uint32_t = unsigned int;
 using int64_t = long long;
 using uint64_t = unsigned long long;
 """
-"""Names that authors' source takes for granted, and the run-time compiler does not have."""
+"""Names that user source takes for granted, and the run-time compiler does not have."""
 
 
 @dataclass(frozen=True)

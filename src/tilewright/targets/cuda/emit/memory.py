@@ -1,7 +1,7 @@
 """Buffers, elements, moves.
 
-A buffer is a pointer in the source, or an array if it lies in registers. Its elements are addressed
-by one number: passes have flattened everything else.
+A buffer is a pointer in the source, or an array if it is in registers. Its elements are addressed
+by one index: passes have flattened everything else.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _alloc(emitter: Emitter, op: Operation) -> None:
     (size,) = _flat(emitter, op.result)
     name = emitter.name(op.result, "buffer")
     if space.is_per_thread:
-        # Wide moves take several elements at once, so arrays begin where words do.
+        # Wide moves take several elements at once, so arrays are aligned to them.
         emitter.statement(f"alignas(16) {type.name} {name}[{size}];")
         return
     offset = op.offset_bytes
@@ -70,7 +70,7 @@ def element(emitter: Emitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> 
 
 
 def address(emitter: Emitter, buffer: SSAValue, index: SSAValue) -> str:
-    """Where an element lies."""
+    """The address of an element."""
     name, offset = emitter.operand(buffer), emitter.operand(index, SUM)
     return name if offset == "0" else f"{name} + {offset}"
 
@@ -99,7 +99,7 @@ def _stays_the_same(load: Operation) -> bool:
 def _statement_with(load: Operation) -> Operation | None:
     """The op whose text has the expression of a load, as part of larger ones perhaps.
 
-    None if the expression would be computed again: by every turn of a loop, for its end, or
+    None if the expression would be computed again: by every iteration of a loop, for its end, or
     wherever an address is used.
     """
     op = load
@@ -121,7 +121,7 @@ def _store(emitter: Emitter, op: Operation) -> None:
 
 
 def _word(emitter: Emitter, buffer: SSAValue, index: SSAValue, bytes: int, *, reads: bool) -> str:
-    """Several elements as one word."""
+    """Several elements as one 32-bit word."""
     const = "const " if reads and space_of(buffer.type) is Space.GLOBAL else ""
     return f"*reinterpret_cast<{const}{_WORDS[bytes]}*>({address(emitter, buffer, index)})"
 
@@ -168,7 +168,7 @@ _PACKED: Mapping[tuple[str, str], str] = {
     ("float", "__nv_fp8_e4m3"): "convert_to_e4m3x2",
     ("float", "__nv_fp8_e5m2"): "convert_to_e5m2x2",
 }
-"""Functions that convert two neighbours with one instruction."""
+"""Functions that convert two consecutive elements with one instruction."""
 
 
 def _convert(emitter: Emitter, op: Operation) -> None:

@@ -1,4 +1,4 @@
-"""Barriers, fences, the copy engine, tensor cores, exchange between threads."""
+"""Barriers, fences, TMA, tensor cores, exchange between threads."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _block_barrier(emitter: Emitter, op: Operation) -> None:
     emitter.statement("__syncthreads();")
 
 
-# -- the copy engine ---------------------------------------------------------------------------
+# -- TMA ---------------------------------------------------------------------------------------
 
 
 def _coordinates(emitter: Emitter, values: Sequence[SSAValue]) -> list[str]:

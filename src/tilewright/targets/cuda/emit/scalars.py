@@ -1,7 +1,7 @@
-"""Arithmetic on single numbers.
+"""Scalar arithmetic.
 
-Integers of IR have no sign; the op says how they are read. Index numbers are never negative where
-an unsigned op meets them, so those compile to cheap unsigned instructions.
+Integers of IR have no sign; the op determines how they are read. Indices are never negative where
+an unsigned op uses them, so those compile to cheap unsigned instructions.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Infix:
 
 
 def _unsigned_operand(emitter: Emitter, value: SSAValue, name: str) -> str:
-    """An operand as an unsigned number; a constant as one that says so."""
+    """An operand as an unsigned integer; a constant with an unsigned suffix."""
     text = emitter.operand(value)
     if text.isdecimal() and name == "unsigned":
         return f"{text}u"
@@ -133,7 +133,7 @@ _FLOAT_COMPARISONS: Mapping[int, tuple[str, bool]] = {
     12: (">", True),
     13: ("!=", False),
 }
-"""``arith.cmpf``: the sign, and whether it is the opposite of what was asked (unordered ones)."""
+"""``arith.cmpf``: the sign, and whether the result is negated (unordered predicates)."""
 
 
 def _compare(emitter: Emitter, op: Operation) -> None:
@@ -214,7 +214,7 @@ def _ours(name: str) -> Rule:
 
 
 def _question(name: str) -> Rule:
-    """A device function of ours that asks something of a float."""
+    """A device function that classifies a float."""
 
     def rule(emitter: Emitter, op: Operation) -> None:
         emitter.pure(op.results[0], Text(emitter.call(name, [_as_float(emitter, op.operands[0])])))

@@ -1,4 +1,4 @@
-"""Device functions that emitted kernels call: what C++ has no word for.
+"""Device functions that emitted kernels call: what C++ has no operator for.
 
 A kernel's source holds only those it uses, so that it can be read and compiled by itself.
 """

@@ -1,4 +1,4 @@
-"""Types of ours, arithmetic that C++ has no word for, and conversions of pairs."""
+"""Types of ours, arithmetic that C++ has no operator for, and conversions of pairs."""
 
 from __future__ import annotations
 

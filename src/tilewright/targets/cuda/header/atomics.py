@@ -1,6 +1,6 @@
-"""Atomic updates that the hardware has no instruction for: compare, and swap if nobody was faster.
+"""Atomic updates that the hardware has no instruction for: compare-and-swap loops.
 
-`Word` is an unsigned integer as wide as the element, which `atomicCAS` knows.
+`Word` is an unsigned integer as wide as the element, which `atomicCAS` supports.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ __device__ __forceinline__ void barrier_arrive_expect(Barrier* barrier, unsigned
     ),
     "barrier_wait": Function(
         """
-// Returns once the phase of this parity is over.
+// Returns once the phase of this parity has completed.
 __device__ __forceinline__ void barrier_wait(Barrier* barrier, unsigned parity) {
   asm volatile(
       "{\\n"
@@ -92,7 +92,7 @@ __device__ __forceinline__ int cluster_rank() {
     ),
     "elect": Function(
         """
-// True in one lane of a warp that is here as a whole.
+// True in one lane of a convergent warp.
 __device__ __forceinline__ bool elect() {
   unsigned chosen;
   asm volatile(

@@ -1,4 +1,4 @@
-"""What threads of a warp tell each other, through registers."""
+"""Shuffles and votes: exchange between threads of a warp, through registers."""
 
 from __future__ import annotations
 

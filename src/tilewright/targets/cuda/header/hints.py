@@ -1,4 +1,4 @@
-"""Accesses that tell the L2 cache what to do with their memory (PTX ISA, ``createpolicy``)."""
+"""Accesses with an L2 cache policy (PTX ISA, ``createpolicy``)."""
 
 from __future__ import annotations
 

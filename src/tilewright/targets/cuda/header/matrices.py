@@ -1,4 +1,4 @@
-"""What tensor cores need besides the products: moves of matrices, descriptors, waits."""
+"""What tensor cores need besides the MMAs: moves of matrices, descriptors, waits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ void {store}(void* row, const void* from) {{
 PRODUCTS: Mapping[str, Function] = {
     "matrix_descriptor": Function(
         """
-// Where an operand of a warp group's product lies in shared memory, and how.
+// The descriptor of a wgmma operand: its address and layout in shared memory.
 template <int swizzle, int leading, int stride>
 __device__ __forceinline__ unsigned long long matrix_descriptor(const void* start) {
   constexpr unsigned long long pattern =
@@ -64,8 +64,8 @@ __device__ __forceinline__ void wgmma_wait() {
     ),
     "settle_late": Function(
         """
-// As `settle`, for products that were in flight over a branch. ptxas then moves reads of the sums
-// before the wait; a branch that is never taken, but that it cannot know, keeps them behind it.
+// As `settle`, for MMAs that were in flight over a branch. ptxas then moves reads of the accumulator
+// before the wait; a branch that is never taken, which ptxas cannot prove, keeps them after it.
 template <typename T, int count>
 __device__ __forceinline__ void settle_late(T (&registers)[count]) {
   unsigned processors;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void settle_late(T (&registers)[count]) {
     ),
     "settle": Function(
         """
-// The registers hold what the products made of them: no read of them comes before this.
+// Operand fence: no read of the accumulator registers moves before this.
 template <int count>
 __device__ __forceinline__ void settle(float (&registers)[count]) {
 #pragma unroll

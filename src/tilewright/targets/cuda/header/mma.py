@@ -1,4 +1,4 @@
-"""Device functions for matrix products, made for the shapes that a kernel uses."""
+"""Device functions for MMAs, generated for the shapes that a kernel uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS: Mapping[str, int] = {
 }
 _WORD = 32
 _MAJOR_TYPES = ("f16", "bf16")
-"""Operand types that may lie either way round in shared memory."""
+"""Operand types that may have either major order in shared memory."""
 
 
 def _listed(first: int, count: int) -> str:
@@ -23,7 +23,7 @@ def _listed(first: int, count: int) -> str:
 
 
 def _accumulators(c: str, count: int) -> tuple[str, str, int]:
-    """The C++ type of an accumulator word, its letter in asm, and how many words."""
+    """The C++ type of an accumulator register, its letter in asm, and how many registers."""
     if c == "f16":
         return "unsigned", "r", count // 2
     return ("int", "r", count) if c == "s32" else ("float", "f", count)
