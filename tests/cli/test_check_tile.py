@@ -112,7 +112,7 @@ def test_shared_memory_beyond_the_chip_is_reported_without_a_gpu(check):
     text = LARGE.replace("        BARRIER\n", "")
     code, err = check(text)
     assert code == 1
-    assert "error[TW5001]: the kernel needs 262144 bytes of shared memory" in err
+    assert "error[TW5001]: shared memory exceeded: 262144 B needed" in err
     assert "checked for sm_90a, which is assumed where no target is given" in err
     assert err.endswith("tilewright check: fault in large\n")
     assert check(text, "run") == (0, "")

@@ -208,7 +208,7 @@ def test_remarks(tmp_path, capsys):
     assert run(file, "--target", "cuda:sm_90a", "--remarks") == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith("scale_kernel")
-    assert "remark[TW6015]: the L2 hit ratio 0.5 of X is not applied to 1 of its accesses" in err
+    assert "remark[TW6015]: the L2 hit ratio 0.5 of X not applied to 1 of its accesses" in err
 
 
 CROWDED = """\

@@ -176,5 +176,5 @@ def test_a_tma_copy_that_tma_cannot_store_is_stored_by_threads(name: str) -> Non
 
 @pytest.mark.parametrize("number", [0, 32])
 def test_a_tma_store_that_only_some_threads_come_to_is_an_error(number: int) -> None:
-    with pytest.raises(CompileError, match=r"TW4073.*T\.tma_copy picks the thread that issues"):
+    with pytest.raises(CompileError, match=r"TW4073.*T\.tma_copy elects the issuing thread"):
         lowered(by_one_thread(number))

@@ -72,9 +72,9 @@ def test_a_tile_for_two_blocks() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mask": 5}, "cluster_mask=0x5 names blocks that the cluster does not have"),
-        ({"dims": (1, 1, 1), "mask": 3}, "it has 1, so the mask is 1 to 0x1"),
-        ({"announced": False}, "reports 8192 bytes to the barrier of each of them"),
+        ({"mask": 5}, "cluster_mask=0x5 selects CTAs outside the cluster"),
+        ({"dims": (1, 1, 1), "mask": 3}, "the cluster has 1, so the mask must be in 1 to 0x1"),
+        ({"announced": False}, "completes 8192 B on the mbarrier of every destination CTA"),
     ],
 )
 def test_mistakes(options, message) -> None:

@@ -73,7 +73,9 @@ def test_atomics_of_bytes_are_refused() -> None:
             for i in T.Parallel(64):
                 T.atomic_add(R[0], A[i])
 
-    with pytest.raises(CompileError, match=r"error\[TW6211\]: atomic add of 8 bits: .* 16, 32"):
+    with pytest.raises(
+        CompileError, match=r"error\[TW6211\]: atomic add on 8-bit elements .* 16, 32"
+    ):
         compile_module(main.module, "sm_90a")
 
 

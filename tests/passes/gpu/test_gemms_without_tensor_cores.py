@@ -73,7 +73,7 @@ def test_shapes_that_no_instruction_has(m, n, k, threads, reason):
     a, b = whole(0, m, k), whole(1, k, n)
     engine = check(gemm_of(m, n, k, threads), a, b, expected=product(a, b), cubin=False)
     (message,) = warned(engine)
-    assert message.startswith(f"this GEMM does not use tensor cores: {reason}")
+    assert message.startswith(f"tensor cores not used for this GEMM: {reason}")
 
 
 @pytest.mark.parametrize(

@@ -318,7 +318,7 @@ def test_2563_products_of_four_bit_numbers():
 
     rng = np.random.default_rng(21)
     a, b = (rng.integers(-8, 8, (64, 64)).astype(np.int8) for _ in "ab")
-    with pytest.raises(CompileError, match=r"A, B, A_shared, B_shared are int4[\s\S]*x >> 4"):
+    with pytest.raises(CompileError, match=r"int4 of A, B, A_shared, B_shared[\s\S]*x >> 4"):
         lowered(of_int4, a, b)
     expected = a.astype(np.int32) @ b.astype(np.int32).T
     check(of_halves, packed(a), packed(b), expected=expected)

@@ -68,15 +68,17 @@ def said(function: Any, target: str) -> list[str]:
 def test_an_asynchronous_copy_of_an_odd_row_is_remarked_on_once() -> None:
     # The pipeline writes the copy several times: before the loop, in it, and behind it.
     assert said(pipelined(101), "cuda:sm_80") == [
-        "A is copied 1 element (2 bytes) at a time, not 8 (16 bytes): the stride of dimension 0 of "
-        "A is 202 bytes, no multiple of 16 as 208 is (104 elements)"
+        "access to A not fully vectorised: copied 1 element (2 bytes) at a time instead "
+        "of 8 (16 bytes): the stride of dimension 0 of "
+        "A is 202 bytes, not a multiple of 16; pad it to 208 bytes (104 elements)"
     ]
 
 
 def test_an_asynchronous_copy_of_a_row_of_a_multiple_of_eight_bytes_says_so() -> None:
     assert said(pipelined(100), "cuda:sm_80") == [
-        "A is copied 4 elements (8 bytes) at a time, not 8 (16 bytes): the stride of dimension 0 "
-        "of A is 200 bytes, no multiple of 16 as 208 is (104 elements)"
+        "access to A not fully vectorised: copied 4 elements (8 bytes) at a time instead "
+        "of 8 (16 bytes): the stride of dimension 0 "
+        "of A is 200 bytes, not a multiple of 16; pad it to 208 bytes (104 elements)"
     ]
 
 
@@ -92,22 +94,24 @@ def test_a_row_that_the_run_measures_is_copied_both_ways() -> None:
 
 def test_an_odd_row_is_read_element_by_element() -> None:
     assert said(copied(67), "cuda:sm_90a") == [
-        "A is read 1 element (4 bytes) at a time, not 4 (16 bytes): the stride of dimension 0 of A "
-        "is 268 bytes, no multiple of 16 as 272 is (68 elements)"
+        "access to A not fully vectorised: read 1 element (4 bytes) at a time instead "
+        "of 4 (16 bytes): the stride of dimension 0 of A "
+        "is 268 bytes, not a multiple of 16; pad it to 272 bytes (68 elements)"
     ]
 
 
 def test_a_part_that_begins_at_an_odd_place_says_so() -> None:
     assert said(copied(128, first=3), "cuda:sm_90a") == [
-        "A is read 1 element (4 bytes) at a time, not 4 (16 bytes): the index of the first is not "
+        "access to A not fully vectorised: read 1 element (4 bytes) at a time instead "
+        "of 4 (16 bytes): the index of the first element is not "
         "known to be a multiple of 4"
     ]
 
 
 def test_a_stride_that_only_the_run_knows_says_so() -> None:
     assert said(copied(T.dynamic("n")), "cuda:sm_90a") == [
-        "A is read 1 element (4 bytes) at a time, not 4 (16 bytes): only the run knows the stride "
-        "of dimension 0 of A"
+        "access to A not fully vectorised: read 1 element (4 bytes) at a time instead "
+        "of 4 (16 bytes): the stride of dimension 0 of A is a run-time value"
     ]
 
 

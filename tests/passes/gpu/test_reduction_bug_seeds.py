@@ -202,7 +202,7 @@ def test_a_reducer_is_updated_by_its_op_only():
     x = whole(12, 8, 64, dtype="float32")
     with pytest.raises(Unsupported, match=r"found is a reducer[\s\S]*found\[i\] = T\.max"):
         chosen(x)
-    with pytest.raises(CompileError, match=r"only found\[i\] = max\(found\[i\], x\) is defined"):
+    with pytest.raises(CompileError, match=r"only found\[i\] = max\(found\[i\], x\) is allowed"):
         lowered(chosen, x)
 
 

@@ -55,7 +55,7 @@ def test_a_persistent_product_fits_an_a100():
     GpuPipeline(target="cuda:sm_80").run(module, engine)
     engine.raise_if_errors()
     (remark,) = [each.message for each in engine.diagnostics if each.code == "TW5016"]
-    assert "147456 bytes instead of 212992, and a block of sm_80 has 166912" in remark
+    assert "147456 B instead of 212992 B (166912 B available on sm_80)" in remark
     assert shared_bytes(module) == 3 * (128 + 256) * 64 * 2
     rng = np.random.default_rng(0)
     a = rng.standard_normal((rows, depth)).astype(np.float16)

@@ -24,7 +24,7 @@ def test_pieces_are_as_wide_as_the_pattern(
     extents: tuple[int, ...], swizzle: int, box: tuple[int, ...] | None, count: int
 ) -> None:
     if box is None:
-        with pytest.raises(NotALayout, match="256 elements of a row at a time"):
+        with pytest.raises(NotALayout, match="at most 256 elements per dimension"):
             Pieces.of(extents, 16, swizzle)
         return
     pieces = Pieces.of(extents, 16, swizzle)

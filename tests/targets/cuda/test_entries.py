@@ -50,7 +50,7 @@ def test_what_is_too_large_is_told(label: str, arch: str) -> None:
     with pytest.raises(CompileError) as error:
         compiled(KERNELS[label], arch)
     text = str(error.value)
-    found = re.search(r"error\[TW5001\]: the kernel needs (\d+) bytes .* has (\d+)", text)
+    found = re.search(r"error\[TW5001\]: shared memory exceeded: (\d+) B needed, (\d+) B", text)
     assert found is not None, text
     assert int(found[1]) > int(found[2])
     assert "help: " in text

@@ -130,7 +130,7 @@ def test_where_there_is_none_it_is_said_what_to_install(
 def test_what_the_compiler_says_comes_with_the_error() -> None:
     with pytest.raises(CudaCompilerError) as caught:
         compile_source("__global__ void f() { return 1; }", "sm_90a", name="wrong.cu")
-    assert "refused the source for sm_90a" in str(caught.value)
+    assert "failed to compile the source for sm_90a" in str(caught.value)
     assert "wrong.cu(1): error" in caught.value.log
     with pytest.raises(CudaCompilerError, match=r"unrecognized option|invalid"):
         compile_source("", "sm_90a", ["--no-such-flag"])

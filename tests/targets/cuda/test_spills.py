@@ -59,11 +59,11 @@ def test_spills_are_told(crowded: tuple[Program, dict[str | None, Diagnostic]]) 
     assert program.spill_bytes > 0
     warning = said["TW5012"]
     assert warning.severity is Severity.WARNING
-    assert f"{program.spill_bytes} bytes" in warning.message
-    assert f"a thread has {program.registers}" in warning.message
-    assert any("go to memory and back" in each for each in program.remarks)
+    assert f"{program.spill_bytes} B per thread" in warning.message
+    assert f"{program.registers} available" in warning.message
+    assert any("spill to local memory" in each for each in program.remarks)
     notes = [note.message for note in warning.notes]
-    assert "'sums' takes 32 registers of each of 128 threads" in notes
+    assert "'sums' needs 32 registers per thread (128 threads)" in notes
 
 
 def test_what_is_proposed_suffices(crowded: tuple[Program, dict[str | None, Diagnostic]]) -> None:
@@ -79,7 +79,7 @@ def test_the_last_turns_run_in_the_loop_if_that_takes_fewer_registers(
     crowded: tuple[Program, dict[str | None, Diagnostic]],
 ) -> None:
     program, said = crowded
-    found = re.search(r": (\d+) bytes .*, and (\d+) with", said["TW5013"].message)
+    found = re.search(r": (\d+) B per thread spill, (\d+) B with", said["TW5013"].message)
     assert found is not None
     assert int(found[1]) == program.spill_bytes < int(found[2])
     assert program.source.count("tw::mma_") == 1
@@ -126,7 +126,7 @@ def test_more_threads_if_registers_do_not_suffice():
     assert kernel.metadata.threads == 2 * 128 + 128  # and those that copy
     said = {each.code: each.message for each in engine.diagnostics}
     assert "TW5012" not in said
-    assert re.search(r"blocks have twice as many threads, 384 .* \d+ bytes", said["TW5017"])
+    assert re.search(r"thread count doubled to 384 .* \d+ B", said["TW5017"])
 
 
 def test_more_threads_and_less_code_if_either_is_not_enough():

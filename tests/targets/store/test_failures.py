@@ -99,7 +99,7 @@ def test_kernels_compile_while_the_disk_is_full(base):
     count, said = summary(on_disk(base, TILE, size="8k"))
     assert count == 2
     (message,) = said
-    assert message.startswith(f"TW6212]: '{base}' is not writable:")
+    assert message.startswith(f"TW6212]: cache directory '{base}' is not writable:")
     assert "No space left on device" in message
     assert "TILEWRIGHT_CACHE_DIR names another directory" in message
 

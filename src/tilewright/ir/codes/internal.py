@@ -96,8 +96,8 @@ ENTRIES = (
             "data than in the serial loop."
         ),
         example=(
-            "in iteration 2 of the pipelined loop this statement would read other data than in "
-            "the serial loop"
+            "internal compiler error: pipeline plan violates a dependence: in iteration 2 this "
+            "statement would read data of another iteration"
         ),
         fix="Report the kernel; `num_stages=0` avoids pipelining.",
     ),

@@ -339,7 +339,7 @@ ENTRIES = (
             "shapes, attributes or structure. The rule follows the name of the op, and many "
             "messages are those of MLIR and Triton."
         ),
-        example="'tile.gemm' op A and B must hold the same type, got 'f16' and 'bf16'",
+        example="'tile.gemm' op A and B must have the same element type, got 'f16' and 'bf16'",
         fix="Change the op, or the statement of the kernel that creates it, as the rule states.",
     ),
     CodeEntry(

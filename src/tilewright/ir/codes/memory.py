@@ -126,7 +126,10 @@ ENTRIES = (
             "A buffer of a storage-alias spec starts at an offset that its swizzle does not "
             "permit, because of the buffers placed before it."
         ),
-        example="'p' starts at byte 64 of the shared storage, its swizzle needs a multiple of 1024",
+        example=(
+            "misaligned alias: 'p' is at byte 64 of its shared storage, its swizzle requires a "
+            "multiple of 1024 B"
+        ),
         fix=(
             "Name it first in its `reuse_group`, so that it starts at byte 0, or pad the buffers "
             "before it."

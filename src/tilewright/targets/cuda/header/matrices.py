@@ -64,7 +64,7 @@ __device__ __forceinline__ void wgmma_wait() {
     ),
     "settle_late": Function(
         """
-// As `settle`, for MMAs that were in flight over a branch. ptxas then moves reads of the accumulator
+// As `settle`, for MMAs that were in flight over a branch. ptxas then moves accumulator reads
 // before the wait; a branch that is never taken, which ptxas cannot prove, keeps them after it.
 template <typename T, int count>
 __device__ __forceinline__ void settle_late(T (&registers)[count]) {
