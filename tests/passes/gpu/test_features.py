@@ -67,7 +67,7 @@ def test_a_fallback_is_told() -> None:
         "is staged through shared memory" in each
         for each in check("layouts_that_disagree", "sm_90a")
     )
-    assert any("part of a matrix" in each for each in check("columns_of_a_matrix", "sm_90a"))
+    assert any("sub-tile of a buffer" in each for each in check("columns_of_a_matrix", "sm_90a"))
     assert any("converted to float16" in each for each in check("product_of_small_floats", "sm_80"))
 
 
