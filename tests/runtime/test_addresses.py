@@ -132,7 +132,9 @@ def test_arrays_that_lie_over_each_other_are_seen():
     ]
     assert races(x[:1000], x[1000:]) == apart
     in_place, store = races(x[:1000], x[:1000])
-    assert in_place.startswith("race: refuted (presburger): %x_17 (load) and %3 (store) of ")
+    assert in_place.startswith(
+        "race: refuted (presburger): conflict between programs in %x_17 (load) and %3 (store) at "
+    )
     assert "program 0, lane 127 and program 1, lane 0" in in_place
     assert [store] == apart
     shifted, *_ = races(x[:1000], x[4:1004])

@@ -48,8 +48,8 @@ def test_a_missing_wait_is_a_warning_on_standard_error(
     first = err.splitlines()[0]
     assert "test_alias_sync.py:" in first
     assert first.endswith(
-        "warning[TW4062]: race: read of 'tile'[0] in task 0 may run before write of 'tile'[0] in "
-        "task 0 completes; no barrier orders them"
+        "warning[TW4062]: data race: read of 'tile'[0] in task 0 may run before write of 'tile'[0] "
+        "in task 0 completes; no barrier orders them"
     )
     assert "value = tlx.local_load(tile[0])" in err
     assert out == ""

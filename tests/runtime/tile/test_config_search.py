@@ -80,7 +80,7 @@ def test_the_quickest_is_taken_and_what_fails_is_named(clock, workers):
     assert fine == Trial({"block": 32}, 5.0)
     assert [trial.config for trial in result.trials] == configs
     assert large.latency is None
-    assert re.search(r"test_choose.py:\d+:\d+: error\[TW\d+\]: ", large.remark)
+    assert re.search(r"test_config_search.py:\d+:\d+: error\[TW\d+\]: ", large.remark)
     assert strange.latency is None
     assert result.remarks == (str(large), str(strange))
     assert str(large).startswith("{'block': 8, 'shared': 262144}: left out (")
