@@ -66,9 +66,9 @@ def test_a_missing_wait_is_found_though_the_order_was_lucky(command):
     assert code == 1
     assert "script.py:14:" in lines[0] or "script.py:16:" in lines[0]
     assert "error[TW6132]: missing wait: " in lines[0]
-    assert "share 128 bytes of shared memory, and nothing orders them" in lines[0]
+    assert "access the same 128 bytes of shared memory, and nothing orders them" in lines[0]
     assert "note: missing: default does not wait for the phase of ready[0]" in err
-    assert "note: smallest fix: tlx.barrier_wait on ready (parity 0) before this" in err
+    assert "note: smallest fix: call tlx.barrier_wait on ready (parity 0) before this" in err
     assert "note: witness: program (0, 0, 0), schedule with seed 0" in err
     assert lines[-1] == "tilewright check: fault in handed_over"
 

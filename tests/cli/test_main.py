@@ -19,7 +19,7 @@ def test_demo_shows_what_it_promises(capsys):
     assert "tw::wgmma_m64n64k16_f32_f16_f16_tb(C_local" in out
     assert "3 orders of events: nothing to report" in out
     assert "error[TW6132]: missing wait: the TMA load into a[0]" in out
-    assert "smallest fix: tlx.barrier_wait on full (parity 0) before this" in out
+    assert "smallest fix: call tlx.barrier_wait on full (parity 0) before this" in out
 
 
 def test_demo_fails_if_the_text_does_not_come_back(capsys, monkeypatch):

@@ -130,7 +130,7 @@ class Facts(Recorder):
         self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
     ) -> None:
         key = (self._at(source_id), _short(task.name))
-        found = {self._at(each.place) for each in operations}
+        found = {self._at(each.site) for each in operations}
         self.covered.setdefault(key, set()).update(found)
 
     @override
@@ -251,7 +251,7 @@ class Report:
     diagnostic: Diagnostic | None = None
 
     def line_of(self, access: Access) -> Where:
-        return where(self.source_sites[access.place].location)
+        return where(self.source_sites[access.site].location)
 
     @property
     def accesses(self) -> list[Access]:

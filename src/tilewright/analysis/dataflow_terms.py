@@ -102,7 +102,7 @@ class _Terms(Writer):
 
     @override
     def _op(self, op: Operation) -> None:
-        if isinstance(op, IfOp) and self.number(op.operands[0]) is None:
+        if isinstance(op, IfOp) and self.integer(op.operands[0]) is None:
             self._whole(op)
         elif isinstance(op, ForOp | PipelineOp | PersistentOp | IfOp) and not op.results:
             super()._op(op)
@@ -159,7 +159,7 @@ class _Terms(Writer):
                 self.values[result] = _digest(op.name, _attributes(op), parts)
 
     def _value(self, value: SSAValue) -> str:
-        number = self.number(value)
+        number = self.integer(value)
         if number is not None:
             return str(number)
         if value in self.values:

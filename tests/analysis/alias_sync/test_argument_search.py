@@ -9,19 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.analysis.alias_sync.argument_search import MOST_TRIALS, search, trips_of
-from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Number, Root, Term, roots_of
+from tilewright.analysis.alias_sync.argument_search import MAX_TRIALS, search, trips_of
+from tilewright.analysis.alias_sync.symbolic_ints import (
+    Assumptions,
+    Root,
+    SymbolicInt,
+    Term,
+    roots_of,
+)
 
 WORKS, TILES, CONTEXT, SHIFT = (Root("argument", name) for name in ("w", "t", "c", "s"))
 PROGRAM, PROGRAMS = Root("program", 0), Root("programs", 0)
 WORD = Root("data", "word")
 
 
-def term(op: str, *args: Number) -> Number:
+def term(op: str, *args: SymbolicInt) -> SymbolicInt:
     return Term(op, args)
 
 
-def rounds() -> Number:
+def rounds() -> SymbolicInt:
     """Tiles of a program where every other round goes backwards."""
     full = term("div", WORKS, PROGRAMS)
     backwards = term("sub", term("sub", PROGRAMS, 1), PROGRAM)
@@ -30,7 +36,7 @@ def rounds() -> Number:
     return term("add", full, term("lt", place, WORKS))
 
 
-def blocks(work: Number) -> Number:
+def blocks(work: SymbolicInt) -> SymbolicInt:
     """Blocks of keys that a tile of queries sees."""
     place = term("sub", term("sub", TILES, 1), term("rem", work, TILES))
     first = term("sub", term("mul", place, 128), SHIFT)
@@ -40,7 +46,7 @@ def blocks(work: Number) -> Number:
 
 @pytest.mark.parametrize("wanted", [1, 2, 5])
 def test_rounds_of_a_persistent_kernel(wanted: int) -> None:
-    assert not Assumptions().want(rounds(), wanted, wanted), "or there is no need to search"
+    assert not Assumptions().require(rounds(), wanted, wanted), "or there is no need to search"
     found = search(Assumptions(), (0, rounds(), 1), wanted)
     assert found == {WORKS: wanted, PROGRAMS: 1, PROGRAM: 0}
 
@@ -88,7 +94,7 @@ def test_data_is_not_chosen() -> None:
 
 
 @pytest.mark.parametrize("step", [0, -1, WORKS])
-def test_a_step_forward_is_needed(step: Number) -> None:
+def test_a_step_forward_is_needed(step: SymbolicInt) -> None:
     assert trips_of(Assumptions(), (0, 4, step)) is None
 
 
@@ -103,7 +109,7 @@ def test_many_arguments_are_not_tried_in_every_way(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tilewright.analysis.alias_sync.argument_search.trips_of", count)
     every = reduce(lambda one, other: term("mul", one, other), sizes, term("mul", 64, 96))
     assert search(Assumptions(), (0, every, 1), 13) is None
-    assert 100 < tried <= MOST_TRIALS
+    assert 100 < tried <= MAX_TRIALS
 
 
 _SCALED = st.builds(
@@ -121,7 +127,7 @@ _TERMS = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(_TERMS, st.integers(1, 4))
-def test_small_counts_are_found_wherever_there_are_any(high: Number, wanted: int) -> None:
+def test_small_counts_are_found_wherever_there_are_any(high: SymbolicInt, wanted: int) -> None:
     bounds = (0, high, 1)
     found = search(Assumptions(), bounds, wanted)
     if found is not None:

@@ -63,7 +63,7 @@ def test_only_a_wait_orders_a_write_and_a_read(schedule: Schedule, waits: bool) 
     def writer(task: Task) -> Steps:
         yield None
         machine.access(task, TILE, "generic", 1, writes=True)
-        machine.arrive(task.strand, full, 1, 2)
+        machine.arrive(task.agent, full, 1, 2)
 
     def reader(task: Task) -> Steps:
         if waits:
@@ -95,11 +95,11 @@ def test_bytes_end_a_phase_if_all_are_announced(schedule: Schedule, size: int) -
     assert not found
     if size == 64:
         assert stuck is None
-        assert (full.phase, full.bytes_due, machine.direct) == (1, 0, {})
+        assert (full.phase, full.tx_count, machine.direct) == (1, 0, {})
         return
     assert isinstance(stuck, Finding)
     assert stuck.kind == "bytes"
-    assert stuck.cause.missing == "48 bytes are announced to full[0] in phase 0, 64 are delivered"
+    assert stuck.cause.missing == "48 bytes expected on full[0] in phase 0, 64 completed"
 
 
 def test_an_arrival_too_many_is_misuse() -> None:
@@ -107,13 +107,13 @@ def test_an_arrival_too_many_is_misuse() -> None:
 
     def eager(task: Task) -> Steps:
         yield None
-        machine.arrive(task.strand, full, 2, 7)
-        machine.arrive(task.strand, full, 2, 8)
+        machine.arrive(task.agent, full, 2, 7)
+        machine.arrive(task.agent, full, 2, 8)
 
     with pytest.raises(Misuse) as wrong:
         run(machine, SCHEDULES[0], eager, inits=(full,))
     finding = wrong.value.finding
-    assert (finding.kind, finding.place) == ("count", 8)
+    assert (finding.kind, finding.site) == ("count", 8)
     assert (
         finding.message == "wrong arrive count: 4 arrivals on full[0] in phase 0, one of them here"
     )
@@ -122,8 +122,10 @@ def test_an_arrival_too_many_is_misuse() -> None:
 def test_threads_must_agree_on_a_gate() -> None:
     gate = NamedBarrier("barrier 9")
     assert gate.come(128, 256, 0) == 1
-    assert gate.missing() == "128 of 256 threads came"
-    with pytest.raises(Misuse, match="256 threads come to barrier 9, which is for 256"):
+    assert gate.missing() == "128 of 256 threads arrived"
+    with pytest.raises(
+        Misuse, match="256 threads arrive on barrier 9 with thread count 384, expected 256"
+    ):
         gate.come(128, 384, 1)
     assert gate.come(128, 256, 2) == 1
     assert gate.generation == 1
@@ -155,7 +157,7 @@ def test_nobody_comes_to_a_gate() -> None:
 
     stuck, found = run(machine, SCHEDULES[0], alone)
     assert stuck is not None
-    assert (stuck.kind, stuck.place, found) == ("arrive", 5, [])
+    assert (stuck.kind, stuck.site, found) == ("arrive", 5, [])
 
 
 @EVERY
@@ -209,7 +211,7 @@ def test_engines_need_no_memory_after_the_end(schedule: Schedule) -> None:
     stuck, found = run(machine, schedule, body)
     assert (stuck, found) == (None, [])
     assert [each.message for each in machine.direct.values()] == [
-        "missing wait: the CTA may end while the TMA store of tile[0] still reads tile[0]"
+        "missing wait: the CTA may exit while the TMA store of tile[0] still reads tile[0]"
     ]
 
 
@@ -221,7 +223,7 @@ def test_an_operation_knows_its_barriers_by_their_keys() -> None:
         issued = machine.issue(
             task, "both", "tma", 1, (), delivers=[(full, 0)], arrives=[(done, 1)]
         )
-        assert issued.strand.gates == (full.key, done.key)
+        assert issued.agent.barriers == (full.key, done.key)
 
     run(machine, SCHEDULES[0], body, inits=(full, done))
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tilewright.analysis.alias_sync.symbolic_ints import (
     DEFAULTS,
     Assumptions,
-    Number,
     Root,
+    SymbolicInt,
     Term,
     apply,
     roots_of,
@@ -21,13 +21,13 @@ PROGRAM, PROGRAMS = Root("program", 0), Root("programs", 0)
 WORD = Root("data", "word")
 
 
-def made(known: Assumptions, op: str, *args: Number) -> Number:
+def made(known: Assumptions, op: str, *args: SymbolicInt) -> SymbolicInt:
     found = known.make(op, *args)
     assert found is not None
     return found
 
 
-def blocks(known: Assumptions, size: Number, block: int) -> Number:
+def blocks(known: Assumptions, size: SymbolicInt, block: int) -> SymbolicInt:
     return made(known, "div", made(known, "add", size, block - 1), block)
 
 
@@ -81,9 +81,9 @@ def test_a_causal_loop_picks_a_tile_far_enough_down() -> None:
 def test_words_of_memory_can_be_sizes_but_decide_nothing() -> None:
     known = Assumptions()
     rows = made(known, "sub", Root("data", "end"), WORD)
-    assert known.settled(rows) is None
+    assert known.value_or_default(rows) is None
     assert known.trip_count(0, blocks(known, rows, 64), 1, 2) == 2
-    assert known.settled(rows) == 128
+    assert known.value_or_default(rows) == 128
 
 
 def test_bounds_that_cannot_be_solved_run_as_asked_for_everyone() -> None:
@@ -102,13 +102,13 @@ def test_known_bounds_are_kept() -> None:
 
 def test_what_is_open_gets_its_default_once() -> None:
     known = Assumptions()
-    assert known.settled(made(known, "add", K, PROGRAM)) == DEFAULTS["argument"]
+    assert known.value_or_default(made(known, "add", K, PROGRAM)) == DEFAULTS["argument"]
     assert known.known == {K: DEFAULTS["argument"], PROGRAM: 0}
 
 
 def test_a_plan_forgets_defaults_and_keeps_choices() -> None:
     plan = Assumptions(is_plan=True)
-    assert plan.settled(made(plan, "gt", blocks(plan, K, 64), 1)) == 1
+    assert plan.value_or_default(made(plan, "gt", blocks(plan, K, 64), 1)) == 1
     assert plan.known == {}
     plan.trip_count(0, blocks(plan, K, 64), 1, 5)
     assert plan.known == {K: 320}
@@ -123,9 +123,9 @@ def test_equal_addresses_are_equal_terms() -> None:
 
 def test_a_failed_choice_changes_nothing() -> None:
     known = Assumptions()
-    assert not known.want(made(known, "mul", K, 64), 65, 127)
+    assert not known.require(made(known, "mul", K, 64), 65, 127)
     assert known.known == {}
-    assert not known.want(Term("xor", (K, 1)), 0, 9)
+    assert not known.require(Term("xor", (K, 1)), 0, 9)
 
 
 @given(
@@ -139,7 +139,7 @@ def test_what_is_wanted_is_had(outer: int, value: int, op: str, operand: int) ->
     known = Assumptions()
     inner = made(known, op, K, operand)
     number = made(known, "add", inner, outer)
-    if known.want(number, value, value + 2):
+    if known.require(number, value, value + 2):
         found = known.value(number)
         assert found is not None
         assert value <= found <= value + 2

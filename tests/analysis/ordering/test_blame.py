@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from tilewright.analysis.ordering import (
     Agent,
+    BlockedNamedBarrier,
     Checker,
     Finding,
     PossibleSignal,
-    StuckGate,
     byte_range,
 )
 
@@ -45,7 +45,7 @@ def first(checker: Checker) -> Finding:
 def load(checker: Checker, loader: Agent, barrier: str, delivers: bool = True) -> Agent:
     checker.expect(loader, barrier, 64, LOAD)
     checker.arrive(loader, barrier, 1, LOAD)
-    copy = checker.issue(loader, "the copy into v[0]", "tma", gates=(barrier,))
+    copy = checker.issue(loader, "the copy into v[0]", "tma", barriers=(barrier,))
     checker.access(copy, "write", TILE, "async", LOAD)
     if delivers:
         checker.deliver(copy, barrier, 64, LOAD)
@@ -95,7 +95,7 @@ def test_two_arrivals_of_one_task_take_the_place_of_the_other() -> None:
     found = first(checker)
     assert (found.kind, found.cause.barrier) == ("count", "empty")
     assert found.cause.missing == (
-        "phase 0 of empty[0] ends with the arrivals 2 of partition0, without partition1"
+        "phase 0 of empty[0] completes with the arrivals 2 of partition0, without partition1"
     )
 
 
@@ -105,7 +105,7 @@ def test_a_barrier_of_threads_that_one_task_left_out() -> None:
     checker.came(other, "gate", 1, "barrier 9", GATE)
     checker.access(main, "write", TILE, "generic", WRITE)
     found = first(checker)
-    assert (found.kind, found.cause.barrier, found.cause.details[0].place) == (
+    assert (found.kind, found.cause.barrier, found.cause.details[0].site) == (
         "wait",
         "barrier 9",
         GATE,
@@ -120,7 +120,7 @@ def test_a_barrier_of_threads_that_opens_for_one_task() -> None:
     checker.access(other, "read", TILE, "generic", READ)
     checker.access(main, "write", TILE, "generic", WRITE)
     assert first(checker).cause.missing == (
-        "barrier 9 opens though only partition0 comes to it: nobody waits there"
+        "only partition0 arrives on barrier 9: no other task waits there"
     )
 
 
@@ -141,9 +141,9 @@ def test_who_passed_a_wait_and_did_not_answer_owes_the_arrival() -> None:
     pass_on(checker, main, "empty", loader)
     load(checker, loader, "full")
     checker.waited(main, "full", 1, WAIT)
-    finding = checker.stuck([(main, "full", 0, WAIT), (loader, "empty", 1, GATE)])
+    finding = checker.deadlock([(main, "full", 0, WAIT), (loader, "empty", 1, GATE)])
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("arrive", GATE, "empty")
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("arrive", GATE, "empty")
 
 
 def test_a_barrier_made_for_more_than_come_in_a_phase() -> None:
@@ -151,7 +151,7 @@ def test_a_barrier_made_for_more_than_come_in_a_phase() -> None:
     checker, main, loader, _ = tasks("full", "empty", count=2, signals=RING)
     checker.waited(main, "full", 0, WAIT)
     checker.arrive(main, "empty", 1, ARRIVE)
-    finding = checker.stuck([(main, "full", 0, WAIT), (loader, "empty", 0, GATE)])
+    finding = checker.deadlock([(main, "full", 0, WAIT), (loader, "empty", 0, GATE)])
     assert finding is not None
     assert (finding.kind, finding.cause.barrier) == ("count", "empty")
 
@@ -164,15 +164,15 @@ def test_of_two_barriers_of_threads_the_one_that_is_owed_an_arrival() -> None:
     checker.went(main, "nine", 1)
     checker.came(main, "nine", 2, "barrier 9", GATE)
     checker.came(other, "ten", 1, "barrier 10", GATE)
-    half = "128 of 256 threads came"
-    gates = [
-        StuckGate("default", "barrier 9", half, GATE),
-        StuckGate("partition0", "barrier 10", half, GATE),
+    half = "128 of 256 threads arrived"
+    barriers = [
+        BlockedNamedBarrier("default", "barrier 9", half, GATE),
+        BlockedNamedBarrier("partition0", "barrier 10", half, GATE),
     ]
-    finding = checker.stuck([], gates)
+    finding = checker.deadlock([], barriers)
     assert finding is not None
     assert finding.cause.barrier == "barrier 10"
-    assert finding.message == "missing arrival: partition0 waits at barrier 10 in vain"
+    assert finding.message == "missing arrival: partition0 waits on barrier 10 forever"
 
 
 def second_slots(checker: Checker, main: Agent, *owners: str) -> None:
@@ -207,12 +207,12 @@ def test_a_task_that_skips_a_full_slot_waits_for_the_wrong_phase() -> None:
     """It has taken slot 0 and waits for it again, slot 1 is full, and its arrival comes later."""
     checker, main, loader = ring()
     checker.waited(main, "full", 0, WAIT)
-    finding = checker.stuck([(main, "full", 1, AGAIN), (loader, "empty", 0, GATE)])
+    finding = checker.deadlock([(main, "full", 1, AGAIN), (loader, "empty", 0, GATE)])
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("phase", AGAIN, "full")
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("phase", AGAIN, "full")
     assert finding.cause.missing == (
-        "default waits for a phase of full[0] that partition0 can only end after default has "
-        "arrived on empty[0], which it does later"
+        "default waits for a phase of full[0] that partition0 completes only after default has "
+        "arrived on empty[0], which default does later"
     )
 
 
@@ -220,10 +220,10 @@ def test_a_task_that_took_every_slot_owes_an_arrival() -> None:
     checker, main, loader = ring()
     for slot in ("", "1"):
         checker.waited(main, f"full{slot}", 0, WAIT)
-    finding = checker.stuck([(main, "full", 1, WAIT), (loader, "empty", 0, GATE)])
+    finding = checker.deadlock([(main, "full", 1, WAIT), (loader, "empty", 0, GATE)])
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("arrive", GATE, "empty")
-    assert finding.cause.fix.text == "let default arrive on it: here it signals empty"
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("arrive", GATE, "empty")
+    assert finding.cause.fix.text == "make default arrive on it: here it signals empty"
 
 
 def test_a_slot_that_lags_behind_the_next_one_lacks_an_arrival() -> None:
@@ -232,9 +232,9 @@ def test_a_slot_that_lags_behind_the_next_one_lacks_an_arrival() -> None:
     second_slots(checker, main, "full", "empty")
     loader = checker.task("partition0", main)
     filled(checker, main, "empty1")
-    finding = checker.stuck([(main, "full", 0, WAIT), (loader, "empty", 0, GATE)])
+    finding = checker.deadlock([(main, "full", 0, WAIT), (loader, "empty", 0, GATE)])
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("arrive", GATE, "empty")
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("arrive", GATE, "empty")
 
 
 def test_an_arrival_that_a_barrier_of_threads_holds_up() -> None:
@@ -254,10 +254,12 @@ def test_an_arrival_that_a_barrier_of_threads_holds_up() -> None:
     checker.went(main, "nine", 1)
     checker.came(other, "ten", 1, "barrier 10", GATE)
     checker.arrive(main, "empty", 1, ARRIVE)
-    gates = [StuckGate("partition1", "barrier 10", "128 of 256 threads came", AGAIN)]
-    finding = checker.stuck([(main, "full", 1, WAIT), (loader, "empty", 0, LOAD)], gates)
+    barriers = [
+        BlockedNamedBarrier("partition1", "barrier 10", "128 of 256 threads arrived", AGAIN)
+    ]
+    finding = checker.deadlock([(main, "full", 1, WAIT), (loader, "empty", 0, LOAD)], barriers)
     assert finding is not None
-    assert (finding.place, finding.cause.barrier) == (AGAIN, "barrier 10")
+    assert (finding.site, finding.cause.barrier) == (AGAIN, "barrier 10")
 
 
 def test_a_barrier_for_too_few_lets_a_task_signal_again_too_soon() -> None:
@@ -272,7 +274,7 @@ def test_a_barrier_for_too_few_lets_a_task_signal_again_too_soon() -> None:
     checker.arrive(main, "full", 1, LOAD)
     found = checker.findings(is_certain=True)[0]
     assert (found.kind, found.cause.barrier) == ("count", "empty")
-    assert found.cause.fix.text == "make it with arrive_count=2"
+    assert found.cause.fix.text == "use arrive_count=2"
 
 
 def test_a_phase_that_is_not_waited_for_is_no_wrong_parity() -> None:

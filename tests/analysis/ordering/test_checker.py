@@ -24,7 +24,7 @@ def two_tasks(**options: object) -> tuple[Checker, Agent, Agent]:
 def places(checker: Checker) -> list[tuple[str, int, int]]:
     """Kind and places of the two accesses, the other one first."""
     return [
-        (each.kind, each.first.place, each.second.place)
+        (each.kind, each.first.site, each.second.site)
         for each in checker.findings()
         if each.first is not None and each.second is not None
     ]
@@ -57,8 +57,8 @@ def test_a_lucky_order_is_no_order() -> None:
     assert finding.cause.missing == (
         "default does not wait for the phase of full[0] that orders them"
     )
-    assert (finding.cause.fix.text, finding.cause.fix.place) == (
-        "tlx.barrier_wait on full (parity 0) before this",
+    assert (finding.cause.fix.text, finding.cause.fix.site) == (
+        "call tlx.barrier_wait on full (parity 0) before this",
         READ,
     )
 
@@ -69,10 +69,10 @@ def test_without_any_arrival_it_is_a_race() -> None:
     checker.access(main, "read", TILE, "generic", READ)
     (finding,) = checker.findings()
     assert finding.message == (
-        "race: read of a[0] by default and write of a[0] by partition0 share 64 bytes of shared "
-        "memory, and nothing orders them"
+        "race: read of a[0] by default and write of a[0] by partition0 access the same 64 bytes of "
+        "shared memory, and nothing orders them"
     )
-    assert finding.cause.fix.place == WRITE
+    assert finding.cause.fix.site == WRITE
 
 
 def test_the_other_parity_may_pass_at_once() -> None:
@@ -87,7 +87,7 @@ def test_the_other_parity_may_pass_at_once() -> None:
     checker.access(main, "read", TILE, "generic", READ)
     (finding,) = checker.findings()
     assert finding.kind == "phase"
-    assert (finding.cause.fix.text, finding.cause.fix.place) == ("wait for parity 0 here", WAIT)
+    assert (finding.cause.fix.text, finding.cause.fix.site) == ("wait for parity 0 here", WAIT)
 
 
 def test_a_wait_is_not_sure_of_later_phases() -> None:
@@ -119,7 +119,7 @@ def test_an_arrival_before_the_access_does_not_cover_it() -> None:
         "partition0 arrives on full[0] before the write of a[0], so the phase that default waits "
         "for does not cover it"
     )
-    assert finding.cause.fix.place == ARRIVE
+    assert finding.cause.fix.site == ARRIVE
 
 
 def test_an_operation_is_done_only_when_waited_for() -> None:
@@ -133,8 +133,8 @@ def test_an_operation_is_done_only_when_waited_for() -> None:
     checker.access(other, "write", TILE, "generic", AGAIN)
     (finding,) = checker.findings()
     assert finding.kind == "wait"
-    assert (finding.cause.fix.text, finding.cause.fix.place) == (
-        "tlx.async_dot_wait before this",
+    assert (finding.cause.fix.text, finding.cause.fix.site) == (
+        "call tlx.async_dot_wait before this",
         ARRIVE,
     )
 
@@ -170,8 +170,10 @@ def test_a_store_needs_a_fence_before_an_engine_reads() -> None:
     copy = checker.issue(main, "the TMA store of a[0]", "tma stores")
     checker.access(copy, "read", TILE, "async", READ)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.cause.fix.place) == ("fence", WRITE)
-    assert finding.message.endswith("share 64 bytes of shared memory, with no fence between them")
+    assert (finding.kind, finding.cause.fix.site) == ("fence", WRITE)
+    assert finding.message.endswith(
+        "access the same 64 bytes of shared memory, without an async proxy fence between them"
+    )
 
 
 def test_a_fence_counts_only_after_the_store_and_travels_with_barriers() -> None:
@@ -198,7 +200,7 @@ def test_different_buffers_may_share_bytes() -> None:
     checker.access(other, "write", alias("qk", 0, 64), "generic", AGAIN)
     (finding,) = checker.findings()
     assert finding.size_bytes == 32
-    assert finding.notes[0].text == "p and qk are different buffers in the same bytes"
+    assert finding.notes[0].text == "p and qk are different buffers that overlap"
 
 
 def test_a_value_that_another_buffer_overwrote_is_reported() -> None:
@@ -212,7 +214,7 @@ def test_a_value_that_another_buffer_overwrote_is_reported() -> None:
     assert places(checker) == [("overwritten", AGAIN, READ)]
     (finding,) = checker.findings()
     assert finding.message == (
-        "overwritten value: read of qk by default finds 32 bytes of shared memory that p has "
+        "overwritten value: read of qk by default returns 32 bytes of shared memory that p has "
         "overwritten"
     )
 
@@ -222,7 +224,7 @@ def test_bytes_that_come_after_the_phase_were_not_announced() -> None:
     checker.expect(other, "full", 64, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
     loads = [
-        checker.issue(other, f"the TMA load into {name}[0]", "tma", gates=("full",))
+        checker.issue(other, f"the TMA load into {name}[0]", "tma", barriers=("full",))
         for name in "ab"
     ]
     checker.deliver(loads[0], "full", 64, LOAD)
@@ -230,8 +232,8 @@ def test_bytes_that_come_after_the_phase_were_not_announced() -> None:
     checker.waited(main, "full", 0, WAIT)
     checker.deliver(loads[1], "full", 64, AGAIN)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.place) == ("bytes", EXPECT)
-    assert finding.cause.fix.text == "announce 128 bytes here"
+    assert (finding.kind, finding.site) == ("bytes", EXPECT)
+    assert finding.cause.fix.text == "expect 128 bytes here"
 
 
 def test_a_barrier_made_by_an_unordered_task_may_not_be_there() -> None:
@@ -241,7 +243,7 @@ def test_a_barrier_made_by_an_unordered_task_may_not_be_there() -> None:
     checker.init(there, "full", "full[0]", "full", 1, MAKE)
     checker.arrive(here, "full", 1, ARRIVE)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.place, finding.cause.fix.place) == ("init", ARRIVE, MAKE)
+    assert (finding.kind, finding.site, finding.cause.fix.site) == ("init", ARRIVE, MAKE)
 
 
 def test_barriers_of_threads_order_all_who_came() -> None:
@@ -268,9 +270,9 @@ def test_too_few_arrivals_let_a_second_reader_be_overtaken() -> None:
     checker.waited(main, "empty", 0, WAIT)
     checker.access(main, "write", TILE, "generic", AGAIN)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.cause.fix.text, finding.cause.fix.place) == (
+    assert (finding.kind, finding.cause.fix.text, finding.cause.fix.site) == (
         "count",
-        "make it with arrive_count=2",
+        "use arrive_count=2",
         MAKE,
     )
 
@@ -280,15 +282,15 @@ def test_a_second_arrival_without_a_wait_comes_too_soon() -> None:
     checker.waiting(main, "full")
     checker.expect(other, "full", 64, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
-    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full",))
+    load = checker.issue(other, "the TMA load into a[0]", "tma", barriers=("full",))
     checker.deliver(load, "full", 64, LOAD)
     checker.phase("full")
     checker.arrive(other, "full", 1, AGAIN)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.place) == ("wait", AGAIN)
+    assert (finding.kind, finding.site) == ("wait", AGAIN)
     assert finding.cause.missing == (
-        "nothing tells partition0 that phase 0 of full[0] has ended: it is made for 1 arrival a "
-        "phase"
+        "nothing orders partition0 after the completion of phase 0 of full[0], whose arrive "
+        "count is 1"
     )
 
 
@@ -301,9 +303,9 @@ def test_a_barrier_must_not_run_ahead_of_a_wait() -> None:
         if place == ARRIVE:
             checker.waited(main, "full", 0, WAIT)
     (finding,) = checker.findings()
-    assert (finding.kind, finding.place, finding.cause.fix.place) == ("wait", WAIT, AGAIN)
+    assert (finding.kind, finding.site, finding.cause.fix.site) == ("wait", WAIT, AGAIN)
     assert finding.cause.missing == (
-        "phase 1 of full[0] may end before default has come to its wait for parity 0, which then "
+        "phase 1 of full[0] may complete before default reaches its wait for parity 0, which then "
         "does not pass"
     )
 
@@ -325,13 +327,13 @@ def test_stuck_for_bytes() -> None:
     checker, main, other = two_tasks()
     checker.expect(other, "full", 128, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
-    load = checker.issue(other, "the TMA load into a[0]", "tma", gates=("full",))
+    load = checker.issue(other, "the TMA load into a[0]", "tma", barriers=("full",))
     checker.deliver(load, "full", 64, LOAD)
-    finding = checker.stuck([(main, "full", 0, WAIT)])
+    finding = checker.deadlock([(main, "full", 0, WAIT)])
     assert finding is not None
-    assert (finding.kind, finding.cause.fix.text, finding.cause.fix.place) == (
+    assert (finding.kind, finding.cause.fix.text, finding.cause.fix.site) == (
         "bytes",
-        "announce 64 bytes here",
+        "expect 64 bytes here",
         EXPECT,
     )
 
@@ -340,12 +342,10 @@ def test_stuck_for_bytes_that_nobody_brings() -> None:
     checker, main, other = two_tasks()
     checker.expect(other, "full", 128, EXPECT)
     checker.arrive(other, "full", 1, EXPECT)
-    finding = checker.stuck([(main, "full", 0, WAIT)])
+    finding = checker.deadlock([(main, "full", 0, WAIT)])
     assert finding is not None
-    assert (finding.kind, finding.cause.fix.place) == ("bytes", EXPECT)
-    assert finding.cause.missing == (
-        "128 bytes are announced to full[0] in phase 0, 0 are delivered"
-    )
+    assert (finding.kind, finding.cause.fix.site) == ("bytes", EXPECT)
+    assert finding.cause.missing == ("128 bytes expected on full[0] in phase 0, 0 completed")
 
 
 def test_stuck_in_a_circle_beside_one_who_only_suffers() -> None:
@@ -359,27 +359,27 @@ def test_stuck_in_a_circle_beside_one_who_only_suffers() -> None:
     checker.init(main, "done", "done[0]", "done", 1, MAKE)
     loads = checker.task("partition1", main)
     waits = [(main, "done", 0, READ), (products, "full", 0, WAIT), (loads, "empty", 0, AGAIN)]
-    finding = checker.stuck(waits)
+    finding = checker.deadlock(waits)
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("phase", AGAIN, "empty")
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("phase", AGAIN, "empty")
 
 
 def test_stuck_for_the_wrong_parity() -> None:
     checker, main, other = two_tasks()
     checker.arrive(other, "full", 1, ARRIVE)
     checker.phase("full")
-    finding = checker.stuck([(main, "full", 1, WAIT)])
+    finding = checker.deadlock([(main, "full", 1, WAIT)])
     assert finding is not None
     assert (finding.kind, finding.cause.fix.text) == ("phase", "wait for parity 0 here")
 
 
 def test_stuck_for_an_arrival_nobody_makes() -> None:
     checker, main, _ = two_tasks()
-    finding = checker.stuck([(main, "full", 0, WAIT)])
+    finding = checker.deadlock([(main, "full", 0, WAIT)])
     assert finding is not None
     assert (finding.kind, finding.cause.missing) == (
         "arrive",
-        "0 of 1 arrival came to full[0] in phase 0",
+        "0 of 1 arrival on full[0] in phase 0",
     )
 
 
@@ -390,9 +390,9 @@ def test_stuck_at_the_first_wait_of_a_ring() -> None:
         "empty": [PossibleSignal("default", ARRIVE, "ttng.arrive_barrier")],
     }
     checker, main, other = two_tasks(signals=signals.__getitem__)
-    finding = checker.stuck([(main, "full", 0, WAIT), (other, "empty", 0, AGAIN)])
+    finding = checker.deadlock([(main, "full", 0, WAIT), (other, "empty", 0, AGAIN)])
     assert finding is not None
-    assert (finding.kind, finding.place, finding.cause.barrier) == ("phase", AGAIN, "empty")
+    assert (finding.kind, finding.site, finding.cause.barrier) == ("phase", AGAIN, "empty")
 
 
 def test_buffers_that_are_only_written() -> None:
@@ -400,4 +400,4 @@ def test_buffers_that_are_only_written() -> None:
     checker.access(main, "write", TILE, "generic", WRITE)
     checker.access(main, "write", byte_range("smem", "b[0]", 64, 128), "generic", WRITE)
     checker.access(main, "read", byte_range("smem", "b[0]", 64, 128), "generic", READ)
-    assert {owner: access.place for owner, access in checker.unread().items()} == {"a": WRITE}
+    assert {owner: access.site for owner, access in checker.unread().items()} == {"a": WRITE}

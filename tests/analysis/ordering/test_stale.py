@@ -28,7 +28,7 @@ class Ring:
         checker.waiting(self.loader, ("empty", slot))
         checker.expect(self.loader, full, 64, LOAD)
         checker.arrive(self.loader, full, 1, LOAD)
-        copy = checker.issue(self.loader, f"the copy into v[{slot}]", "tma", gates=(full,))
+        copy = checker.issue(self.loader, f"the copy into v[{slot}]", "tma", barriers=(full,))
         checker.access(copy, "write", SLOTS[slot], "async", LOAD)
         checker.deliver(copy, full, 64, LOAD)
         checker.phase(full)
@@ -76,12 +76,12 @@ def test_what_was_handed_back_is_stale() -> None:
     (finding,) = ring.checker.findings()
     assert finding.first is not None
     assert finding.second is not None
-    assert (finding.first.place, finding.second.place) == (LOAD, OTHER)
+    assert (finding.first.site, finding.second.site) == (LOAD, OTHER)
     assert finding.message == (
-        "stale read: read of v[0] by first takes what it has taken before, and nothing after its "
-        "wait reads what the copy into v[1], issued by loader brings"
+        "stale read: read of v[0] by first reads data that it has already read, and nothing after "
+        "its wait reads the data of the copy into v[1], issued by loader"
     )
-    assert [each.place for each in finding.cause.details] == [WAIT, READ, ARRIVE]
+    assert [each.site for each in finding.cause.details] == [WAIT, READ, ARRIVE]
 
 
 def test_the_right_slot_is_fine_even_beside_the_old_one() -> None:
@@ -132,8 +132,8 @@ def test_what_another_task_waits_for_is_borrowed() -> None:
     assert ring.found() == [("stale", "full", "read v[1] here, or wait for full[0]")]
     (finding,) = ring.checker.findings()
     assert finding.message == (
-        "stale read: read of v[0] by second takes what the copy into v[0], issued by loader "
-        "brings for first"
+        "stale read: read of v[0] by second reads the data of the copy into v[0], issued by "
+        "loader, which is for first"
     )
 
 

@@ -63,9 +63,9 @@ module attributes {"ttg.num-warps" = 4 : i32} {
   // CHECK: note: the other access, iteration 0: read of 'qk'[0] in task 0
   // CHECK-NEXT: ttg.local_load %scores
   // CHECK: note: this access, iteration 0: write of 'p'[0] in task 2; the accesses overlap in 512 bytes
-  // CHECK-NEXT: note: qk[0] and p[0] are different buffers in the same bytes
+  // CHECK-NEXT: note: qk[0] and p[0] are different buffers that overlap
   // CHECK-NEXT: note: missing: task 2 does not wait for the phase of used that orders them
-  // CHECK-NEXT: note: smallest fix: tlx.barrier_wait on used (parity 0) before this
+  // CHECK-NEXT: note: smallest fix: call tlx.barrier_wait on used (parity 0) before this
   // CHECK: note: found with a trip count of 1 for loops of unknown trip count
   // Without the wait, weights may be written while scores are still read.
   tt.func public @race(%x: tensor<16x16xf32, #blocked>, %w: tensor<16x16xf16, #blocked>) {
@@ -116,9 +116,9 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-warps" = 4 : i32} {
   // Nobody arrives on %used.
-  // CHECK: warning[TW4068]: deadlock: task 2 waits for parity 0 of used in vain
+  // CHECK: warning[TW4068]: deadlock: task 2 waits for parity 0 of used forever
   // CHECK-NEXT: ttng.wait_barrier %used1
-  // CHECK: note: missing: 0 of 1 arrival came to used in phase 0
+  // CHECK: note: missing: 0 of 1 arrival on used in phase 0
   tt.func public @stuck(%x: tensor<16x16xf32, #blocked>, %w: tensor<16x16xf16, #blocked>) {
     %c0 = arith.constant 0 : i32
     %true = arith.constant true
@@ -210,7 +210,7 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 module attributes {"ttg.num-warps" = 4 : i32} {
   // CHECK: warning[TW4062]: data race: read of 'a'[1] in task 0 may run before write of 'a'[1] in task 0 completes; no barrier orders them
   // CHECK: note: the other access, iteration 1: the copy into a[1], issued by task 0
-  // CHECK: note: smallest fix: tlx.async_load_commit_group and tlx.async_load_wait_group before this
+  // CHECK: note: smallest fix: call tlx.async_load_commit_group and tlx.async_load_wait_group before this
   // CHECK: note: found with a trip count of 2 for loops of unknown trip count
   // CHECK-NOT: warning
   tt.func public @late(%ptrs: tensor<16x16x!tt.ptr<f32>, #blocked>, %to: tensor<16x16x!tt.ptr<f32>, #blocked>, %n: i32) {

@@ -41,7 +41,7 @@ def test_roles_of_the_compiler_are_proved(name: str, stages: int, again: bool) -
     (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
     (team,) = all_concurrent_roles(block)
     assert not team.is_custom
-    assert max(turns.inner or 0 for turns in team.questions()) == 2 * stages + 1
+    assert max(turns.inner or 0 for turns in team.trip_counts()) == 2 * stages + 1
 
 
 @pytest.mark.parametrize("stages", [2, 3])
@@ -77,7 +77,7 @@ def test_questions_that_change_nothing_are_asked_once() -> None:
         apply(kernel, "canonicalize", "cse", "specialize-warps")
         (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
         (team,) = all_concurrent_roles(block)
-        tried.extend((turns.inner, turns.outer) for turns, _ in traces(team, team.questions()))
+        tried.extend((turns.inner, turns.outer) for turns, _ in traces(team, team.trip_counts()))
         return kernel
 
     transformed(load("persistent_gemm"), changed)
@@ -113,7 +113,7 @@ def test_more_broken_barriers_are_caught() -> None:
 def faults_of(kernel: ModuleOp) -> set[FaultKind]:
     (block,) = (op for op in walk(kernel) if isinstance(op, KernelOp))
     (team,) = all_concurrent_roles(block)
-    found = (check(members) for _, members in traces(team, team.questions()))
+    found = (check(members) for _, members in traces(team, team.trip_counts()))
     return {fault.kind for fault in found if fault is not None}
 
 
@@ -160,5 +160,5 @@ def test_the_message_names_roles_bytes_and_turns() -> None:
     assert found.code == "TW9010"
     assert found.message == (
         "bytes do not add up: consumer waits for phase 0 of full_0_0[0], where 528 bytes were "
-        "announced and 512 are delivered (with 1 turns)"
+        "expected, 512 B completed (with trip count 1)"
     )

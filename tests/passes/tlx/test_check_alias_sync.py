@@ -140,14 +140,14 @@ def _mutant(name: str, kind: str, op: str, number: int = 0) -> Mutant:
             "without",
             "ttng.barrier_expect",
             "TW4066",
-            "deadlock: task 0 waits for parity 0 of full[0] in vain",
+            "deadlock: task 0 waits for parity 0 of full[0] forever",
         ),
         (
             "hopper_gemm_ws",
             "neighbour of",
             "ttg.memdesc_index",
             "TW4067",
-            "barrier used before it is made: task 2 uses empty[0]",
+            "barrier used before its initialisation: task 2 uses empty[0]",
         ),
         (
             "hopper_gemm_pingpong",
@@ -162,7 +162,7 @@ def _mutant(name: str, kind: str, op: str, number: int = 0) -> Mutant:
             "without",
             "ttng.arrive_barrier",
             "TW4068",
-            "deadlock: task 2 waits for parity 0 of scaled[0] in vain",
+            "deadlock: task 2 waits for parity 0 of scaled[0] forever",
         ),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_race_between_aliases_names_both_lines_and_the_bytes() -> None:
     notes = [note.message for note in found.notes]
     assert notes[0] == "the other access, iteration 0: read of 'alpha'[0] in task 0"
     assert notes[1].endswith("the accesses overlap in 512 bytes")
-    assert notes[2] == "alpha[0] and qk[0] are different buffers in the same bytes"
+    assert notes[2] == "alpha[0] and qk[0] are different buffers that overlap"
     assert notes[3].startswith("missing: ")
 
 
@@ -207,7 +207,7 @@ def test_a_result_of_a_matrix_unit_is_waited_for() -> None:
     (found,) = warnings(mutated(mutant))
     assert found.code == "TW4062"
     assert found.message == (
-        "missing wait: the result of the wgmma with a[0] @ b[0] is used before it is there"
+        "missing wait: the result of the wgmma with a[0] @ b[0] is used before it is available"
     )
 
 
@@ -215,7 +215,7 @@ def test_engines_are_done_before_the_end() -> None:
     mutant = _mutant("hopper_gemm_pingpong", "without", "ttng.async_tma_store_wait", 1)
     found = warnings(mutated(mutant))
     assert [each.message for each in found] == [
-        "missing wait: the CTA may end while the TMA store of c[0] still reads c[0]"
+        "missing wait: the CTA may exit while the TMA store of c[0] still reads c[0]"
     ]
 
 

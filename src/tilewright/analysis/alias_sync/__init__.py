@@ -1,8 +1,8 @@
-"""A kernel of tasks without its data: who touches which bytes, and who waits for whom.
+"""A kernel of tasks without its data: the bytes that tasks access, and the barriers they wait for.
 
-    numbers    integers that may depend on arguments, and choices of arguments that make loops short
-    search     such choices where bounds cannot be solved
-    machine    tasks, barriers and engines that tell the ordering checker what they do
+    symbolic_ints    integers that depend on arguments, and choices that make loops short
+    argument_search  such choices where bounds cannot be solved
+    machine          tasks, barriers and asynchronous units that drive the ordering checker
 
-Nothing here knows IR. `passes/tlx/alias_sync` walks a kernel and drives the machine.
+Nothing here depends on IR. `passes/tlx/alias_sync` walks a kernel and drives the machine.
 """

@@ -1,18 +1,19 @@
-"""Arguments that give a loop a trip count, found by trying, where its bounds cannot be solved.
+"""Search for arguments that give a loop a trip count, where its bounds cannot be solved.
 
-`Assumptions.want` solves one bound, term by term. It gives up on conditions and remainders, and
-where both bounds hang on the same argument, as in a persistent kernel::
+`Assumptions.require` solves one bound, term by term. It gives up on conditions and remainders, and
+where both bounds depend on the same argument, as in a persistent kernel::
 
     rounds = works // programs + (place_of(works // programs) < works)
     blocks = min((tiles - 1 - work % tiles) * 128 - shift + 128, context) / 64
 
-An argument that nobody chooses would be 256, and so would be the number of tiles: nested loops
-would multiply to hours. What is tried instead is read off the term: counts up to the one wanted,
-multiples of the numbers that are multiplied or divided by, and 0 for what is only added. Smaller
-products of all arguments come first, so that other loops over the same ones stay short as well.
+A free argument would be 256, and so would be the number of tiles: nested loops would take hours.
+The candidates come from the term instead: counts up to the required one, multiples of the factors
+and divisors, and 0 for what is only added. Choices with a smaller size of all arguments together
+come first, so that other loops over the same ones stay short as well.
 
-Some loops cannot run as often as wanted: at most one block may be passed over, say. Choices with
-which those run at all are preferred, so that what is in them is followed together with the rest.
+Some loops cannot reach the required trip count: at most one block may be skipped, for example.
+Choices with which those run at all are preferred, so that their bodies are analysed together with
+the rest.
 """
 
 from __future__ import annotations
@@ -25,45 +26,45 @@ from typing import TypeAlias
 from tilewright.analysis.alias_sync.symbolic_ints import (
     DEFAULTS,
     Assumptions,
-    Number,
     Root,
     RootKind,
+    SymbolicInt,
     Term,
     roots_of,
 )
 
-MOST_TRIALS = 1000
+MAX_TRIALS = 1000
 """For one loop: some hundredths of a second."""
 _SCALES = frozenset(("mul", "div", "rem", "floordiv", "ceildiv"))
-_SUMS = frozenset(("add", "sub"))
-Bounds: TypeAlias = tuple[Number, Number, Number]
-"""Where a loop starts, where it ends, and its step."""
+_ADDITIVE = frozenset(("add", "sub"))
+Bounds: TypeAlias = tuple[SymbolicInt, SymbolicInt, SymbolicInt]
+"""Lower bound, upper bound and step of a loop."""
 
 
-def trips_of(numbers: Assumptions, bounds: Bounds) -> int | None:
-    """How often a loop runs; None while that is open."""
-    low, high, step = (numbers.value(each) for each in bounds)
+def trips_of(assumptions: Assumptions, bounds: Bounds) -> int | None:
+    """The trip count of a loop; None while it is undetermined."""
+    low, high, step = (assumptions.value(each) for each in bounds)
     if low is None or high is None or step is None or step <= 0:
         return None
     return max(-(-(high - low) // step), 0)
 
 
 def search(
-    numbers: Assumptions, bounds: Bounds, wanted: int, others: Sequence[Bounds] = ()
+    assumptions: Assumptions, bounds: Bounds, required: int, others: Sequence[Bounds] = ()
 ) -> dict[Root, int] | None:
-    """Choices, beside those that are made, with which a loop runs `wanted` times; None if none.
+    """Choices, in addition to those made, that give a loop the trip count `required`; None if none.
 
     All of `others` run at least once then, if there is a choice for that.
     """
     roots = list(dict.fromkeys(root for bound in bounds for root in roots_of(bound)))
-    still_open = [root for root in roots if root not in numbers.known]
+    still_open = [root for root in roots if root not in assumptions.known]
     if any(root.kind == "data" for root in still_open):
         return None
     first: dict[Root, int] | None = None
-    for values in sorted(product(*_pools(numbers, still_open, bounds, wanted)), key=_size):
+    for values in sorted(product(*_pools(assumptions, still_open, bounds, required)), key=_size):
         chosen = dict(zip(still_open, values, strict=True))
-        trial = Assumptions({**numbers.known, **chosen})
-        if trips_of(trial, bounds) != wanted:
+        trial = Assumptions({**assumptions.known, **chosen})
+        if trips_of(trial, bounds) != required:
             continue
         if all(trips_of(trial, each) for each in others):
             return chosen
@@ -76,32 +77,33 @@ def _size(values: Sequence[int]) -> tuple[int, int]:
 
 
 def _pools(
-    numbers: Assumptions, roots: Sequence[Root], bounds: Bounds, wanted: int
+    assumptions: Assumptions, roots: Sequence[Root], bounds: Bounds, required: int
 ) -> list[list[int]]:
-    """What to try for each root: `MOST_TRIALS` all together at most.
+    """The candidates for each root: `MAX_TRIALS` all together at most.
 
-    It is always the first program, and the only one if programs share the turns of a loop.
+    The program is always the first one, and the only one if programs share the iterations of a
+    loop.
     """
-    most_programs = 1 if numbers.is_persistent else wanted + 1
+    max_programs = 1 if assumptions.is_persistent else required + 1
     terms = [term for bound in bounds for term in _terms(bound)]
     scales = sorted({arg for term in terms for arg in _constants(term)})
     offsets = _only_added(terms)
-    sizes = list(dict.fromkeys(k * unit for k in range(1, wanted + 2) for unit in (1, *scales)))
+    sizes = list(dict.fromkeys(k * unit for k in range(1, required + 2) for unit in (1, *scales)))
     of_kind: dict[RootKind, list[int]] = {
         "program": [DEFAULTS["program"]],
-        "programs": list(range(1, most_programs + 1)),
+        "programs": list(range(1, max_programs + 1)),
         "argument": sizes,
     }
     pools = [[0, *scales] if root in offsets else list(of_kind[root.kind]) for root in roots]
-    while prod(map(len, pools)) > MOST_TRIALS:
+    while prod(map(len, pools)) > MAX_TRIALS:
         max(pools, key=len).pop()
     return pools
 
 
-def _terms(number: Number) -> Iterator[Term]:
-    if isinstance(number, Term):
-        yield number
-        for arg in number.args:
+def _terms(integer: SymbolicInt) -> Iterator[Term]:
+    if isinstance(integer, Term):
+        yield integer
+        for arg in integer.args:
             yield from _terms(arg)
 
 
@@ -112,6 +114,6 @@ def _constants(term: Term) -> Iterator[int]:
 
 def _only_added(terms: Sequence[Term]) -> set[Root]:
     """Roots that are added and subtracted, and nothing else: offsets."""
-    added = {arg for term in terms if term.op in _SUMS for arg in term.args}
-    others = {arg for term in terms if term.op not in _SUMS for arg in term.args}
+    added = {arg for term in terms if term.op in _ADDITIVE for arg in term.args}
+    others = {arg for term in terms if term.op not in _ADDITIVE for arg in term.args}
     return {arg for arg in added - others if isinstance(arg, Root) and arg.kind == "argument"}

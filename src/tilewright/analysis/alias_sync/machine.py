@@ -1,10 +1,10 @@
-"""Tasks, barriers and engines without data, which tell the ordering checker what they do.
+"""Tasks, barriers and asynchronous units without data, which drive the ordering checker.
 
-A task is a generator that yields whenever others may run: None to go on, a `Wait` to go on when
-something holds. An operation is issued by a task and finishes when the schedule says so; only then
-does it signal its barriers. Which order is followed hardly matters: the checker compares what is
-ordered by barriers, not what came first. A few `SCHEDULES` are run all the same, because a task
-that could run ahead must do so in one of them for a deadlock to show.
+A task is a generator that yields wherever other tasks may run: None to continue, a `Wait` to
+continue when a condition holds. An operation is issued by a task and completes when the schedule
+chooses it; only then does it signal its barriers. The order hardly matters: the checker compares
+what barriers order, not what came first. Still, a few `SCHEDULES` are run, because a task that
+could run ahead must do so in one of them to expose a deadlock.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from tilewright.analysis.ordering import (
     Remark,
 )
 from tilewright.analysis.ordering.clocks import covers
-from tilewright.analysis.ordering.findings import counted
-from tilewright.analysis.ordering.stuck import StuckGate
+from tilewright.analysis.ordering.deadlocks import BlockedNamedBarrier
 
 Steps: TypeAlias = "Generator[Wait | None, None, None]"
 GroupKind: TypeAlias = Literal["copies", "stores", "products"]
-_WORDS: dict[GroupKind, str] = {
+_GROUP_NAMES: dict[GroupKind, str] = {
     "copies": "copies",
     "stores": "TMA stores",
     "products": "products",
@@ -51,19 +50,19 @@ class Misuse(Exception):
 
 
 class TooLong(Exception):
-    """The run has more steps than are followed."""
+    """The run has more steps than `STEP_LIMIT`."""
 
 
 @dataclass(eq=False)
 class Wait:
-    """Why a task does not go on."""
+    """Why a task is blocked."""
 
     what: str
-    place: int
+    site: int
     test: Callable[[], bool]
     barrier: Barrier | None = None
     parity: int = 0
-    gate: NamedBarrier | None = None
+    named_barrier: NamedBarrier | None = None
 
 
 @dataclass(eq=False)
@@ -76,20 +75,20 @@ class Barrier:
     count: int
     phase: int = 0
     arrived: int = 0
-    bytes_due: int = 0
+    tx_count: int = 0
 
-    def arrive(self, count: int, place: int) -> None:
+    def arrive(self, count: int, site: int) -> None:
         if self.arrived + count > self.count:
             came = f"{self.arrived + count} arrivals on {self.name} in phase {self.phase}"
-            fix = f"arrive less often, or make it with arrive_count={self.arrived + count}"
-            missing = f"{self.name} is made for {counted(self.count, 'arrival')} a phase"
-            cause = Cause("count", missing, Remark(fix, place), self.owner)
-            raise Misuse(Finding(f"{TITLES['count']}: {came}, one of them here", place, cause))
+            fix = f"arrive less often, or use arrive_count={self.arrived + count}"
+            missing = f"{self.name} is initialised with arrive count {self.count}"
+            cause = Cause("count", missing, Remark(fix, site), self.owner)
+            raise Misuse(Finding(f"{TITLES['count']}: {came}, one of them here", site, cause))
         self.arrived += count
 
     def advance(self) -> bool:
-        """End the phase if nothing is missing."""
-        if self.arrived < self.count or self.bytes_due:
+        """Complete the phase if nothing is missing."""
+        if self.arrived < self.count or self.tx_count:
             return False
         self.phase += 1
         self.arrived = 0
@@ -101,38 +100,41 @@ class Barrier:
 
 @dataclass(eq=False)
 class NamedBarrier:
-    """A barrier of threads."""
+    """A named barrier (`bar.sync id`)."""
 
     name: str
     threads: int = 0
     arrived: int = 0
     generation: int = 0
 
-    def come(self, count: int, threads: int, place: int) -> int:
-        """Threads come; the generation that opens for them."""
+    def come(self, count: int, threads: int, site: int) -> int:
+        """Threads arrive; the generation that they wait for."""
         if self.arrived + count > threads or (self.arrived and threads != self.threads):
-            wanted = self.threads or threads
-            missing = f"{self.arrived + count} threads come to {self.name}, which is for {wanted}"
-            fix = Remark("give the number of threads that come to it", place)
+            expected = self.threads or threads
+            missing = (
+                f"{self.arrived + count} threads arrive on {self.name} with thread count "
+                f"{threads}, expected {expected}"
+            )
+            fix = Remark("pass the count of threads that arrive on it", site)
             cause = Cause("count", missing, fix, self.name)
-            raise Misuse(Finding(f"{TITLES['count']}: {missing}", place, cause))
+            raise Misuse(Finding(f"{TITLES['count']}: {missing}", site, cause))
         self.threads = threads
         self.arrived += count
-        wanted = self.generation + 1
+        expected = self.generation + 1
         if self.arrived == threads:
-            self.generation, self.arrived = wanted, 0
-        return wanted
+            self.generation, self.arrived = expected, 0
+        return expected
 
     def missing(self) -> str:
-        return f"{self.arrived} of {self.threads} threads came"
+        return f"{self.arrived} of {self.threads} threads arrived"
 
 
 @dataclass(eq=False)
 class Task:
-    """A thread of control."""
+    """A task or partition of the kernel."""
 
     name: str
-    strand: Agent
+    agent: Agent
     threads: int
     first_thread: int = 0
     cta: int = 0
@@ -151,30 +153,30 @@ class Task:
 
 @dataclass(frozen=True)
 class AliasRange:
-    """Bytes that an operation works on."""
+    """Bytes that an operation accesses."""
 
     region: ByteRegion
     proxy: Proxy
     writes: bool = False
     also_reads: bool = False
-    """What is written is added to."""
+    """The write accumulates."""
 
 
 @dataclass(eq=False)
 class Operation:
-    """Something that an engine does later."""
+    """An asynchronous operation."""
 
-    strand: Agent
+    agent: Agent
     engine: str
     cta: int
     in_order: bool
-    place: int
+    site: int
     accesses: list[tuple[Access, bool]]
-    """With whether what is written is read first."""
+    """The accessed bytes."""
     delivers: Sequence[tuple[Barrier, int]] = ()
     arrives: Sequence[tuple[Barrier, int]] = ()
     after: Sequence[Operation] = ()
-    """Those that must be done before it is."""
+    """Operations that must complete before it does."""
     is_done: bool = False
     is_waited_for: bool = False
     """Whether its issuer has waited for it."""
@@ -182,11 +184,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Schedule:
-    """An order in which things happen."""
+    """An order of events."""
 
     engines: Literal["late", "early", "any"] = "late"
     is_reversed: bool = False
-    """Whether the youngest task goes on as far as it can, or the oldest."""
+    """Whether the youngest task runs as far as it can, or the oldest."""
     seed: int = 0
 
 
@@ -200,9 +202,9 @@ class Machine:
         self.checker = Checker(signals)
         self.tasks: list[Task] = []
         self.barriers: dict[Hashable, Barrier] = {}
-        self.gates: dict[Hashable, NamedBarrier] = {}
+        self.named_barriers: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}
-        """By place, what is wrong whatever the order of events."""
+        """By site, findings that hold for every order of events."""
         self._queue: list[Operation] = []
         self._issued: list[Operation] = []
         self._steps = 0
@@ -220,66 +222,71 @@ class Machine:
         first_thread: int = 0,
     ) -> Task:
         """A task starts."""
-        strand = self.checker.task(name, None if parent is None else parent.strand)
-        task = Task(name, strand, threads, first_thread, cta)
+        agent = self.checker.task(name, None if parent is None else parent.agent)
+        task = Task(name, agent, threads, first_thread, cta)
         task.steps = body(task)
         self.tasks.append(task)
         return task
 
-    def join(self, task: Task, others: Sequence[Task], place: int) -> Steps:
-        """A task goes on when others have ended."""
-        yield Wait(_JOIN, place, lambda: all(each.is_done for each in others))
-        self.checker.join(task.strand, [each.strand for each in others])
+    def join(self, task: Task, others: Sequence[Task], site: int) -> Steps:
+        """A task continues when others have finished."""
+        yield Wait(_JOIN, site, lambda: all(each.is_done for each in others))
+        self.checker.join(task.agent, [each.agent for each in others])
 
     # -- memory ------------------------------------------------------------------------------
 
     def access(
-        self, task: Task, region: ByteRegion, proxy: Proxy, place: int, *, writes: bool
+        self, task: Task, region: ByteRegion, proxy: Proxy, site: int, *, writes: bool
     ) -> None:
         """A task reads or writes."""
-        deed = "write" if writes else "read"
-        access = self.checker.access(task.strand, deed, region, proxy, place)
-        self.checker.takes_effect(access, task.strand)
+        kind = "write" if writes else "read"
+        access = self.checker.access(task.agent, kind, region, proxy, site)
+        self.checker.takes_effect(access, task.agent)
 
     # -- memory barriers ---------------------------------------------------------------------
 
-    def init(self, task: Task, barrier: Barrier, place: int) -> None:
+    def init(self, task: Task, barrier: Barrier, site: int) -> None:
         self.barriers[barrier.key] = barrier
-        self.checker.init(
-            task.strand, barrier.key, barrier.name, barrier.owner, barrier.count, place
-        )
+        self.checker.init(task.agent, barrier.key, barrier.name, barrier.owner, barrier.count, site)
 
-    def arrive(self, strand: Agent, barrier: Barrier, count: int, place: int) -> None:
-        self.checker.arrive(strand, barrier.key, count, place)
-        barrier.arrive(count, place)
+    def arrive(self, agent: Agent, barrier: Barrier, count: int, site: int) -> None:
+        self.checker.arrive(agent, barrier.key, count, site)
+        barrier.arrive(count, site)
         self._advance(barrier)
 
-    def expect(self, task: Task, barrier: Barrier, size_bytes: int, place: int) -> None:
-        """Announce bytes and arrive."""
-        self.checker.expect(task.strand, barrier.key, size_bytes, place)
-        barrier.bytes_due += size_bytes
-        self.arrive(task.strand, barrier, 1, place)
+    def expect(self, task: Task, barrier: Barrier, size_bytes: int, site: int) -> None:
+        """Expect-tx and arrive."""
+        self.checker.expect(task.agent, barrier.key, size_bytes, site)
+        barrier.tx_count += size_bytes
+        self.arrive(task.agent, barrier, 1, site)
 
     def _advance(self, barrier: Barrier) -> None:
         if barrier.advance():
             self.checker.phase(barrier.key)
 
-    def wait(self, task: Task, barrier: Barrier, parity: int, place: int) -> Steps:
-        """Until the phase of a parity has ended."""
-        self.checker.waiting(task.strand, barrier.key)
+    def wait(self, task: Task, barrier: Barrier, parity: int, site: int) -> Steps:
+        """Until the phase of a parity has completed."""
+        self.checker.waiting(task.agent, barrier.key)
         what = f"the phase of parity {parity & 1} of {barrier.name}"
-        yield Wait(what, place, lambda: barrier.has_passed(parity), barrier, parity & 1)
-        self.checker.waited(task.strand, barrier.key, parity & 1, place)
+        yield Wait(what, site, lambda: barrier.has_passed(parity), barrier, parity & 1)
+        self.checker.waited(task.agent, barrier.key, parity & 1, site)
 
-    # -- barriers of threads -----------------------------------------------------------------
+    # -- named barriers ----------------------------------------------------------------------
 
-    def come(self, task: Task, gate: NamedBarrier, threads: int, place: int) -> int:
-        self.checker.came(task.strand, gate, gate.generation + 1, gate.name, place)
-        return gate.come(task.threads, threads, place)
+    def come(self, task: Task, named_barrier: NamedBarrier, threads: int, site: int) -> int:
+        self.checker.came(
+            task.agent, named_barrier, named_barrier.generation + 1, named_barrier.name, site
+        )
+        return named_barrier.come(task.threads, threads, site)
 
-    def opened(self, task: Task, gate: NamedBarrier, generation: int, place: int) -> Steps:
-        yield Wait(gate.name, place, lambda: gate.generation >= generation, gate=gate)
-        self.checker.went(task.strand, gate, generation)
+    def opened(self, task: Task, named_barrier: NamedBarrier, generation: int, site: int) -> Steps:
+        yield Wait(
+            named_barrier.name,
+            site,
+            lambda: named_barrier.generation >= generation,
+            named_barrier=named_barrier,
+        )
+        self.checker.went(task.agent, named_barrier, generation)
 
     # -- operations --------------------------------------------------------------------------
 
@@ -288,7 +295,7 @@ class Machine:
         task: Task,
         what: str,
         engine: str,
-        place: int,
+        site: int,
         parts: Sequence[AliasRange],
         *,
         in_order: bool = False,
@@ -296,98 +303,100 @@ class Machine:
         arrives: Sequence[tuple[Barrier, int]] = (),
         after: Sequence[Operation] = (),
     ) -> Operation:
-        """An operation is under way; its accesses count from here on."""
+        """An operation is issued; its accesses count from here on."""
         checker = self.checker
-        gates = tuple(barrier.key for barrier, _ in (*delivers, *arrives))
-        strand = checker.issue(task.strand, what, engine, in_order, gates)
-        turn = checker.visit(task.strand.name, place, "issue")
+        named_barriers = tuple(barrier.key for barrier, _ in (*delivers, *arrives))
+        agent = checker.issue(task.agent, what, engine, in_order, named_barriers)
+        iteration = checker.visit(task.agent.name, site, "issue")
         accesses: list[tuple[Access, bool]] = []
         for part in parts:
-            deed = "write" if part.writes else "read"
-            access = checker.access(strand, deed, part.region, part.proxy, place, turn)
+            kind = "write" if part.writes else "read"
+            access = checker.access(agent, kind, part.region, part.proxy, site, iteration)
             accesses.append((access, part.also_reads))
         made = Operation(
-            strand, engine, task.cta, in_order, place, accesses, delivers, arrives, after
+            agent, engine, task.cta, in_order, site, accesses, delivers, arrives, after
         )
         self._queue.append(made)
         self._issued.append(made)
         return made
 
     def _complete(self, operation: Operation) -> None:
-        checker, strand = self.checker, operation.strand
+        checker, agent = self.checker, operation.agent
         for each in operation.after:
             if not each.is_done:
                 self._complete(each)
         self._queue.remove(operation)
-        checker.join(strand, [each.strand for each in operation.after])
+        checker.join(agent, [each.agent for each in operation.after])
         for access, also_reads in operation.accesses:
-            if access.deed == "read" or also_reads:
-                checker.takes_effect(replace(access, deed="read"), strand)
+            if access.kind == "read" or also_reads:
+                checker.takes_effect(replace(access, kind="read"), agent)
         for access, _ in operation.accesses:
-            if access.deed == "write":
-                checker.takes_effect(access, strand)
+            if access.kind == "write":
+                checker.takes_effect(access, agent)
         for barrier, size in operation.delivers:
-            checker.deliver(strand, barrier.key, size, operation.place)
-            barrier.bytes_due -= size
+            checker.deliver(agent, barrier.key, size, operation.site)
+            barrier.tx_count -= size
             self._advance(barrier)
         for barrier, count in operation.arrives:
-            self.arrive(strand, barrier, count, operation.place)
+            self.arrive(agent, barrier, count, operation.site)
         operation.is_done = True
 
     def groups(self, task: Task, kind: GroupKind) -> list[list[Operation]]:
         return task.groups.setdefault(kind, [])
 
-    def wait_groups(self, task: Task, kind: GroupKind, leave: int, place: int) -> Steps:
-        """Until at most `leave` groups of a task are under way."""
+    def wait_groups(self, task: Task, kind: GroupKind, leave: int, site: int) -> Steps:
+        """Until at most `leave` groups of a task are in flight."""
         groups = self.groups(task, kind)
         covered = groups[: max(len(groups) - leave, 0)]
         done = [operation for group in covered for operation in group]
-        yield Wait(_WORDS[kind], place, lambda: all(each.is_done for each in done))
+        yield Wait(_GROUP_NAMES[kind], site, lambda: all(each.is_done for each in done))
         del groups[: len(covered)]
         for each in done:
             each.is_waited_for = True
-        self.checker.join(task.strand, [each.strand for each in done])
+        self.checker.join(task.agent, [each.agent for each in done])
 
-    def wait_for(self, task: Task, operation: Operation, place: int) -> Steps:
-        """Until one operation is done."""
-        yield Wait("an operation", place, lambda: operation.is_done)
-        self.checker.join(task.strand, [operation.strand])
+    def wait_for(self, task: Task, operation: Operation, site: int) -> Steps:
+        """Until one operation completes."""
+        yield Wait("an operation", site, lambda: operation.is_done)
+        self.checker.join(task.agent, [operation.agent])
 
-    def used(self, task: Task, operation: Operation, place: int) -> None:
-        """A task looks at the result of an operation, which it must have waited for."""
+    def used(self, task: Task, operation: Operation, site: int) -> None:
+        """A task uses the result of an operation, which it must have waited for."""
         if operation.is_waited_for:
             return
-        what = operation.strand.operation
-        fix = Remark("use what tlx.async_dot_wait returns instead", place)
-        cause = Cause("wait", f"{task.name} does not wait for {what} to be done", fix)
-        message = f"{TITLES['wait']}: the result of {what} is used before it is there"
-        self.direct.setdefault(place, Finding(message, place, cause))
+        what = operation.agent.operation
+        fix = Remark("use the value that tlx.async_dot_wait returns", site)
+        cause = Cause("wait", f"{task.name} does not wait for {what} to complete", fix)
+        message = f"{TITLES['wait']}: the result of {what} is used before it is available"
+        self.direct.setdefault(site, Finding(message, site, cause))
 
     def leave(self, task: Task) -> None:
-        """A CTA ends: engines must not need its memory any more.
+        """A CTA exits: no operation in flight may access its memory any more.
 
-        Copies and products of threads end with their threads; engines know nothing of those.
+        `cp.async` and `wgmma` complete with their threads; TMA and `tcgen05` do not.
         """
-        seen = task.strand.knowledge.seen
+        seen = task.agent.clocks.seen
         for operation in self._issued:
             if operation.engine.startswith(_OF_THREADS) or operation.cta != task.cta:
                 continue
             for access, _ in operation.accesses:
                 if covers(seen, access.component, access.time):
                     continue
-                what, place = operation.strand.operation, operation.place
-                missing = f"nothing makes the CTA wait for {what} before it ends"
-                cause = Cause("wait", missing, Remark("wait for it before the end", place))
+                what, site = operation.agent.operation, operation.site
+                missing = f"the CTA does not wait for {what} before it exits"
+                cause = Cause(
+                    "wait", missing, Remark("wait for it before the end of the kernel", site)
+                )
                 message = (
-                    f"{TITLES['wait']}: the CTA may end while {what} still {access.deed}s "
+                    f"{TITLES['wait']}: the CTA may exit while {what} still {access.kind}s "
                     f"{access.region.name}"
                 )
-                self.direct.setdefault(place, Finding(message, place, cause))
+                self.direct.setdefault(site, Finding(message, site, cause))
 
     # -- runs --------------------------------------------------------------------------------
 
     def run(self, schedule: Schedule) -> Finding | None:
-        """Run to the end; a finding if nothing can happen any more before that."""
+        """Run to the end; a finding if the tasks deadlock."""
         dice = random.Random(schedule.seed)
         while True:
             tasks = [task for task in self.tasks if not task.is_done]
@@ -408,10 +417,10 @@ class Machine:
             elif finished:
                 self._complete(finished[0])
             else:
-                return self._stuck(tasks)
+                return self._deadlock(tasks)
 
     def _completable(self) -> list[Operation]:
-        """Operations that may finish now: of an engine that works in order, the oldest."""
+        """Operations that may complete now: of a unit that executes in order, the oldest."""
         found: list[Operation] = []
         seen: set[str] = set()
         for each in self._queue:
@@ -431,27 +440,34 @@ class Machine:
         except StopIteration:
             task.is_done = True
 
-    def _stuck(self, tasks: Sequence[Task]) -> Finding:
+    def _deadlock(self, tasks: Sequence[Task]) -> Finding:
         """Why all tasks wait."""
         on_barriers = [
-            (task.strand, task.wait.barrier.key, task.wait.parity, task.wait.place)
+            (task.agent, task.wait.barrier.key, task.wait.parity, task.wait.site)
             for task in tasks
             if task.wait is not None and task.wait.barrier is not None
         ]
-        gates = [
-            StuckGate(task.name, task.wait.gate.name, task.wait.gate.missing(), task.wait.place)
+        named_barriers = [
+            BlockedNamedBarrier(
+                task.name,
+                task.wait.named_barrier.name,
+                task.wait.named_barrier.missing(),
+                task.wait.site,
+            )
             for task in tasks
-            if task.wait is not None and task.wait.gate is not None
+            if task.wait is not None and task.wait.named_barrier is not None
         ]
-        found = self.checker.stuck(on_barriers, gates)
+        found = self.checker.deadlock(on_barriers, named_barriers)
         if found is not None:
             return found
-        stuck = next(task for task in tasks if task.wait is not None)
-        assert stuck.wait is not None
-        missing = f"what {stuck.name} waits for, {stuck.wait.what}, never comes"
-        fix = Remark("let whoever it waits for come to its end", stuck.wait.place)
+        blocked = next(task for task in tasks if task.wait is not None)
+        assert blocked.wait is not None
+        missing = f"{blocked.name} waits forever for {blocked.wait.what}"
+        fix = Remark("make the tasks that it waits for finish", blocked.wait.site)
         cause = Cause("arrive", missing, fix)
-        return Finding(f"{TITLES['arrive']}: {stuck.name} waits in vain", stuck.wait.place, cause)
+        return Finding(
+            f"{TITLES['arrive']}: {blocked.name} waits forever", blocked.wait.site, cause
+        )
 
 
 _JOIN = "the end of tasks"

@@ -1,16 +1,17 @@
-"""Integers of a kernel that is followed without arguments, and arguments that make loops short.
+"""Symbolic integers of a kernel analysed without arguments, and arguments that make loops short.
 
-A number is an int, or a term over *roots*: arguments, program ids, words loaded from memory. Two
-tasks that compute the same term mean the same number, so what one of them is taken for holds for
-the other: loops of a producer and of a consumer over ``K // 64`` run equally often.
+A symbolic integer is an int, or a term over *roots*: arguments, program ids, values loaded from
+memory. Two tasks that compute the same term have the same value, so an assumption about one of them
+holds for the other: loops of a producer and of a consumer over ``K // 64`` have the same trip
+count.
 
-`Assumptions` gives roots values only when a number is needed. A loop asks for a trip count, and
-the term of its bound is solved for the roots::
+`Assumptions` assigns values to roots only on demand. A loop requires a trip count, and the term of
+its bound is solved for the roots::
 
     (K + 63) // 64 == 5     ->    257 <= K <= 320    ->    K = 320
 
-preferring round numbers. Everything else that asks takes the default of what is still open. What
-was read from memory has no default: whoever decides by data is not analysed.
+preferring round values. Every other use takes the defaults of free roots. A value read from memory
+has no default: data-dependent control flow is not analysed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ RootKind: TypeAlias = Literal["argument", "program", "programs", "data"]
 
 @dataclass(frozen=True)
 class Root:
-    """A number that the kernel is given."""
+    """An input of the kernel."""
 
     kind: RootKind
     key: Hashable
@@ -32,16 +33,16 @@ class Root:
 
 @dataclass(frozen=True)
 class Term:
-    """An operation on numbers."""
+    """An operation on symbolic integers."""
 
     op: str
-    args: tuple[Number, ...]
+    args: tuple[SymbolicInt, ...]
 
 
-Number: TypeAlias = int | Root | Term
+SymbolicInt: TypeAlias = int | Root | Term
 
 DEFAULTS: Mapping[RootKind, int] = {"argument": 256, "program": 0, "programs": 1}
-"""Of roots that no loop has chosen."""
+"""The default of roots that no loop has chosen."""
 
 
 def _quotient(a: int, b: int) -> int:
@@ -51,7 +52,7 @@ def _quotient(a: int, b: int) -> int:
 
 
 def _remainder(a: int, b: int) -> int:
-    """What `_quotient` leaves."""
+    """The remainder of `_quotient`."""
     return a - b * _quotient(a, b)
 
 
@@ -100,20 +101,24 @@ def apply(op: str, values: Sequence[int]) -> int | None:
 
 @dataclass
 class Assumptions:
-    """What roots are taken for, in one run."""
+    """Assumed values of roots, in one run."""
 
     known: dict[Root, int] = field(default_factory=dict[Root, int])
     is_plan: bool = False
-    """Whether only loops may choose: others see defaults, which are forgotten."""
+    """Whether only loops may choose: other uses see defaults, which are not recorded."""
     is_persistent: bool = False
-    """Whether a loop steps by the number of programs: the first one then has most to do."""
-    least: int = 1
-    """Of arguments that are chosen: sizes are positive, unless a loop is not to run at all."""
-    trips: dict[tuple[Number, ...], int] = field(default_factory=dict[tuple[Number, ...], int])
-    """Of loops whose bounds could not be solved, by their bounds."""
+    """Whether a loop steps by the number of programs: the first one then has the most
+    iterations."""
+    min_argument: int = 1
+    """The lower bound of chosen arguments: sizes are positive, unless a loop is to have trip count
+    0."""
+    trips: dict[tuple[SymbolicInt, ...], int] = field(
+        default_factory=dict[tuple[SymbolicInt, ...], int]
+    )
+    """Trip counts of loops whose bounds could not be solved, by their bounds."""
 
-    def make(self, op: str, *args: Number) -> Number | None:
-        """An operation on numbers; None where it has no value."""
+    def make(self, op: str, *args: SymbolicInt) -> SymbolicInt | None:
+        """An operation on symbolic integers; None where it has no value."""
         values = [self.reduced(arg) for arg in args]
         if op == "add" and isinstance(values[1], int):
             values = _flat_sum(values[0], values[1])
@@ -122,31 +127,33 @@ class Assumptions:
         ints = [value for value in values if isinstance(value, int)]
         return apply(op, ints) if len(ints) == len(values) else Term(op, tuple(values))
 
-    def reduced(self, number: Number) -> Number:
-        """The number as an int if all it depends on is known."""
-        found = self.value(number)
-        return number if found is None else found
+    def reduced(self, integer: SymbolicInt) -> SymbolicInt:
+        """The value as an int if all its roots are assigned."""
+        found = self.value(integer)
+        return integer if found is None else found
 
-    def value(self, number: Number) -> int | None:
-        """What a number is taken for; None while that is open."""
-        if isinstance(number, int):
-            return number
-        if isinstance(number, Root):
-            return self.known.get(number)
-        values = [self.value(arg) for arg in number.args]
+    def value(self, integer: SymbolicInt) -> int | None:
+        """The assumed value; None while it is undetermined."""
+        if isinstance(integer, int):
+            return integer
+        if isinstance(integer, Root):
+            return self.known.get(integer)
+        values = [self.value(arg) for arg in integer.args]
         ints = [value for value in values if value is not None]
-        return apply(number.op, ints) if len(ints) == len(values) else None
+        return apply(integer.op, ints) if len(ints) == len(values) else None
 
-    def settled(self, number: Number) -> int | None:
-        """A number, with defaults for what is open; None if it depends on data."""
+    def value_or_default(self, integer: SymbolicInt) -> int | None:
+        """The value, with defaults for free roots; None if it is data-dependent."""
         known = Assumptions(dict(self.known)) if self.is_plan else self
-        for root in roots_of(number):
+        for root in roots_of(integer):
             if root not in self.known and root.kind != "data":
                 known.known[root] = DEFAULTS[root.kind]
-        return known.value(number)
+        return known.value(integer)
 
-    def trip_count(self, low: Number, high: Number, step: Number, wanted: int) -> int | None:
-        """How often a loop runs: `wanted` times if its bounds leave a choice.
+    def trip_count(
+        self, low: SymbolicInt, high: SymbolicInt, step: SymbolicInt, required: int
+    ) -> int | None:
+        """The trip count of a loop: `required` if its bounds leave a choice.
 
         None if it runs backwards or not at all for a reason that is not a count.
         """
@@ -157,86 +164,87 @@ class Assumptions:
             key = (first, last, by)
             if key in self.trips:
                 return self.trips[key]
-            start, stride = self.settled(first), self.settled(by)
+            start, stride = self.value_or_default(first), self.value_or_default(by)
             if start is None or stride is None or stride <= 0:
-                self.trips[key] = wanted
-                return wanted
+                self.trips[key] = required
+                return required
             first, by = start, stride
             if not isinstance(last, int):
-                most = start + wanted * stride
-                self.least = min(wanted, 1)
-                self.want(last, most - stride + 1 if wanted else most, most)
-                end = self.settled(last)
+                upper = start + required * stride
+                self.min_argument = min(required, 1)
+                self.require(last, upper - stride + 1 if required else upper, upper)
+                end = self.value_or_default(last)
                 if end is None:
-                    self.trips[key] = wanted
-                    return wanted
+                    self.trips[key] = required
+                    return required
                 last = end
         assert isinstance(first, int) and isinstance(last, int) and isinstance(by, int)
         return max(-(-(last - first) // by), 0) if by > 0 else None
 
-    def want(self, number: Number, low: int, high: int | None) -> bool:
-        """Choose roots so that a number lies in a range; False, and no choice, if none is found.
+    def require(self, integer: SymbolicInt, low: int, high: int | None) -> bool:
+        """Choose roots so that a value is in a range; False, and no choice, if none is found.
 
-        The first program is preferred, another one taken only where that alone helps.
+        The first program is preferred, another one taken only where necessary.
         """
-        grid = {root: DEFAULTS[root.kind] for root in roots_of(number) if root.kind in _GRID}
+        grid = {root: DEFAULTS[root.kind] for root in roots_of(integer) if root.kind in _GRID}
         attempts = [{**grid, **self.known}]
         if grid and not self.is_persistent:
             attempts.append(dict(self.known))
         for known in attempts:
-            attempt = Assumptions(known, least=self.least)
-            if attempt.solve(number, low, high):
+            attempt = Assumptions(known, min_argument=self.min_argument)
+            if attempt.solve(integer, low, high):
                 self.known.update(attempt.known)
                 return True
         return False
 
-    def solve(self, number: Number, low: int, high: int | None) -> bool:
-        """As `want`; a failure may leave choices behind."""
+    def solve(self, integer: SymbolicInt, low: int, high: int | None) -> bool:
+        """As `require`; a failure may leave some roots assigned."""
         if high is not None and low > high:
             return False
-        found = self.value(number)
+        found = self.value(integer)
         if found is not None:
             return low <= found and (high is None or found <= high)
-        if isinstance(number, Root):
-            least = self.least if number.kind == "argument" else 0
-            if high is not None and high < least:
+        if isinstance(integer, Root):
+            min_argument = self.min_argument if integer.kind == "argument" else 0
+            if high is not None and high < min_argument:
                 return False
-            self.known[number] = _round_number(max(low, least), high)
+            self.known[integer] = _roundest(max(low, min_argument), high)
             return True
-        assert isinstance(number, Term)
-        rule = _RULES.get(number.op)
-        return rule is not None and rule(self, number, low, high)
+        assert isinstance(integer, Term)
+        rule = _RULES.get(integer.op)
+        return rule is not None and rule(self, integer, low, high)
 
-    def take(self, number: Number) -> int | None:
+    def take(self, integer: SymbolicInt) -> int | None:
         """A value for the side of a sum that is not solved for: offsets are 0."""
-        for root in roots_of(number):
+        for root in roots_of(integer):
             self.known.setdefault(root, DEFAULTS[root.kind] if root.kind in _GRID else 0)
-        return self.value(number)
+        return self.value(integer)
 
-    def depends(self, one: Number, other: Number) -> bool:
-        """Whether two open numbers hang together, so that none can be chosen for itself."""
-        mine = {root for root in roots_of(one) if root not in self.known}
-        return any(root in mine for root in roots_of(other))
+    def depends(self, one: SymbolicInt, other: SymbolicInt) -> bool:
+        """Whether two undetermined values share roots, so that they cannot be chosen
+        independently."""
+        own_roots = {root for root in roots_of(one) if root not in self.known}
+        return any(root in own_roots for root in roots_of(other))
 
 
-def _flat_sum(number: Number, more: int) -> list[Number]:
+def _flat_sum(integer: SymbolicInt, more: int) -> list[SymbolicInt]:
     """A sum as a term and one constant, so that equal addresses are equal terms."""
-    while isinstance(number, Term) and number.op == "add" and isinstance(number.args[1], int):
-        number, more = number.args[0], more + number.args[1]
-    return [number, more] if more or isinstance(number, int) else [number]
+    while isinstance(integer, Term) and integer.op == "add" and isinstance(integer.args[1], int):
+        integer, more = integer.args[0], more + integer.args[1]
+    return [integer, more] if more or isinstance(integer, int) else [integer]
 
 
-def roots_of(number: Number) -> list[Root]:
-    """What a number depends on, each once, in order."""
-    if isinstance(number, int):
+def roots_of(integer: SymbolicInt) -> list[Root]:
+    """The roots that a value depends on, each once, in order."""
+    if isinstance(integer, int):
         return []
-    if isinstance(number, Root):
-        return [number]
-    return list(dict.fromkeys(root for arg in number.args for root in roots_of(arg)))
+    if isinstance(integer, Root):
+        return [integer]
+    return list(dict.fromkeys(root for arg in integer.args for root in roots_of(arg)))
 
 
-def _round_number(low: int, high: int | None) -> int:
-    """The number of a range that the highest power of two divides; 0 is the roundest."""
+def _roundest(low: int, high: int | None) -> int:
+    """The integer of a range that the highest power of two divides; 0 is the roundest."""
     if high is None:
         return max(low, 0)
     if low <= 0 <= high:
@@ -288,8 +296,8 @@ def _mul(known: Assumptions, term: Term, low: int, high: int | None) -> bool:
         factor = 1
     if factor is None or factor <= 0:
         return False
-    most = None if high is None else high // factor
-    return known.solve(one, -(-low // factor), most)
+    upper = None if high is None else high // factor
+    return known.solve(one, -(-low // factor), upper)
 
 
 def _div(known: Assumptions, term: Term, low: int, high: int | None) -> bool:

@@ -4,13 +4,13 @@
 does for given trip counts, and ``order`` derives happens-before from the barriers alone: which role
 may wait forever, which accesses may race, whether expected bytes arrive.
 
-    for team in all_concurrent_roles(kernel):
-        for turns, members in traces(team, team.questions()):
-            check(members)      ->  a Fault, or nothing
+    for roles in all_concurrent_roles(kernel):
+        for trip_counts, members in traces(roles, roles.trip_counts()):
+            check(members)      ->  a SyncFinding, or None
 
-The answer does not depend on a schedule: a wait guarantees only what follows from the order of
-events, never what happened to be done already. It holds for the numbers of turns that were tried,
-0 to twice the number of slots and one more, after which slots and parities come round again.
+The result does not depend on a schedule: a wait guarantees only what follows from the order of
+events, never what happened to be done already. It holds for the trip counts that were tried, 0 to
+twice the number of slots and one more, after which slots and parities repeat.
 """
 
 from tilewright.analysis.barriers.concurrent_roles import (

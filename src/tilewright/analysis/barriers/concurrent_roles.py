@@ -1,9 +1,9 @@
-"""Who runs side by side in a kernel, and which numbers of turns to try.
+"""The concurrent roles of a kernel, and the trip counts to try.
 
-A team is the roles of one or more ``tile.ws`` that follow each other, or the whole block of a
-kernel that has none but copies asynchronously. Loops with barriers in them are *essential*: of
-roles that the compiler made, the innermost ones all take the same number of turns, chosen here; the
-author's own loops run as their bounds say, with numbers put in for arguments.
+Concurrent roles are those of one or more ``tile.ws`` that follow each other, or the whole block of
+a kernel that has none but copies asynchronously. Loops with barriers in them are *essential*: of
+roles that the compiler made, the innermost ones all have the same trip count, chosen here;
+user-written loops run by their bounds, with assumed values for arguments.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _ORDERING = (
     "tile.sync",
 )
 _ENTRIES = (1, 3)
-"""How often a loop is entered: the third starts at whatever parity the second ended with."""
+"""How many times a loop is entered: the third entry starts at the parity that the second left."""
 
 
 def is_essential(op: Operation) -> bool:
-    """Whether an op, or one in it, orders or goes on by itself."""
+    """Whether an op, or one in it, synchronises or is asynchronous."""
     return any(
         each.name.startswith(_ORDERING) or (not each.regions and is_async(each))
         for each in walk(op)
@@ -46,25 +46,25 @@ class Member:
 
     name: str
     blocks: tuple[Block, ...]
-    """What it runs, in order: roles of several ``tile.ws`` may have the same threads."""
+    """Its blocks, in order: roles of several ``tile.ws`` may have the same threads."""
     threads: tuple[int, ...]
-    """The numbers of its threads in the block."""
+    """The indices of its threads in the block."""
 
 
 @dataclass(frozen=True)
 class TripCounts:
-    """How often loops run; None leaves it to their bounds."""
+    """Trip counts of loops; None leaves them to their bounds."""
 
     inner: int | None
     outer: int | None
     argument: int = 1
-    """What stands in for numbers that only the caller knows."""
+    """The value assumed for run-time arguments."""
 
     def __str__(self) -> str:
         if self.inner is None:
-            return f"with {self.argument} for what only a run knows"
+            return f"with {self.argument} for run-time values"
         again = "" if self.outer in (None, 1) else f", entered {self.outer} times"
-        return f"with {self.inner} turns{again}"
+        return f"with trip count {self.inner}{again}"
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class ConcurrentRoles:
     kernel: KernelOp
     members: tuple[Member, ...]
     is_custom: bool
-    """Whether the author wrote the roles."""
+    """Whether the user wrote the roles."""
 
     @property
     def slots(self) -> int:
-        """The longest row of barriers, or of versions that copies fill."""
+        """The longest array of barriers, or of buffer versions that copies fill."""
         rows = [
             op.type.get_shape()[0]
             for op in walk(self.kernel)
@@ -86,8 +86,8 @@ class ConcurrentRoles:
         ]
         return max(rows, default=2)
 
-    def questions(self) -> Iterator[TripCounts]:
-        """The numbers of turns to try."""
+    def trip_counts(self) -> Iterator[TripCounts]:
+        """The trip counts to try."""
         limit = 2 * self.slots + 1
         if self.is_custom:
             yield from (TripCounts(None, None, argument) for argument in (*range(limit + 1), 64))
@@ -109,7 +109,7 @@ def _depth(block: Block) -> int:
 
 
 def all_concurrent_roles(kernel: KernelOp) -> Iterator[ConcurrentRoles]:
-    """The teams of a kernel, one after the other."""
+    """The groups of concurrent roles of a kernel, in program order."""
     together: list[WsOp] = []
     found = False
     for op in kernel.body_block.ops:
@@ -117,10 +117,10 @@ def all_concurrent_roles(kernel: KernelOp) -> Iterator[ConcurrentRoles]:
             found = True
             together.append(op)
         elif together and not isinstance(op, AllocOp) and not always_removable(type(op)):
-            yield _team(kernel, together)
+            yield _concurrent(kernel, together)
             together = []
     if together:
-        yield _team(kernel, together)
+        yield _concurrent(kernel, together)
     if not found and any(isinstance(op, AsyncCopyOp) for op in walk(kernel)):
         threads = tuple(range(kernel.num_threads or 1))
         yield ConcurrentRoles(
@@ -128,7 +128,7 @@ def all_concurrent_roles(kernel: KernelOp) -> Iterator[ConcurrentRoles]:
         )
 
 
-def _team(kernel: KernelOp, roles: list[WsOp]) -> ConcurrentRoles:
+def _concurrent(kernel: KernelOp, roles: list[WsOp]) -> ConcurrentRoles:
     blocks: dict[tuple[int, ...], list[Block]] = {}
     names: dict[tuple[int, ...], str] = {}
     for op in roles:

@@ -1,4 +1,4 @@
-"""Integer ops on plain numbers; None is a number that is not known."""
+"""Constant evaluation of integer ops; None is an unknown value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.analysis.affine.arithmetic import floor_div, trunc_div, trunc_re
 from tilewright.dialects.arith import CmpiOp, SelectOp
 from tilewright.ir.interfaces import constant_value
 
-Number = int | None
-Rule = Callable[[Sequence[Number]], Number]
+MaybeInt = int | None
+Rule = Callable[[Sequence[MaybeInt]], MaybeInt]
 
 
 def _ceil_div(value: int, divisor: int) -> int:
@@ -42,7 +42,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "shrui": int.__rshift__,
 }
 UNARY = frozenset({"index_cast", "index_castui", "extsi", "extui", "trunci"})
-"""Changes of type, which leave the number as it is."""
+"""Changes of type, which leave the value as it is."""
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__,
     "ne": int.__ne__,
@@ -58,7 +58,7 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def rule_of(op: Operation) -> Rule:
-    """What an op computes of the numbers of its operands; found once, used in every turn."""
+    """How an op computes its result from its operands; found once, used in every iteration."""
     constant = constant_value(op.results[0])
     if isinstance(constant, IntegerAttr):
         return _always(constant.value.data)
@@ -72,22 +72,22 @@ def rule_of(op: Operation) -> Rule:
     return _first if name in UNARY else _always(None)
 
 
-def _always(number: Number) -> Rule:
-    return lambda operands: number
+def _always(value: MaybeInt) -> Rule:
+    return lambda operands: value
 
 
 def _of_two(function: Callable[[int, int], int]) -> Rule:
-    def rule(operands: Sequence[Number]) -> Number:
+    def rule(operands: Sequence[MaybeInt]) -> MaybeInt:
         left, right = operands
         return None if left is None or right is None else int(function(left, right))
 
     return rule
 
 
-def _selected(operands: Sequence[Number]) -> Number:
+def _selected(operands: Sequence[MaybeInt]) -> MaybeInt:
     condition, yes, no = operands
     return None if condition is None else yes if condition else no
 
 
-def _first(operands: Sequence[Number]) -> Number:
+def _first(operands: Sequence[MaybeInt]) -> MaybeInt:
     return operands[0]

@@ -1,4 +1,4 @@
-"""What members of a team do, as far as their order matters, and what can be wrong with it."""
+"""Events of concurrent roles, as far as their order matters, and the findings about them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-Place: TypeAlias = tuple[SSAValue, int]
-"""One barrier: the row and the number in it."""
+BarrierId: TypeAlias = tuple[SSAValue, int]
+"""One barrier: the array and the index in it."""
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """First element and end, for each dimension."""
@@ -17,14 +17,14 @@ Box: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class BoxAccess:
-    """A part of a buffer that is read or written; without a box nobody knows which part."""
+    """A box of a buffer that is read or written; without a box the part is unknown."""
 
     base: SSAValue
     box: Box | None
     is_write: bool
 
-    def meets(self, other: BoxAccess) -> bool:
-        """Whether both certainly touch one element, and one of them writes it."""
+    def conflicts_with(self, other: BoxAccess) -> bool:
+        """Whether both certainly access one element, and one of them writes it."""
         if not (self.is_write or other.is_write) or self.base is not other.base:
             return False
         if self.box is None or other.box is None:
@@ -33,7 +33,7 @@ class BoxAccess:
         return all(max(a, c) < min(b, d) for (a, b), (c, d) in pairs)
 
     def hides(self, other: BoxAccess) -> bool:
-        """Whether this is a write of all that the other touches."""
+        """Whether this is a write of all that the other accesses."""
         if not self.is_write or self.box is None or other.box is None:
             return False
         pairs = zip(self.box, other.box, strict=True)
@@ -42,34 +42,34 @@ class BoxAccess:
 
 @dataclass(frozen=True)
 class Arrive:
-    """Threads arrive at a barrier, announcing bytes."""
+    """Threads arrive on a barrier, with an expect-tx of some bytes."""
 
     op: Operation
-    place: Place
+    barrier_id: BarrierId
     threads: int
     bytes: int = 0
 
 
 @dataclass(frozen=True)
 class WaitEvent:
-    """Nobody goes on before the phase of a parity has ended."""
+    """The threads continue when the phase of a parity has completed."""
 
     op: Operation
-    place: Place
+    barrier_id: BarrierId
     parity: int
 
 
 @dataclass(frozen=True)
 class AccessEvent:
-    """Memory is touched, at once or, with a `group` or a `place`, some time later."""
+    """Memory is accessed, immediately or, with a `group` or a `barrier_id`, some time later."""
 
     op: Operation
-    touches: tuple[BoxAccess, ...]
+    accesses: tuple[BoxAccess, ...]
     group: str = ""
-    place: Place | None = None
+    barrier_id: BarrierId | None = None
     bytes: int = 0
-    announces: bool = False
-    """Whether the copy itself says how many bytes it brings."""
+    expects: bool = False
+    """Whether the copy itself issues the expect-tx of its bytes."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class WaitGroup:
 
 @dataclass(frozen=True)
 class NamedBarrierEvent:
-    """A named barrier: as many threads as it is for; `waits` or only arrives."""
+    """A named barrier and its thread count; `waits` or only arrives."""
 
     op: Operation
-    number: int
+    id: int
     threads: int
     count: int
     waits: bool = True
@@ -115,7 +115,7 @@ class FaultKind(Enum):
 
 @dataclass(frozen=True)
 class SyncFinding:
-    """Something wrong, where, and what else takes part in it."""
+    """A finding, its op, and the other ops involved."""
 
     kind: FaultKind
     op: Operation

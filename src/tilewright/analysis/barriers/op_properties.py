@@ -1,4 +1,4 @@
-"""What is asked about the ops of a team in every turn, found once."""
+"""Properties of the ops of concurrent roles, computed once and used in every iteration."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ BarrierUser: TypeAlias = (
 
 
 class OpProperties:
-    """Properties of the ops of a team."""
+    """Properties of the ops of concurrent roles."""
 
-    def __init__(self, team: ConcurrentRoles) -> None:
-        self.team = team
+    def __init__(self, roles: ConcurrentRoles) -> None:
+        self.roles = roles
         self.explicit = {
             base_of(op.barrier)
-            for op in walk(team.kernel)
+            for op in walk(roles.kernel)
             if isinstance(op, MBarrierExpectTxOp | MBarrierArriveExpectTxOp)
         }
         self._essential: dict[Operation, bool] = {}
@@ -47,7 +47,7 @@ class OpProperties:
         self._barriers: dict[Operation, tuple[SSAValue, SSAValue]] = {}
 
     def integers(self, op: Operation) -> list[SSAValue]:
-        """The results that are numbers."""
+        """The results that are integers."""
         found = self._integers.get(op)
         if found is None:
             found = self._integers[op] = [
@@ -64,7 +64,7 @@ class OpProperties:
         return found
 
     def barrier(self, op: BarrierUser) -> tuple[SSAValue, SSAValue]:
-        """The row of the barrier that an op is about, and the number in it."""
+        """The array of the barrier that an op uses, and the index in it."""
         found = self._barriers.get(op)
         if found is None:
             found = self._barriers[op] = base_of(op.barrier), op.index
@@ -92,11 +92,11 @@ class OpProperties:
         return self._inner[op]
 
     def has_barriers(self, op: Operation) -> bool:
-        """Whether roles meet in `op`, as they do in loops that were split."""
+        """Whether roles synchronise in `op`, as they do in loops that were split."""
         return any(each.name.startswith("nv.mbarrier.") for each in walk(op))
 
     def regions(self, op: Operation) -> list[tuple[AccessedRegion, bool]]:
-        """Memory that others can see and `op` touches."""
+        """Memory visible to other roles that `op` accesses."""
         if op not in self._regions:
             found = [(region, False) for region in reads(op)]
             found += [(region, True) for region in writes(op)]

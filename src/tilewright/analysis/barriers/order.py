@@ -1,18 +1,19 @@
-"""What happens before what, as far as barriers guarantee it.
+"""Happens-before, as far as barriers guarantee it.
 
-Every member has a clock: how far it knows each other one to be, how many phases of each barrier
-and how many groups of asynchronous accesses it knows to be over. A phase ends with the clocks of
-all who arrived; a wait takes them over. An access that goes on by itself is done for whoever knows
-its phase, or its group, to be over: it needs no entry of its own in any clock.
+Every member has a clock: the progress it has observed of each other member, and how many phases of
+each barrier and groups of asynchronous accesses it has observed to be complete. A completed phase
+has the joined clocks of all arrivals; a wait joins them into its own. An asynchronous access is
+complete for a member that has observed its phase, or its group: it needs no entry of its own in any
+clock.
 
-A wait for a parity lets through whoever knows of `k` ended phases
+A wait for a parity lets a member pass that has observed `k` completed phases
 
     at once                    if phase k - 1 has that parity: nothing new is guaranteed
-    once phase k is over       otherwise
+    once phase k completes     otherwise
 
-and never later than phase k + 1 ends, or the parity has come round and the wait hangs. So a wait
-stands for one phase, whatever the schedule, and what does not follow from the clocks is not
-guaranteed: two accesses of one element, one of them a write, that no clock orders are a fault.
+and never after phase k + 1 completes, or the parity repeats and the wait hangs. So a wait means one
+phase, whatever the schedule, and what does not follow from the clocks is not guaranteed: two
+accesses of one element, one of them a write, that no clock orders are a data race.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.analysis.barriers.events import (
     AccessEvent,
     Arrive,
+    BarrierId,
     BoxAccess,
     Commit,
     Event,
     FaultKind,
     NamedBarrierEvent,
-    Place,
     SyncFinding,
     WaitEvent,
     WaitGroup,
@@ -39,7 +40,7 @@ from tilewright.analysis.barriers.trace import Trace
 from tilewright.dialects.tile import AllocOp
 
 Clock = dict[object, int]
-"""Members by number, barriers by place, groups by member and kind: how far they are known to be."""
+"""Members by index, barriers by id, groups by member and kind: the progress observed of each."""
 
 
 def _join(clock: Clock, other: Clock) -> None:
@@ -50,22 +51,22 @@ def _join(clock: Clock, other: Clock) -> None:
 
 @dataclass
 class _Barrier:
-    """A barrier, with what it passes on."""
+    """A barrier, with the clocks that it releases."""
 
     name: str
     op: Operation
     count: int
     arrived: int = 0
-    due: int = 0
-    announced: int = 0
+    tx_count: int = 0
+    expected: int = 0
     delivered: int = 0
     gathered: Clock = field(default_factory=dict[object, int])
     ended: list[Clock] = field(default_factory=list[Clock])
-    """The clock of each phase that is over."""
+    """The clock of each completed phase."""
     waited: list[tuple[int, int, Operation]] = field(
         default_factory=list[tuple[int, int, Operation]]
     )
-    """Waits that came through in this phase: the member, its time, and the wait."""
+    """Waits that passed in this phase: the member, its time, and the wait."""
 
     @property
     def phase(self) -> int:
@@ -74,41 +75,39 @@ class _Barrier:
     def missing(self) -> str:
         lacks: list[str] = []
         if self.arrived < self.count:
-            lacks.append(f"{self.arrived} of {self.count} arrivals came")
-        if self.due:
-            lacks.append(
-                f"{self.announced} bytes were announced and {self.delivered} are delivered"
-            )
+            lacks.append(f"{self.arrived} of {self.count} arrivals occurred")
+        if self.tx_count:
+            lacks.append(f"{self.expected} B are expected, {self.delivered} B completed")
         return " and ".join(lacks)
 
 
 @dataclass
 class _Member:
-    number: int
+    index: int
     trace: Trace
     clock: Clock = field(default_factory=dict[object, int])
     at: int = 0
     committed: dict[str, int] = field(default_factory=dict[str, int])
     """Groups of asynchronous accesses so far, by kind."""
     target: int | None = None
-    """Of the wait it is at: how many phases must be over."""
-    met: int | None = None
-    """Of the named barrier it is at: the round it arrived in."""
+    """Of the wait it is at: how many phases must be complete."""
+    arrived_in: int | None = None
+    """Of the named barrier it is at: the phase it arrived in."""
 
     def tick(self) -> int:
-        time = self.clock.get(self.number, 0) + 1
-        self.clock[self.number] = time
+        time = self.clock.get(self.index, 0) + 1
+        self.clock[self.index] = time
         return time
 
 
 @dataclass(frozen=True)
 class _Done:
-    """An access that took place: before everything whose clock has `time` or more at `key`."""
+    """A completed access: ordered before everything whose clock has `time` or more at `key`."""
 
-    number: int
+    index: int
     key: object
     time: int
-    touch: BoxAccess
+    access: BoxAccess
     op: Operation
     name: str
     is_async: bool
@@ -130,7 +129,7 @@ class _Wrong(Exception):
 
 
 def check(traces: Sequence[Trace]) -> SyncFinding | None:
-    """The first thing that is wrong with the order of events."""
+    """The first finding about the order of events."""
     try:
         _Run(traces).run()
     except _Wrong as wrong:
@@ -140,18 +139,18 @@ def check(traces: Sequence[Trace]) -> SyncFinding | None:
 
 class _Run:
     def __init__(self, traces: Sequence[Trace]) -> None:
-        self.members = [_Member(number, trace) for number, trace in enumerate(traces)]
-        self.barriers: dict[Place, _Barrier] = {}
+        self.members = [_Member(index, trace) for index, trace in enumerate(traces)]
+        self.barriers: dict[BarrierId, _Barrier] = {}
         self.rounds: dict[int, _Round] = {}
         self.done: dict[SSAValue, list[_Done]] = {}
         self.accesses = 0
         self.written = {
-            touch.base
+            access.base
             for trace in traces
             for event in trace.events
             if isinstance(event, AccessEvent)
-            for touch in event.touches
-            if touch.is_write
+            for access in event.accesses
+            if access.is_write
         }
 
     def run(self) -> None:
@@ -163,11 +162,11 @@ class _Run:
                         break
                     member.at += 1
                     moved = True
-            stuck = [each for each in self.members if each.at < len(each.trace.events)]
-            if not stuck:
+            blocked = [each for each in self.members if each.at < len(each.trace.events)]
+            if not blocked:
                 break
             if not moved:
-                raise _Wrong(self._deadlock(stuck))
+                raise _Wrong(self._deadlock(blocked))
         self._unbalanced()
 
     def _step(self, member: _Member, event: Event) -> bool:
@@ -175,7 +174,7 @@ class _Run:
         if isinstance(event, WaitEvent):
             return self._wait(member, event)
         if isinstance(event, NamedBarrierEvent):
-            return self._meet(member, event)
+            return self._named_barrier(member, event)
         if isinstance(event, Arrive):
             self._arrive(member, event)
         elif isinstance(event, AccessEvent):
@@ -188,23 +187,23 @@ class _Run:
 
     # -- barriers ----------------------------------------------------------------------------
 
-    def _barrier(self, place: Place, op: Operation) -> _Barrier:
-        found = self.barriers.get(place)
+    def _barrier(self, barrier_id: BarrierId, op: Operation) -> _Barrier:
+        found = self.barriers.get(barrier_id)
         if found is None:
-            row, number = place
+            row, index = barrier_id
             alloc = row.owner
             counts = alloc.arrive_counts if isinstance(alloc, AllocOp) else None
-            if not isinstance(alloc, AllocOp) or counts is None or not 0 <= number < len(counts):
-                text = f"there is no barrier {number} in this row"
+            if not isinstance(alloc, AllocOp) or counts is None or not 0 <= index < len(counts):
+                text = f"barrier index {index} is out of bounds of this array"
                 raise _Wrong(SyncFinding(FaultKind.COUNT, op, text))
-            name = f"{alloc.buffer_name}[{number}]"
-            found = self.barriers[place] = _Barrier(name, alloc, counts[number])
+            name = f"{alloc.buffer_name}[{index}]"
+            found = self.barriers[barrier_id] = _Barrier(name, alloc, counts[index])
         return found
 
     def _wait(self, member: _Member, event: WaitEvent) -> bool:
-        barrier = self._barrier(event.place, event.op)
+        barrier = self._barrier(event.barrier_id, event.op)
         if member.target is None:
-            known = member.clock.get(event.place, 0)
+            known = member.clock.get(event.barrier_id, 0)
             member.target = known if (known & 1) != event.parity else known + 1
         target = member.target
         if barrier.phase < target:
@@ -214,155 +213,158 @@ class _Run:
         member.target = None
         if target:
             _join(member.clock, barrier.ended[target - 1])
-        barrier.waited.append((member.number, member.tick(), event.op))
+        barrier.waited.append((member.index, member.tick(), event.op))
         return True
 
     def _overrun(self, barrier: _Barrier, name: str, op: Operation) -> SyncFinding:
         text = (
-            f"{name} may come too late to this wait: nothing keeps the next phase of "
-            f"{barrier.name} from ending before it, and then the parity is wrong again"
+            f"{name} may miss a phase at this wait: the next phase of {barrier.name} may complete "
+            "before the wait, and then the parity is wrong again"
         )
-        return SyncFinding(FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is made here"),))
+        return SyncFinding(
+            FaultKind.OVERRUN, op, text, ((barrier.op, "the barrier is initialised here"),)
+        )
 
     def _arrive(self, member: _Member, event: Arrive) -> None:
-        barrier = self._barrier(event.place, event.op)
+        barrier = self._barrier(event.barrier_id, event.op)
         if barrier.arrived + event.threads > barrier.count:
             text = (
-                f"{barrier.arrived + event.threads} arrivals at {barrier.name} in one phase, "
-                f"but it is made for {barrier.count}"
+                f"{barrier.arrived + event.threads} arrivals on {barrier.name} in one phase, "
+                f"but its arrive count is {barrier.count}"
             )
-            note = ((barrier.op, "the barrier is made here"),)
+            note = ((barrier.op, "the barrier is initialised here"),)
             raise _Wrong(SyncFinding(FaultKind.COUNT, event.op, text, note))
         member.tick()
         barrier.arrived += event.threads
-        barrier.due += event.bytes
-        barrier.announced += event.bytes
+        barrier.tx_count += event.bytes
+        barrier.expected += event.bytes
         _join(barrier.gathered, member.clock)
-        self._advance(event.place, barrier)
+        self._advance(event.barrier_id, barrier)
 
-    def _advance(self, place: Place, barrier: _Barrier) -> None:
-        if barrier.arrived < barrier.count or barrier.due:
+    def _advance(self, barrier_id: BarrierId, barrier: _Barrier) -> None:
+        if barrier.arrived < barrier.count or barrier.tx_count:
             return
         clock = dict(barrier.ended[-1]) if barrier.ended else {}
         _join(clock, barrier.gathered)
-        clock[place] = barrier.phase + 1
-        for who, time, op in barrier.waited:
-            if clock.get(who, 0) < time:
-                raise _Wrong(self._overrun(barrier, self.members[who].trace.name, op))
+        clock[barrier_id] = barrier.phase + 1
+        for waiter, time, op in barrier.waited:
+            if clock.get(waiter, 0) < time:
+                raise _Wrong(self._overrun(barrier, self.members[waiter].trace.name, op))
         barrier.ended.append(clock)
         barrier.gathered, barrier.waited = {}, []
-        barrier.arrived = barrier.due = barrier.announced = barrier.delivered = 0
+        barrier.arrived = barrier.tx_count = barrier.expected = barrier.delivered = 0
 
-    def _meet(self, member: _Member, event: NamedBarrierEvent) -> bool:
-        found = self.rounds.setdefault(event.number, _Round())
-        if member.met is None:
+    def _named_barrier(self, member: _Member, event: NamedBarrierEvent) -> bool:
+        found = self.rounds.setdefault(event.id, _Round())
+        if member.arrived_in is None:
             member.tick()
             found.arrived += event.threads
             _join(found.gathered, member.clock)
-            member.met = found.round
+            member.arrived_in = found.round
             if found.arrived >= event.count:
                 found.ended.append(found.gathered)
                 found.gathered, found.arrived = {}, 0
                 found.round += 1
-        if event.waits and found.round <= member.met:
+        if event.waits and found.round <= member.arrived_in:
             return False
         if event.waits:
-            _join(member.clock, found.ended[member.met])
-        member.met = None
+            _join(member.clock, found.ended[member.arrived_in])
+        member.arrived_in = None
         return True
 
     # -- memory ------------------------------------------------------------------------------
 
     def _access(self, member: _Member, event: AccessEvent) -> None:
         time = member.tick()
-        if event.place is not None:
-            known = self.barriers.get(event.place)
+        if event.barrier_id is not None:
+            known = self.barriers.get(event.barrier_id)
             phase = 0 if known is None else known.phase
-            self._record(event.place, phase + 1, member, event)
-            self._deliver(member, event, event.place)
+            self._record(event.barrier_id, phase + 1, member, event)
+            self._deliver(member, event, event.barrier_id)
         elif event.group:
             committed = member.committed.get(event.group, 0)
-            self._record((member.number, event.group), committed + 1, member, event)
+            self._record((member.index, event.group), committed + 1, member, event)
         else:
-            self._record(member.number, time, member, event)
+            self._record(member.index, time, member, event)
 
-    def _deliver(self, member: _Member, event: AccessEvent, place: Place) -> None:
-        """What a copy brings to its barrier."""
-        barrier = self._barrier(place, event.op)
-        if event.announces:
-            barrier.due += event.bytes
-            barrier.announced += event.bytes
-        barrier.due -= event.bytes
+    def _deliver(self, member: _Member, event: AccessEvent, barrier_id: BarrierId) -> None:
+        """The complete-tx of a copy on its barrier."""
+        barrier = self._barrier(barrier_id, event.op)
+        if event.expects:
+            barrier.tx_count += event.bytes
+            barrier.expected += event.bytes
+        barrier.tx_count -= event.bytes
         barrier.delivered += event.bytes
         _join(barrier.gathered, member.clock)
-        self._advance(place, barrier)
+        self._advance(barrier_id, barrier)
 
     def _record(self, key: object, time: int, member: _Member, event: AccessEvent) -> None:
         self.accesses += 1
         clock = member.clock
-        is_async = key != member.number
-        for touch in event.touches:
-            if touch.base not in self.written:
+        is_async = key != member.index
+        for access in event.accesses:
+            if access.base not in self.written:
                 continue
-            mine = _Done(self.accesses, key, time, touch, event.op, member.trace.name, is_async)
-            earlier = self.done.get(touch.base, [])
+            own = _Done(self.accesses, key, time, access, event.op, member.trace.name, is_async)
+            earlier = self.done.get(access.base, [])
             for other in earlier:
-                if other.number == self.accesses or clock.get(other.key, 0) >= other.time:
+                if other.index == self.accesses or clock.get(other.key, 0) >= other.time:
                     continue
-                if touch.meets(other.touch):
-                    raise _Wrong(_unordered(other, mine))
-            # What comes after a write is after all that it overwrites, or meets the write itself.
-            kept = [other for other in earlier if not touch.hides(other.touch)]
-            self.done[touch.base] = [*kept, mine]
+                if access.conflicts_with(other.access):
+                    raise _Wrong(_unordered(other, own))
+            # An access after a write is ordered after all that it overwrites, or conflicts with the
+            # write itself.
+            retained = [other for other in earlier if not access.hides(other.access)]
+            self.done[access.base] = [*retained, own]
 
     def _wait_group(self, member: _Member, event: WaitGroup) -> None:
         over = member.committed.get(event.group, 0) - event.left
-        _join(member.clock, {(member.number, event.group): over})
+        _join(member.clock, {(member.index, event.group): over})
 
     # -- reports -----------------------------------------------------------------------------
 
-    def _deadlock(self, stuck: list[_Member]) -> SyncFinding:
+    def _deadlock(self, blocked: list[_Member]) -> SyncFinding:
         notes: list[tuple[Operation, str]] = []
         first, kind = "", FaultKind.DEADLOCK
-        for member in stuck:
+        for member in blocked:
             event = member.trace.events[member.at]
             if isinstance(event, WaitEvent):
-                barrier = self._barrier(event.place, event.op)
-                if barrier.due and barrier.arrived == barrier.count:
+                barrier = self._barrier(event.barrier_id, event.op)
+                if barrier.tx_count and barrier.arrived == barrier.count:
                     kind = FaultKind.BYTES
                 text = (
                     f"{member.trace.name} waits for phase {(member.target or 1) - 1} of "
                     f"{barrier.name}, where {barrier.missing()}"
                 )
             else:
-                text = f"{member.trace.name} waits at a named barrier"
+                text = f"{member.trace.name} waits on a named barrier"
             first = first or text
             notes.append((event.op, text))
-        where = stuck[0].trace.events[stuck[0].at].op
-        word = "bytes do not add up" if kind is FaultKind.BYTES else "deadlock"
-        return SyncFinding(kind, where, f"{word}: {first}", tuple(notes[1:]))
+        where = blocked[0].trace.events[blocked[0].at].op
+        title = "transaction count mismatch" if kind is FaultKind.BYTES else "deadlock"
+        return SyncFinding(kind, where, f"{title}: {first}", tuple(notes[1:]))
 
     def _unbalanced(self) -> None:
         for barrier in self.barriers.values():
-            if barrier.due:
+            if barrier.tx_count:
                 text = (
-                    f"{barrier.announced} bytes were announced at {barrier.name} in its last "
-                    f"phase, copies bring {barrier.delivered}"
+                    f"transaction count mismatch on {barrier.name}: {barrier.expected} B expected "
+                    f"in its last phase, {barrier.delivered} B completed by copies"
                 )
                 raise _Wrong(SyncFinding(FaultKind.BYTES, barrier.op, text))
 
 
 def _unordered(one: _Done, other: _Done) -> SyncFinding:
     first, second = (_does(each) for each in (one, other))
-    text = f"{second}, but nothing orders this after {first} of the same bytes"
+    text = f"data race: nothing orders {second} after {first} of the same bytes"
     return SyncFinding(FaultKind.UNORDERED, other.op, text, ((one.op, "the other access is here"),))
 
 
 def _does(done: _Done) -> str:
-    owner = done.touch.base.owner
-    name = owner.buffer_name if isinstance(owner, AllocOp) else done.touch.base.name_hint
-    what = "write" if done.touch.is_write else "read"
-    box = ", ".join(f"{a}:{b}" for a, b in done.touch.box or ())
+    owner = done.access.base.owner
+    name = owner.buffer_name if isinstance(owner, AllocOp) else done.access.base.name_hint
+    what = "write" if done.access.is_write else "read"
+    box = ", ".join(f"{a}:{b}" for a, b in done.access.box or ())
     how = f"an asynchronous {what} that {done.name} issued" if done.is_async else (
         f"a {what} by {done.name}"
     )  # fmt: skip

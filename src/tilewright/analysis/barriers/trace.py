@@ -1,8 +1,8 @@
-"""What each member of a team does, written down for given numbers of turns.
+"""The events of each concurrent role, for given trip counts.
 
-Index arithmetic is computed with plain numbers. Cells that a role keeps for itself are followed;
-integers loaded from tensors are made up, the same for everybody who loads the same element, so that
-roles decide alike. Ops without barriers in them, whole loops included, are one access each.
+Index arithmetic is evaluated to integers. Private cells of a role are tracked; integers loaded from
+tensors are assumed, the same for every role that loads the same element, so that roles take the
+same branches. Ops without barriers in them, whole loops included, are one access each.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.barriers.concurrent_roles import ConcurrentRoles, Member, TripCounts
-from tilewright.analysis.barriers.constant_eval import Number
+from tilewright.analysis.barriers.constant_eval import MaybeInt
 from tilewright.analysis.barriers.events import (
     AccessEvent,
     Arrive,
+    BarrierId,
     Box,
     BoxAccess,
     Commit,
     Event,
     NamedBarrierEvent,
-    Place,
     WaitEvent,
     WaitGroup,
 )
@@ -61,15 +61,15 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.interfaces import constant_value
 
-COPIES, STORES, PRODUCTS = "copies", "stores", "products"
+COPIES, STORES, MMAS = "copies", "stores", "mmas"
 MAX_EVENTS = 20_000
 ENTRIES = 3
-"""Tiles of a persistent loop, where its bounds are left to themselves."""
+"""Tiles of a persistent loop, where its bounds are not overridden."""
 
 
 @dataclass
 class NotAnalysed(Exception):
-    """Something that cannot be followed with numbers."""
+    """Something that cannot be evaluated."""
 
     op: Operation
     reason: str
@@ -85,20 +85,20 @@ class Trace:
 
 
 def traces(
-    team: ConcurrentRoles, questions: Iterable[TripCounts]
+    roles: ConcurrentRoles, candidates: Iterable[TripCounts]
 ) -> Iterator[tuple[TripCounts, list[Trace]]]:
-    """What every member does, for each of the numbers of turns. Raises `NotAnalysed`."""
-    facts = OpProperties(team)
-    settled: list[tuple[TripCounts, set[str]]] = []
-    for turns in questions:
-        if any(_agree(turns, before, used) for before, used in settled):
-            continue  # they differ in nothing that mattered: the events would be the same
-        writers = [Writer(member, turns, facts) for member in team.members]
+    """The events of every member, for each of the trip counts. Raises `NotAnalysed`."""
+    properties = OpProperties(roles)
+    done: list[tuple[TripCounts, set[str]]] = []
+    for trip_counts in candidates:
+        if any(_agree(trip_counts, before, used) for before, used in done):
+            continue  # they differ in nothing that the events depend on
+        writers = [Writer(member, trip_counts, properties) for member in roles.members]
         yield (
-            turns,
+            trip_counts,
             [Trace(each.member.name, len(each.member.threads), each.write()) for each in writers],
         )
-        settled.append((turns, {name for each in writers for name in each.used}))
+        done.append((trip_counts, {name for each in writers for name in each.used}))
 
 
 def _agree(one: TripCounts, other: TripCounts, names: set[str]) -> bool:
@@ -112,23 +112,23 @@ def _is_constant(value: Mixed) -> bool:
 @dataclass
 class Writer:
     member: Member
-    turns: TripCounts
-    facts: OpProperties
-    env: dict[SSAValue, Number] = field(default_factory=dict[SSAValue, Number])
-    cells: dict[tuple[SSAValue, tuple[Number, ...]], Number] = field(
-        default_factory=dict[tuple[SSAValue, tuple[Number, ...]], Number]
+    trip_counts: TripCounts
+    properties: OpProperties
+    env: dict[SSAValue, MaybeInt] = field(default_factory=dict[SSAValue, MaybeInt])
+    cells: dict[tuple[SSAValue, tuple[MaybeInt, ...]], MaybeInt] = field(
+        default_factory=dict[tuple[SSAValue, tuple[MaybeInt, ...]], MaybeInt]
     )
     events: list[Event] = field(default_factory=list[Event])
     active: tuple[int, ...] = ()
-    """The threads of the member that are here."""
+    """The active threads of the member."""
     used: set[str] = field(default_factory=set[str])
-    """The fields of `turns` that the events depend on."""
+    """The fields of `trip_counts` that the events depend on."""
 
     def write(self) -> tuple[Event, ...]:
-        team = self.facts.team
+        roles = self.properties.roles
         self.active = self.member.threads
-        if team.kernel.body_block not in self.member.blocks:
-            for op in team.kernel.body_block.ops:
+        if roles.kernel.body_block not in self.member.blocks:
+            for op in roles.kernel.body_block.ops:
                 if not op.regions:
                     self._compute(op)
         for block in self.member.blocks:
@@ -137,20 +137,20 @@ class Writer:
 
     def _add(self, event: Event) -> None:
         if len(self.events) >= MAX_EVENTS:
-            raise NotAnalysed(event.op, "the loops run too long to be followed")
+            raise NotAnalysed(event.op, "the trace is too long")
         self.events.append(event)
 
-    # -- numbers -----------------------------------------------------------------------------
+    # -- integers ----------------------------------------------------------------------------
 
-    def number(self, value: Mixed | None) -> Number:
-        """The value as a number, if it is known."""
+    def integer(self, value: Mixed | None) -> MaybeInt:
+        """The value as an integer, if it is known."""
         if value is None or isinstance(value, int):
             return value
         if value not in self.env:
             self.env[value] = self._given(value)
         return self.env[value]
 
-    def _given(self, value: SSAValue) -> Number:
+    def _given(self, value: SSAValue) -> MaybeInt:
         """A value from outside: a constant, an index of a block, an argument, or computed there."""
         constant = constant_value(value)
         if isinstance(constant, IntegerAttr):
@@ -163,63 +163,63 @@ class Writer:
             self._compute(value.owner)
         return self.env.get(value)
 
-    def _argument(self, value: BlockArgument) -> Number:
-        """A number that the caller gives: later ones are larger, for loops from one to another."""
-        numbers = [
+    def _argument(self, value: BlockArgument) -> MaybeInt:
+        """An integer argument: later ones are larger, for loops from one to another."""
+        integers = [
             each for each in value.block.args if isinstance(each.type, IndexType | IntegerType)
         ]
-        if value not in numbers:
+        if value not in integers:
             return None
         self.used.add("argument")
-        return (numbers.index(value) + 1) * self.turns.argument
+        return (integers.index(value) + 1) * self.trip_counts.argument
 
     def needed(self, value: Mixed, op: Operation) -> int:
-        found = self.number(value)
+        found = self.integer(value)
         if found is None:
-            raise NotAnalysed(op, "a number depends on values that are not known")
+            raise NotAnalysed(op, "an integer depends on unknown values")
         return found
 
     def _compute(self, op: Operation) -> None:
-        results = self.facts.integers(op)
+        results = self.properties.integers(op)
         if results:
-            number = self._result(op, [self.number(each) for each in op.operands])
-            self.env.update(dict.fromkeys(results, number))
+            integer = self._result(op, [self.integer(each) for each in op.operands])
+            self.env.update(dict.fromkeys(results, integer))
 
-    def _result(self, op: Operation, operands: Sequence[Number]) -> Number:
+    def _result(self, op: Operation, operands: Sequence[MaybeInt]) -> MaybeInt:
         if op.name == LoadOp.name:
             return self._loaded(op)
         if op.name == DimOp.name:
             return self._extent(op)
         if op.name == "gpu.thread_id":
             return self.member.threads[0]
-        return self.facts.rule(op)(operands)
+        return self.properties.rule(op)(operands)
 
-    def _extent(self, op: Operation) -> Number:
-        axis = self.number(op.operands[1])
+    def _extent(self, op: Operation) -> MaybeInt:
+        axis = self.integer(op.operands[1])
         static = None if axis is None else shape_of(op.operands[0].type)[axis]
         if static is not None and static >= 0:
             return static
         self.used.add("argument")
-        return self.turns.argument
+        return self.trip_counts.argument
 
-    def _loaded(self, op: Operation) -> Number:
+    def _loaded(self, op: Operation) -> MaybeInt:
         assert isinstance(op, LoadOp)
-        base, space, indices = self.facts.element(op)
-        where = tuple(self.number(index) for index in indices)
+        base, space, indices = self.properties.element(op)
+        where = tuple(self.integer(index) for index in indices)
         if space is Space.VAR or space is Space.LOCAL:
             return self.cells.get((base, where))
         if space is not Space.GLOBAL or None in where:
             return None
-        # Made up, and the same for everybody.
+        # Assumed, and the same for every role.
         text = f"{base.name_hint}{where}".encode()
         return zlib.crc32(text) % 4
 
     def _store(self, op: StoreOp) -> None:
-        base, space, indices = self.facts.element(op)
+        base, space, indices = self.properties.element(op)
         if space is Space.VAR or space is Space.LOCAL:
-            where = tuple(self.number(index) for index in indices)
-            is_number = isinstance(op.value.type, IndexType | IntegerType)
-            self.cells[base, where] = self.number(op.value) if is_number else None
+            where = tuple(self.integer(index) for index in indices)
+            is_integer = isinstance(op.value.type, IndexType | IntegerType)
+            self.cells[base, where] = self.integer(op.value) if is_integer else None
 
     # -- control -----------------------------------------------------------------------------
 
@@ -243,43 +243,43 @@ class Writer:
         elif isinstance(op, IfOp):
             self._branch(op)
         else:
-            raise NotAnalysed(op, f"barriers in {op.name} are not followed")
+            raise NotAnalysed(op, f"barriers in {op.name} are not analysed")
 
     def _is_followed(self, op: Operation) -> bool:
-        """Whether what is inside of an op matters one by one."""
-        return self.facts.is_essential(op)
+        """Whether the ops inside of an op are traced one at a time."""
+        return self.properties.is_essential(op)
 
     def _end(self, op: Operation, lower: int, upper: Mixed, step: int) -> int:
-        """Where a loop ends. Bounds that are constants are meant, and so are those of loops that
-        were expanded: what was written out in front of the loop, or behind it, counts on them.
+        """The end of a loop. Constant bounds are respected, and so are those of loops that were
+        pipelined: the peeled prologue and epilogue rely on them.
         """
-        if _is_constant(upper) or not self.facts.has_barriers(op):
+        if _is_constant(upper) or not self.properties.has_barriers(op):
             return self.needed(upper, op)
-        turns = self._turns(op)
-        return self.needed(upper, op) if turns is None else lower + turns * step
+        trip_count = self._trip_count(op)
+        return self.needed(upper, op) if trip_count is None else lower + trip_count * step
 
-    def _turns(self, op: Operation) -> int | None:
-        name = "inner" if self.facts.is_innermost(op) else "outer"
+    def _trip_count(self, op: Operation) -> int | None:
+        name = "inner" if self.properties.is_innermost(op) else "outer"
         self.used.add(name)
-        return getattr(self.turns, name)
+        return getattr(self.trip_counts, name)
 
-    def _loop(self, op: Operation, turns: range) -> None:
+    def _loop(self, op: Operation, iterations: range) -> None:
         block = op.regions[0].block
         if len(block.args) > 1:
-            raise NotAnalysed(op, "loops that hand on values are not followed")
-        for turn in turns:
+            raise NotAnalysed(op, "loops with loop-carried values are not analysed")
+        for iteration in iterations:
             for argument in block.args:
-                self.env[argument] = turn
+                self.env[argument] = iteration
             self._block(block)
 
     def _persistent(self, op: PersistentOp) -> None:
-        count = self._turns(op)
+        count = self._trip_count(op)
         if count is None:
-            count = ENTRIES  # how many tiles a block gets is a matter of the launch
+            count = ENTRIES  # the tiles per block depend on the launch grid
         block = op.regions[0].blocks[0]
-        for turn in range(count):
+        for iteration in range(count):
             for argument in block.args:
-                self.env[argument] = turn
+                self.env[argument] = iteration
             self._block(block)
 
     def _branch(self, op: IfOp) -> None:
@@ -306,29 +306,29 @@ class Writer:
             return thread
         if not _depends_on_thread(value):
             return self.needed(value, op)
-        assert isinstance(owner, Operation)  # a thread's number is computed by ops
+        assert isinstance(owner, Operation)  # a thread index is computed by ops
         operands = [self._for_thread(each, thread, op) for each in owner.operands]
         found = self._result(owner, operands)
         if found is None:
-            raise NotAnalysed(op, "which threads get here is not known")
+            raise NotAnalysed(op, "the threads that reach this op are unknown")
         return int(found)
 
     # -- events ------------------------------------------------------------------------------
 
     def _leaf(self, op: Operation) -> None:
-        if op.name.startswith("arith."):  # most ops are: they touch nothing and order nothing
+        if op.name.startswith("arith."):  # most ops are: they access no memory and order nothing
             self._compute(op)
             return
         handler = self._HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
         elif op.name.startswith("nv.mbarrier.") or op.name == "nv.cp_async.mbarrier_arrive":
-            raise NotAnalysed(op, f"{op.name} is not followed")
+            raise NotAnalysed(op, f"{op.name} is not analysed")
         else:
             self._plain(op)
 
     def _blocked(self, op: Operation) -> int:
-        """How many threads stop at an op where all of a role have to."""
+        """How many threads wait at an op where all of a role have to."""
         if len(self.active) < len(self.member.threads):
             raise NotAnalysed(op, "only some threads of a role wait here")
         return len(self.active)
@@ -336,75 +336,79 @@ class Writer:
     def _wait(self, op: MBarrierWaitOp) -> None:
         self._blocked(op)
         parity = self.needed(op.parity, op) & 1
-        self._add(WaitEvent(op, self._place(op), parity))
+        self._add(WaitEvent(op, self._barrier_id(op), parity))
 
     def _expect(self, op: MBarrierArriveExpectTxOp | MBarrierExpectTxOp) -> None:
         arriving = 1 if isinstance(op, MBarrierArriveExpectTxOp) else 0
         size = self.needed(op.bytes, op)
-        self._add(Arrive(op, self._place(op), arriving, size))
+        self._add(Arrive(op, self._barrier_id(op), arriving, size))
 
     def _arrive(self, op: MBarrierArriveOp) -> None:
         if op.cta is not None:
-            raise NotAnalysed(op, "barriers of other blocks are not followed")
-        self._add(Arrive(op, self._place(op), len(self.active)))
+            raise NotAnalysed(op, "barriers of other CTAs are not analysed")
+        self._add(Arrive(op, self._barrier_id(op), len(self.active)))
 
     def _commit(self, op: CpAsyncCommitOp | TmaStoreCommitOp) -> None:
         self._add(Commit(op, COPIES if isinstance(op, CpAsyncCommitOp) else STORES))
 
     def _wait_group(self, op: CpAsyncWaitOp | TmaStoreWaitOp | WgmmaWaitOp) -> None:
         kinds = {"nv.cp_async.wait": COPIES, "nv.tma_store.wait": STORES}
-        self._add(WaitGroup(op, kinds.get(op.name, PRODUCTS), op.count))
+        self._add(WaitGroup(op, kinds.get(op.name, MMAS), op.count))
 
     def _named_barrier(self, op: BarOp) -> None:
-        number, count = op.id.value.data, op.count.value.data
-        self._add(NamedBarrierEvent(op, number, self._blocked(op), count, op.mode.data == "sync"))
+        integer, count = op.id.value.data, op.count.value.data
+        self._add(NamedBarrierEvent(op, integer, self._blocked(op), count, op.mode.data == "sync"))
 
     def _sync(self, op: SyncOp) -> None:
         threads = self._blocked(op)
-        number = number_of(op.barrier_id)
-        if number is None:
-            return  # of the member's own threads, which are in step here anyway
+        integer = number_of(op.barrier_id)
+        if integer is None:
+            return  # of the member's own threads, which are convergent here anyway
         count = number_of(op.arrive_count)
-        self._add(NamedBarrierEvent(op, number, threads, threads if count is None else count))
+        self._add(NamedBarrierEvent(op, integer, threads, threads if count is None else count))
 
-    def _place(self, op: BarrierUser) -> Place:
-        row, index = self.facts.barrier(op)
+    def _barrier_id(self, op: BarrierUser) -> BarrierId:
+        row, index = self.properties.barrier(op)
         return row, self.needed(index, op)
 
     def _copy(self, op: AsyncCopyOp) -> None:
-        touches = tuple(self._touches(op))
+        accesses = tuple(self._accesses(op))
         if op.barrier is None or op.barrier_index is None:
             is_store = space_of(base_of(op.dst).type) is Space.GLOBAL
-            self._add(AccessEvent(op, touches, STORES if is_store else COPIES))
+            self._add(AccessEvent(op, accesses, STORES if is_store else COPIES))
             return
-        place = base_of(op.barrier), self.needed(op.barrier_index, op)
+        barrier_id = base_of(op.barrier), self.needed(op.barrier_index, op)
         size = self._bytes(op)
-        self._add(AccessEvent(op, touches, "", place, size, place[0] not in self.facts.explicit))
+        self._add(
+            AccessEvent(
+                op, accesses, "", barrier_id, size, barrier_id[0] not in self.properties.explicit
+            )
+        )
 
     def _bytes(self, op: AsyncCopyOp) -> int:
         size = bit_width(op.dst.type)
         for extent in shape_of(op.dst.type):
             if extent < 0:
-                raise NotAnalysed(op, "how many bytes are copied is not known")
+                raise NotAnalysed(op, "the byte count of the copy is unknown")
             size *= extent
         return size // 8
 
     def _plain(self, op: Operation) -> None:
-        touches = tuple(self._touches(op))
-        if touches:
+        accesses = tuple(self._accesses(op))
+        if accesses:
             asynchronous = is_async(op)
-            self._add(AccessEvent(op, touches, PRODUCTS if asynchronous else ""))
+            self._add(AccessEvent(op, accesses, MMAS if asynchronous else ""))
             if asynchronous:
-                self._add(Commit(op, PRODUCTS))
+                self._add(Commit(op, MMAS))
         if isinstance(op, StoreOp):
             self._store(op)
         self._compute(op)
 
     def _whole(self, op: Operation) -> None:
-        """An op whose inside does not matter."""
-        touches = tuple(self._touches(op))
-        if touches:
-            self._add(AccessEvent(op, touches))
+        """An op that is one access as a whole."""
+        accesses = tuple(self._accesses(op))
+        if accesses:
+            self._add(AccessEvent(op, accesses))
         for region in writes(op):
             if region.space in (Space.VAR, Space.LOCAL):
                 for key in [key for key in self.cells if key[0] is region.base]:
@@ -412,8 +416,8 @@ class Writer:
         for result in op.results:
             self.env[result] = None
 
-    def _touches(self, op: Operation) -> Iterator[BoxAccess]:
-        for region, is_write in self.facts.regions(op):
+    def _accesses(self, op: Operation) -> Iterator[BoxAccess]:
+        for region, is_write in self.properties.regions(op):
             yield BoxAccess(region.base, self._box(region), is_write)
 
     def _box(self, region: AccessedRegion) -> Box | None:
@@ -428,8 +432,8 @@ class Writer:
             spans.append((start, start + length if size < 0 else min(start + length, size)))
         return tuple(spans)
 
-    def _bound(self, value: Bound) -> Number:
-        return self.number(value)
+    def _bound(self, value: Bound) -> MaybeInt:
+        return self.integer(value)
 
     _HANDLERS: ClassVar[dict[type[Operation], Callable[[Writer, Any], None]]] = {
         MBarrierWaitOp: _wait,

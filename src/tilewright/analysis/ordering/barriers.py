@@ -1,15 +1,15 @@
-"""Barrier generations: what a wait is sure to know.
+"""Barrier generations: the phases that a wait guarantees to be complete.
 
-A wait with parity p returns when the phase of that parity has ended. Which phase that is depends on
-how far the barrier has come, so a run in which a wait met a later phase than it had to proves
-nothing. What every run has in common is this:
+A wait with parity p returns when the phase of that parity has completed. Which phase that is
+depends on how far the barrier has advanced, so a run in which a wait saw a later phase than it had
+to proves nothing. All runs have this in common:
 
-    known     phases that the waiter knows to be complete (by its clock)
-    c         the least number of complete phases, at least `known`, for which parity p may pass
+    observed  phases that are complete by the clock of the waiting task
+    c         the smallest count of complete phases, at least `observed`, with which parity p passes
 
-The wait is sure of the phases before c, no more. If c is `known` the wait may pass at once: right
-for a producer that finds its ring empty, wrong for a consumer that has the parity the wrong way
-round, whose reads are then unordered.
+The wait is ordered after the phases before c, no more. If c is `observed` the wait may pass at
+once: right for a producer whose ring buffer is empty, wrong for a consumer with inverted parity,
+whose reads are then unordered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilewright.analysis.ordering.clocks import Agent, Knowledge, covers, includes
+from tilewright.analysis.ordering.clocks import Agent, ClockPair, covers, includes
 
 SignalKind: TypeAlias = Literal["arrive", "expect", "deliver"]
 
@@ -40,20 +40,20 @@ def index_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Signal:
-    """Something that brings a phase nearer to its end."""
+    """An operation on a barrier: an arrival, an expect-tx or a complete-tx."""
 
     kind: SignalKind
     task: str
-    """Who arrived, or whose operation did."""
+    """The task that arrived, or that issued the operation."""
     operation: str
     amount: int
     """Arrivals or bytes."""
-    place: int
+    site: int
     phase: int
     event: int
     component: int
     seen: tuple[int, ...] = ()
-    """What it tells: the clock of who gave it."""
+    """What it releases: the clock of the signalling agent."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +62,31 @@ class WaitRecord:
 
     task: str
     parity: int
-    place: int
+    site: int
     event: int
-    known: int
-    """Phases its task knew to be complete before."""
-    sure: int
-    """Phases it is sure of afterwards."""
+    observed: int
+    """Phases that its task had observed to be complete before."""
+    guaranteed: int
+    """Phases that are guaranteed to be complete afterwards."""
     component: int
     time: int
-    """Of its task: whoever knows this time knows that the wait is over."""
+    """The time of its task: an agent that observes this time is ordered after the wait."""
 
     @property
     def passes_at_once(self) -> bool:
-        return self.sure == self.known
+        return self.guaranteed == self.observed
 
 
 @dataclass(eq=False)
 class NamedBarrierRound:
-    """One opening of a barrier of threads: who came, who waited, and what all of them know."""
+    """One phase of a named barrier: the tasks that arrive, the tasks that wait, and their joint
+    clock."""
 
     name: str
     generation: int = 0
-    knowledge: Knowledge = field(default_factory=Knowledge)
+    clocks: ClockPair = field(default_factory=ClockPair)
     came: dict[str, int] = field(default_factory=dict[str, int])
-    """By the task, where."""
+    """By the task, its site."""
     went: dict[str, None] = field(default_factory=dict[str, None])
 
 
@@ -98,37 +99,35 @@ class Generations:
     owner: str
     """The array it is in."""
     count: int
-    place: int
+    site: int
     component: int
-    """Of who made it, and when."""
+    """Component and time of the agent that initialised it."""
     time: int
     maker: str = ""
-    """The task that made it."""
-    total: Knowledge = field(default_factory=Knowledge)
-    phases: list[Knowledge] = field(default_factory=list[Knowledge])
-    """What is known once each phase has ended; later ones know what earlier ones do."""
+    """The task that initialised it."""
+    total: ClockPair = field(default_factory=ClockPair)
+    phases: list[ClockPair] = field(default_factory=list[ClockPair])
+    """The clock released by each completed phase; later phases include earlier ones."""
     ended: list[int] = field(default_factory=list[int])
-    """When each phase ended."""
+    """The event at which each phase completed."""
     signals: list[Signal] = field(default_factory=list[Signal])
     waits: list[WaitRecord] = field(default_factory=list[WaitRecord])
     waiters: dict[str, None] = field(default_factory=dict[str, None])
-    """Tasks that came to a wait for it."""
-    _known: dict[str, int] = field(default_factory=dict[str, int])
+    """Tasks that reached a wait for it."""
+    _observed: dict[str, int] = field(default_factory=dict[str, int])
 
-    def signal(
-        self, kind: SignalKind, strand: Agent, amount: int, place: int, event: int
-    ) -> Signal:
-        self.total.learn(strand.knowledge)
+    def signal(self, kind: SignalKind, agent: Agent, amount: int, site: int, event: int) -> Signal:
+        self.total.observe(agent.clocks)
         made = Signal(
             kind,
-            strand.name,
-            strand.operation,
+            agent.name,
+            agent.operation,
             amount,
-            place,
+            site,
             len(self.phases),
             event,
-            strand.component,
-            tuple(strand.knowledge.seen),
+            agent.component,
+            tuple(agent.clocks.seen),
         )
         self.signals.append(made)
         return made
@@ -137,46 +136,46 @@ class Generations:
         self.phases.append(self.total.copy())
         self.ended.append(event)
 
-    def known_to(self, strand: Agent) -> int:
-        """How many phases a strand knows to be complete."""
-        known = self._known.get(strand.name, 0)
-        seen = strand.knowledge.seen
-        while known < len(self.phases) and includes(seen, self.phases[known].seen):
-            known += 1
-        self._known[strand.name] = known
-        return known
+    def observed_by(self, agent: Agent) -> int:
+        """How many phases an agent observes to be complete."""
+        observed = self._observed.get(agent.name, 0)
+        seen = agent.clocks.seen
+        while observed < len(self.phases) and includes(seen, self.phases[observed].seen):
+            observed += 1
+        self._observed[agent.name] = observed
+        return observed
 
-    def waited(self, strand: Agent, parity: int, place: int, event: int) -> WaitRecord:
-        """A wait has passed: the strand learns what it is sure of."""
-        known = self.known_to(strand)
-        sure = known if (known & 1) != (parity & 1) else known + 1
-        sure = min(sure, len(self.phases))
-        if sure > known:
-            strand.knowledge.learn(self.phases[sure - 1])
+    def waited(self, agent: Agent, parity: int, site: int, event: int) -> WaitRecord:
+        """A wait has passed: the agent observes the phases that are guaranteed to be complete."""
+        observed = self.observed_by(agent)
+        guaranteed = observed if (observed & 1) != (parity & 1) else observed + 1
+        guaranteed = min(guaranteed, len(self.phases))
+        if guaranteed > observed:
+            agent.clocks.observe(self.phases[guaranteed - 1])
         record = WaitRecord(
-            strand.name, parity & 1, place, event, known, sure, strand.component, strand.time
+            agent.name, parity & 1, site, event, observed, guaranteed, agent.component, agent.time
         )
-        strand.tick()
-        self.waiters[strand.name] = None
+        agent.tick()
+        self.waiters[agent.name] = None
         self.waits.append(record)
         return record
 
     def outrun(self) -> tuple[WaitRecord, Signal] | None:
         """A wait that the next phase does not wait for, and a signal of that phase.
 
-        If the phase after the one it waits for could end first, its parity would be the same again
-        and the wait would not pass: some signal of that phase must know that the wait is over.
+        If the phase after the one it waits for could complete first, its parity would be the same
+        again and the wait would not pass: some signal of that phase must be ordered after the wait.
         """
         for wait in self.waits:
-            if wait.sure >= len(self.phases):
+            if wait.guaranteed >= len(self.phases):
                 continue
-            if covers(self.phases[wait.sure].seen, wait.component, wait.time):
+            if covers(self.phases[wait.guaranteed].seen, wait.component, wait.time):
                 continue
-            return wait, next(each for each in self.signals if each.phase == wait.sure)
+            return wait, next(each for each in self.signals if each.phase == wait.guaranteed)
         return None
 
     def phase_at(self, event: int) -> int:
-        """The phase that was under way."""
+        """The phase that was incomplete at an event."""
         return sum(1 for each in self.ended if each < event)
 
     @property

@@ -1,11 +1,12 @@
-"""Vector clocks: what a strand of events knows of all the others.
+"""Vector clocks: what an agent has observed of all other agents.
 
-A strand is a task, or a line of asynchronous operations that follow each other. It has a number,
-its *component*, and counts up its own time at every release. What it knows is the latest time of
-every component that happened before: event (c, t) happened before whoever has ``clock[c] >= t``.
+An agent is a task, or a sequence of asynchronous operations that follow each other. It has an
+index, its *component*, and increments its own time at every release. It has observed, for every
+component, the latest time that happened before: event (c, t) happened before an agent with
+``clock[c] >= t``.
 
-Beside the clock of happens-before there is a second one that counts only what a proxy fence has
-published: writes of threads that copy engines may look at. It travels with the first.
+Besides the clock of happens-before there is a second one that counts only what an async proxy fence
+has published: writes of threads that TMA and tensor cores may read. It travels with the first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 
 def join(clock: list[int], other: Sequence[int]) -> None:
-    """Let `clock` know what `other` knows."""
+    """Join `other` into `clock`: the component-wise maximum."""
     if len(other) > len(clock):
         clock.extend([0] * (len(other) - len(clock)))
     for component, time in enumerate(other):
@@ -24,29 +25,29 @@ def join(clock: list[int], other: Sequence[int]) -> None:
 
 
 def covers(clock: Sequence[int], component: int, time: int) -> bool:
-    """Whether an event happened before whoever has this clock."""
+    """Whether an event happened before an agent with this clock."""
     return component < len(clock) and clock[component] >= time
 
 
 def includes(clock: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether everything `other` knows is known to `clock`."""
+    """Whether `clock` has observed everything that `other` has."""
     size = len(clock)
     return all(time <= (clock[i] if i < size else 0) for i, time in enumerate(other))
 
 
 @dataclass
-class Knowledge:
-    """What happened before, and what of it is published to copy engines."""
+class ClockPair:
+    """What happened before, and what of it is published to the async proxy."""
 
     seen: list[int] = field(default_factory=list[int])
     fenced: list[int] = field(default_factory=list[int])
 
-    def learn(self, other: Knowledge) -> None:
+    def observe(self, other: ClockPair) -> None:
         join(self.seen, other.seen)
         join(self.fenced, other.fenced)
 
-    def copy(self) -> Knowledge:
-        return Knowledge(list(self.seen), list(self.fenced))
+    def copy(self) -> ClockPair:
+        return ClockPair(list(self.seen), list(self.fenced))
 
 
 @dataclass(eq=False)
@@ -56,29 +57,29 @@ class Agent:
     name: str
     """The task; for an operation, the one that issued it."""
     component: int
-    knowledge: Knowledge
+    clocks: ClockPair
     operation: str = ""
-    """For people, empty for a task: `the TMA load into a[0]`."""
+    """Human-readable, empty for a task: `the TMA load into a[0]`."""
     engine: str = ""
     event: int = 0
     """When it began."""
-    gates: tuple[Hashable, ...] = ()
-    """The barriers that an operation reports to."""
+    barriers: tuple[Hashable, ...] = ()
+    """The barriers that an operation signals."""
 
     @property
     def time(self) -> int:
-        return self.knowledge.seen[self.component]
+        return self.clocks.seen[self.component]
 
     def tick(self) -> None:
-        """What comes is not part of what was released."""
-        self.knowledge.seen[self.component] += 1
+        """Later events are not part of what was released."""
+        self.clocks.seen[self.component] += 1
 
 
 class Agents:
-    """Gives out components, and takes those of operations back.
+    """Allocates components, and reuses those of completed operations.
 
     Operations are many, but few of them are unordered among each other. One may follow another in
-    the same component if its issuer knows that the other is done; so clocks stay short.
+    the same component if its issuer is ordered after the other; so clocks stay short.
     """
 
     def __init__(self) -> None:
@@ -86,26 +87,26 @@ class Agents:
         self._lines: dict[str, list[Agent]] = {}
 
     def task(self, name: str, parent: Agent | None) -> Agent:
-        knowledge = Knowledge() if parent is None else parent.knowledge.copy()
-        return self._begin(Agent(name, self._next(), knowledge))
+        clocks = ClockPair() if parent is None else parent.clocks.copy()
+        return self._begin(Agent(name, self._next(), clocks))
 
     def operation(self, name: str, what: str, engine: str, issuer: Agent, event: int) -> Agent:
-        knowledge = issuer.knowledge.copy()
+        clocks = issuer.clocks.copy()
         lines = self._lines.setdefault(engine, [])
-        for number, last in enumerate(lines):
-            if covers(knowledge.seen, last.component, last.time):
-                strand = Agent(name, last.component, knowledge, what, engine, event)
-                lines[number] = self._begin(strand)
-                return strand
-        strand = self._begin(Agent(name, self._next(), knowledge, what, engine, event))
-        lines.append(strand)
-        return strand
+        for index, last in enumerate(lines):
+            if covers(clocks.seen, last.component, last.time):
+                agent = Agent(name, last.component, clocks, what, engine, event)
+                lines[index] = self._begin(agent)
+                return agent
+        agent = self._begin(Agent(name, self._next(), clocks, what, engine, event))
+        lines.append(agent)
+        return agent
 
     def _next(self) -> int:
         self.count += 1
         return self.count - 1
 
-    def _begin(self, strand: Agent) -> Agent:
-        join(strand.knowledge.seen, [0] * (strand.component + 1))
-        strand.tick()
-        return strand
+    def _begin(self, agent: Agent) -> Agent:
+        join(agent.clocks.seen, [0] * (agent.component + 1))
+        agent.tick()
+        return agent

@@ -1,21 +1,21 @@
-"""From two unordered accesses to the mistake: which wait, arrival, phase or count is wrong.
+"""From two unordered accesses to the cause: which wait, arrival, phase or count is wrong.
 
-The one that must come first (`early`) has to be released: some barrier's phase ends after it and
-knows of it. The other one (`late`) has to wait for that phase. What the program says is looked at
-first, then what happened, in this order:
+The one that must come first (`early`) has to be released: some barrier's phase completes after it
+and is ordered after it. The other one (`late`) has to wait for that phase. The program is examined
+first, then the run, in this order:
 
-    early is a copy that reports to X, late reads what it brings:
+    early is a copy that signals X, late reads its data:
         late's task waited for X with the other parity                          phase
         it did not wait for X                                                   wait
-        X does not wait for the bytes of the copy                               bytes
-    early's task signals X after it, for which nobody waits, or only others
-    who come to late's line                                                     wait
+        X does not expect the bytes of the copy                                  bytes
+    early's task signals X after it, for which no task waits, or only those
+    that reach late's line                                                  wait
     late's task waited for X with the other parity                              phase
-    late's task waited for X, but others arrived in place of early's task       count
-    early is an operation, and X is signalled before it is done                 wait
-    late's task waited for X, and early comes after the arrival it is sure of   race
+    late's task waited for X, but other tasks arrived instead of early's       count
+    early is an operation, and X is signalled before it completes              wait
+    late's task waited for X, and early follows the arrival it is ordered by   race
     it never waited for X                                                       wait
-    early's task came to a barrier of threads, late's task did not              wait
+    early's task arrived on a named barrier, late's task did not               wait
     early follows every arrival of its task                                     race
 """
 
@@ -45,23 +45,23 @@ _ENGINE_WAITS = (
 _FENCE = 'tlx.fence("async_shared")'
 
 
-def explain(clash: OrderingConflict, history: History) -> Cause:
+def explain(conflict: OrderingConflict, history: History) -> Cause:
     """Why the accesses of a clash are unordered."""
-    if clash.needs_fence:
-        return _fence(clash)
-    early, late = clash.first, clash.second
+    if conflict.needs_fence:
+        return _fence(conflict)
+    early, late = conflict.first, conflict.second
     if is_too_soon(early, late, history):
         early, late = late, early
     return _Search(early, late, history).cause()
 
 
-def _fence(clash: OrderingConflict) -> Cause:
-    first = clash.first
+def _fence(conflict: OrderingConflict) -> Cause:
+    first = conflict.first
     missing = (
-        f"no proxy fence between the {first} and {clash.second}: the engine may read what the "
-        "bytes held before"
+        f"no async proxy fence between the {first} and {conflict.second}: the async proxy may read "
+        "the old contents"
     )
-    return Cause("fence", missing, Remark(f"{_FENCE} after this write", first.place))
+    return Cause("fence", missing, Remark(f"{_FENCE} after this write", first.site))
 
 
 class _Search:
@@ -76,9 +76,9 @@ class _Search:
         found = (
             self._alone()
             or self._not_ended()
-            or self._gated()
+            or self._signalled_copy()
             or self._unawaited()
-            or self._nobody_waits()
+            or self._no_waiter()
             or self._parity()
             or self._shares()
             or self._engine_wait()
@@ -92,52 +92,57 @@ class _Search:
         )
         return found or self._nothing()
 
-    # -- the program says so -----------------------------------------------------------------
+    # -- by the program ------------------------------------------------------------------
 
     def _alone(self) -> Cause | None:
-        """A barrier of threads that opened for one task only: the other one did not wait there."""
-        meetings = self.history.meetings
-        for meeting in meetings:
-            (task, *more), count = meeting.came, meeting.generation
-            is_open = any(
-                each.name == meeting.name and each.generation > count for each in meetings
-            )
-            if more or not is_open or meeting.went:
+        """A named barrier that completed with one task only: the other task did not wait there."""
+        rounds = self.history.rounds
+        for round_ in rounds:
+            (task, *more), count = round_.came, round_.generation
+            is_open = any(each.name == round_.name and each.generation > count for each in rounds)
+            if more or not is_open or round_.went:
                 continue
-            missing = f"{meeting.name} opens though only {task} comes to it: nobody waits there"
-            fix = Remark(f"tlx.named_barrier_wait on {meeting.name} before this", self.late.place)
-            details = (Remark(f"{task} comes to {meeting.name} here", meeting.came[task]),)
-            return Cause("wait", missing, fix, meeting.name, details, doubt=0)
+            missing = f"only {task} arrives on {round_.name}: no other task waits there"
+            fix = Remark(
+                f"call tlx.named_barrier_wait on {round_.name} before this", self.late.site
+            )
+            details = (Remark(f"{task} arrives on {round_.name} here", round_.came[task]),)
+            return Cause("wait", missing, fix, round_.name, details, doubt=0)
         return None
 
-    def _gated(self) -> Cause | None:
-        """A copy tells a barrier when it is done: whoever reads what it brings waits for that."""
+    def _signalled_copy(self) -> Cause | None:
+        """A copy signals a barrier when it completes: a task that reads its data has to wait for
+        that."""
         early = self.early
-        if self.late.deed != "read":
+        if self.late.kind != "read":
             return None
-        for barrier in self._gates(early, self.late):
+        for barrier in self._completion_barriers(early, self.late):
             phase = barrier.phase_at(early.event)
             wait = self._last_wait(barrier)
             is_other = wait is not None and wait.parity != (phase & 1)
             if wait is not None and is_other and wait.passes_at_once:
                 return replace(self._wrong_parity(barrier, wait, phase), doubt=0)
-            if wait is not None and wait.passes_at_once and wait.known < phase:
+            if wait is not None and wait.passes_at_once and wait.observed < phase:
                 return replace(self._too_far_ahead(barrier, wait, phase), doubt=0)
-            if wait is not None and wait.sure > phase and not self._is_delivered(barrier, phase):
-                return replace(self._unannounced(barrier, phase), doubt=0)
-            if wait is None or is_other or wait.sure <= phase:
+            if (
+                wait is not None
+                and wait.guaranteed > phase
+                and not self._is_delivered(barrier, phase)
+            ):
+                return replace(self._unexpected(barrier, phase), doubt=0)
+            if wait is None or is_other or wait.guaranteed <= phase:
                 return replace(self._missing_wait(barrier, phase), doubt=0)
         return None
 
-    def _gates(self, operation: Access, other: Access) -> list[Generations]:
-        """Barriers that an operation tells for the sake of another access's task.
+    def _completion_barriers(self, operation: Access, other: Access) -> list[Generations]:
+        """Barriers that an operation signals for the task of another access.
 
-        They are those of arrays that the task waits for, that tasks wait for which come to the
-        same line, or that nobody waits for.
+        They belong to arrays that the task waits for, that tasks which reach the same line wait
+        for, or that no task waits for.
         """
         found: list[Generations] = []
         for barrier in self.history.barriers:
-            if barrier.key not in operation.gates or cta_of(barrier.maker) != cta_of(other.task):
+            if barrier.key not in operation.barriers or cta_of(barrier.maker) != cta_of(other.task):
                 continue
             waiters = self.history.waiters_of(barrier.owner)
             if not waiters or waiters & self.history.beside(other):
@@ -145,32 +150,32 @@ class _Search:
         return found
 
     def _is_delivered(self, barrier: Generations, phase: int) -> bool:
-        """Whether the early access, a copy, has reported to a barrier in a phase."""
-        mine = (each for each in barrier.signals if each.component == self.early.component)
-        return any(each.phase <= phase for each in mine)
+        """Whether the early access, a copy, has signalled a barrier in a phase."""
+        own = (each for each in barrier.signals if each.component == self.early.component)
+        return any(each.phase <= phase for each in own)
 
-    def _unannounced(self, barrier: Generations, phase: int) -> Cause:
-        announced = sum(
+    def _unexpected(self, barrier: Generations, phase: int) -> Cause:
+        expected = sum(
             each.amount for each in barrier.signals if each.phase == phase and each.kind == "expect"
         )
         missing = (
-            f"{counted(announced, 'byte')} are announced to {barrier.name} in phase {phase}, which "
-            f"ends before {self.early.operation} is done"
+            f"{counted(expected, 'byte')} are expected on {barrier.name} in phase {phase}, which "
+            f"completes before {self.early.operation} does"
         )
-        fix = "announce its bytes too, with tlx.barrier_expect_bytes before this"
-        return Cause("bytes", missing, Remark(fix, self.early.place), barrier.owner)
+        fix = "expect its bytes too: call tlx.barrier_expect_bytes before this"
+        return Cause("bytes", missing, Remark(fix, self.early.site), barrier.owner)
 
     def _unawaited(self) -> Cause | None:
-        """The late access is an operation whose end the early one's task should have waited for:
-        it waits for such ends, but nobody for this one."""
+        """The late access is an operation whose completion the task of the early one should have
+        waited for: it waits for such completions, but no task for this one."""
         early, late = self.early, self.late
-        if early.deed != "read" or late.deed != "write" or late.proxy != "tensor":
+        if early.kind != "read" or late.kind != "write" or late.proxy != "tensor":
             return None
-        for barrier in self._gates(late, early):
+        for barrier in self._completion_barriers(late, early):
             phase = barrier.phase_at(late.event)
             if short_task(early.task) not in self.history.waiters_of(barrier.owner):
                 continue
-            if any(each.sure > phase for each in barrier.waits_of(early.task)):
+            if any(each.guaranteed > phase for each in barrier.waits_of(early.task)):
                 continue
             return _Search(late, early, self.history)._missing_wait(barrier, phase)
         return None
@@ -179,14 +184,14 @@ class _Search:
 
     @cached_property
     def _releases(self) -> list[tuple[Generations, int]]:
-        """Barriers that know of the early access, and their first phase that does."""
+        """Barriers that are ordered after the early access, and their first phase that is."""
         found: list[tuple[Generations, int]] = []
         for barrier in self.history.barriers:
             if cta_of(barrier.maker) != cta_of(self.late.task):
-                continue  # nobody can wait for a barrier of another CTA
-            for number, phase in enumerate(barrier.phases):
+                continue  # a task cannot wait for a barrier of another CTA
+            for index, phase in enumerate(barrier.phases):
                 if covers(phase.seen, self.early.component, self.early.time):
-                    found.append((barrier, number))
+                    found.append((barrier, index))
                     break
         same = index_of(self.early.region.name)
 
@@ -199,7 +204,7 @@ class _Search:
         return sorted(related or found, key=rank)
 
     def _is_related(self, barrier: Generations) -> bool:
-        """Whether its name says what it is for: `full_v` tells of `v`."""
+        """Whether its name contains that of the buffer: `full_v` is for `v`."""
         owners = {self.early.region.owner, self.late.region.owner}
         return bool(owners & set(barrier.owner.split("_")))
 
@@ -213,15 +218,17 @@ class _Search:
 
     @cached_property
     def _direct(self) -> list[tuple[Generations, int]]:
-        """Those of them that the early access's task has told itself.
+        """Those of them that the early access's task has signalled itself.
 
         Those that the late access's task waits for anyway come last.
         """
-        mine = [each for each in self._releases if self._tells(each[0])]
-        return sorted(mine, key=lambda each: (self._waits_already(each[0]), self._told(each[0])))
+        own = [each for each in self._releases if self._signals_after(each[0])]
+        return sorted(
+            own, key=lambda each: (self._waits_already(each[0]), self._signalled_at(each[0]))
+        )
 
-    def _told(self, barrier: Generations) -> int:
-        """When the early access's task first told a barrier of the access."""
+    def _signalled_at(self, barrier: Generations) -> int:
+        """When the early access's task first signalled a barrier after the access."""
         early = self.early
         return min(
             signal.event
@@ -233,8 +240,8 @@ class _Search:
         wait = self._last_wait(barrier)
         return wait is not None and not wait.passes_at_once
 
-    def _tells(self, barrier: Generations) -> bool:
-        """Whether the early access's task signals a barrier after the access, and knowing it."""
+    def _signals_after(self, barrier: Generations) -> bool:
+        """Whether the early access's task signals a barrier, ordered after the access."""
         early = self.early
         return any(
             signal.task == early.task and covers(signal.seen, early.component, early.time)
@@ -246,21 +253,21 @@ class _Search:
 
     def _is_for_late(self, barrier: Generations) -> bool:
         """Whether it makes sense that the late access's task waits for a barrier."""
-        mine = short_task(self.late.task)
-        return mine not in {short_task(each.task) for each in barrier.signals}
+        own = short_task(self.late.task)
+        return own not in {short_task(each.task) for each in barrier.signals}
 
     def _array(self, barrier: Generations) -> list[Generations]:
         return [each for each in self.history.barriers if each.owner == barrier.owner]
 
-    def _nobody_waits(self) -> Cause | None:
-        """Barriers that are told of the access in vain: nobody waits for any of the array.
+    def _no_waiter(self) -> Cause | None:
+        """Barriers signalled after the access without effect: no task waits for any of the array.
 
-        It counts as nobody if only tasks wait that come to the late access's line as well.
+        Tasks that reach the late access's line as well do not count.
         """
-        late, mine = self.late, short_task(self.late.task)
+        late, own = self.late, short_task(self.late.task)
         for barrier, phase in self._direct:
             waiters = self.history.waiters_of(barrier.owner)
-            if mine in waiters or not waiters <= self.history.beside(late):
+            if own in waiters or not waiters <= self.history.beside(late):
                 continue
             if self._is_for_late(barrier):
                 return self._missing_wait(barrier, phase)
@@ -283,12 +290,12 @@ class _Search:
 
     def _missing_wait(self, barrier: Generations, phase: int) -> Cause:
         late = self.late
-        who = "the phase" if phase == 0 else f"phase {phase}"
-        missing = f"{late.task} does not wait for {who} of {barrier.name} that orders them"
-        fix = f"tlx.barrier_wait on {barrier.owner} (parity {phase & 1}) before this"
-        return Cause("wait", missing, Remark(fix, late.place), barrier.owner)
+        which = "the phase" if phase == 0 else f"phase {phase}"
+        missing = f"{late.task} does not wait for {which} of {barrier.name} that orders them"
+        fix = f"call tlx.barrier_wait on {barrier.owner} (parity {phase & 1}) before this"
+        return Cause("wait", missing, Remark(fix, late.site), barrier.owner)
 
-    # -- waited for in the wrong way ---------------------------------------------------------
+    # -- waited for wrongly ------------------------------------------------------------------
 
     def _last_wait(self, barrier: Generations) -> WaitRecord | None:
         """The wait of the late access's task that should have ordered it."""
@@ -302,7 +309,7 @@ class _Search:
         return sorted(waited, key=lambda each: -each[1].event)
 
     def _parity(self) -> Cause | None:
-        """A wait that passed at once whenever its task came to it."""
+        """A wait that passed at once whenever its task reached it."""
         for barrier, phase in self._direct or self._releases:
             wait = self._last_wait(barrier)
             if wait is None or wait.parity == (phase & 1):
@@ -317,32 +324,33 @@ class _Search:
         return all(each is None or each.event <= wait.event for each in waits)
 
     def _never_waits(self, barrier: Generations, wait: WaitRecord) -> bool:
-        """Whether a wait has passed at once whenever its task came to it so far."""
-        mine = (each for each in barrier.waits_of(wait.task) if each.place == wait.place)
-        return all(each.passes_at_once for each in mine if each.event <= wait.event)
+        """Whether a wait has passed at once whenever its task reached it so far."""
+        own = (each for each in barrier.waits_of(wait.task) if each.site == wait.site)
+        return all(each.passes_at_once for each in own if each.event <= wait.event)
 
     def _wrong_parity(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
         missing = (
             f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, which may pass at "
-            f"once: it knows of {counted(wait.known, 'complete phase')}; the phase that orders "
+            f"once after {counted(wait.observed, 'complete phase')}; the phase that orders "
             f"the accesses has parity {phase & 1}"
         )
-        fix = Remark(f"wait for parity {phase & 1} here", wait.place)
+        fix = Remark(f"wait for parity {phase & 1} here", wait.site)
         return Cause("phase", missing, fix, barrier.owner)
 
     def _too_far_ahead(self, barrier: Generations, wait: WaitRecord, phase: int) -> Cause:
-        """The parity is right, but a phase that had the same parity may be all that has ended."""
+        """The parity is right, but a phase of the same parity may be the last completed one."""
         missing = (
-            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, but knows of only "
-            f"{counted(wait.known, 'complete phase')}: until phase {phase - 1} has ended, the wait "
-            "passes at once"
+            f"{self.late.task} waits for parity {wait.parity} of {barrier.name}, but is ordered "
+            f"after only {counted(wait.observed, 'complete phase')}: until phase {phase - 1} "
+            "completes, the wait passes at once"
         )
-        fix = Remark(f"wait for phase {phase - 1} (parity {(phase - 1) & 1}) too", wait.place)
+        fix = Remark(f"wait for phase {phase - 1} (parity {(phase - 1) & 1}) too", wait.site)
         return Cause("phase", missing, fix, barrier.owner)
 
     def _not_ended(self) -> Cause | None:
-        """A first wait that let a read pass, for a barrier that had not ended a phase by then."""
-        if self.late.deed != "read":
+        """A first wait that let a read pass, for a barrier that had not completed a phase by
+        then."""
+        if self.late.kind != "read":
             return None
         for barrier in self.history.barriers:
             wait = self._last_wait(barrier)
@@ -354,13 +362,14 @@ class _Search:
         return None
 
     def _shares(self) -> Cause | None:
-        """The phase that was waited for ended without an arrival that tells of the early access."""
+        """The phase that was waited for completed without an arrival ordered after the early
+        access."""
         early, late = self.early, self.late
         for barrier, wait in self._waited():
             arrivers = barrier.arrivers()
-            if len(arrivers) < 2 or not wait.sure or not self._is_last(barrier, wait):
+            if len(arrivers) < 2 or not wait.guaranteed or not self._is_last(barrier, wait):
                 continue
-            told = {
+            signallers = {
                 each.task
                 for each in barrier.signals
                 if each.task != late.task and covers(each.seen, early.component, early.time)
@@ -368,82 +377,88 @@ class _Search:
             came = [
                 each
                 for each in barrier.signals
-                if each.kind == "arrive" and each.phase == wait.sure - 1
+                if each.kind == "arrive" and each.phase == wait.guaranteed - 1
             ]
-            missed = [task for task in arrivers if task in told]
+            missed = [task for task in arrivers if task in signallers]
             if early.task in missed:
                 missed = [early.task]
             if not missed or set(missed) & {each.task for each in came}:
                 continue
             if barrier.count < len(arrivers):
-                made = counted(barrier.count, "arrival")
                 missing = (
-                    f"{barrier.name} is made for {made}, but {' and '.join(arrivers)} arrive: the "
-                    f"phase that {late.task} waits for ends before {missed[0]} has arrived"
+                    f"{barrier.name} has arrive count {barrier.count}, but "
+                    f"{' and '.join(arrivers)} arrive: the phase that {late.task} waits for "
+                    f"completes before {missed[0]} has arrived"
                 )
-                fix = Remark(f"make it with arrive_count={len(arrivers)}", barrier.place)
+                fix = Remark(f"use arrive_count={len(arrivers)}", barrier.site)
                 return Cause("count", missing, fix, barrier.owner)
             twice = [each for each in came if each.task == came[0].task]
-            answers = [each for each in self.history.barriers if each.key in late.gates]
-            if len(twice) > 1 and answers:
+            responses = [each for each in self.history.barriers if each.key in late.barriers]
+            if len(twice) > 1 and responses:
                 missing = (
                     f"{came[0].task} arrives on {barrier.name} twice in a phase: in between it "
-                    f"does not wait for {answers[0].name}, which {late.operation} tells"
+                    f"does not wait for {responses[0].name}, which {late.operation} signals"
                 )
-                fix = Remark(f"tlx.barrier_wait on {answers[0].owner} before this", twice[1].place)
-                return Cause("wait", missing, fix, answers[0].owner)
+                fix = Remark(
+                    f"call tlx.barrier_wait on {responses[0].owner} before this", twice[1].site
+                )
+                return Cause("wait", missing, fix, responses[0].owner)
             whole = ", ".join(f"{each.amount} of {each.task}" for each in came)
             missing = (
-                f"phase {wait.sure - 1} of {barrier.name} ends with the arrivals {whole}, without "
-                f"{missed[0]}"
+                f"phase {wait.guaranteed - 1} of {barrier.name} completes with the arrivals "
+                f"{whole}, without {missed[0]}"
             )
-            fix = Remark(f"let {came[0].task} arrive once a phase", came[0].place)
+            fix = Remark(f"make {came[0].task} arrive once per phase", came[0].site)
             return Cause("count", missing, fix, barrier.owner)
         return None
 
     def _arrived_before(self) -> Cause | None:
-        """The arrival that the wait is sure of came before the early access."""
+        """The arrival that the wait is ordered after came before the early access."""
         early = self.early
         for barrier, wait in self._waited():
             arrivals = [
                 each
                 for each in barrier.signals
-                if each.kind == "arrive" and each.task == early.task and each.phase < wait.sure
+                if each.kind == "arrive"
+                and each.task == early.task
+                and each.phase < wait.guaranteed
             ]
             if not arrivals or arrivals[-1].event > early.event or not self._is_for_late(barrier):
                 continue
             missing = (
-                f"{early.task} arrives on {barrier.name} before the {early.deed} of "
+                f"{early.task} arrives on {barrier.name} before the {early.kind} of "
                 f"{early.region.name}, so the phase that {self.late.task} waits for does not cover "
                 "it"
             )
-            fix = Remark(f"arrive on {barrier.name} after the {early.deed}", arrivals[-1].place)
+            fix = Remark(f"arrive on {barrier.name} after the {early.kind}", arrivals[-1].site)
             return Cause("race", missing, fix, barrier.owner)
         return None
 
     # -- operations --------------------------------------------------------------------------
 
     def _engine_wait(self) -> Cause | None:
-        """The early access is an operation that only a wait for its group makes known."""
+        """The early access is an operation whose completion only a wait for its group
+        establishes."""
         early = self.early
         if not early.operation or self._is_released():
             return None
         if self.late.task == early.task:
-            return self._not_waited(self.late.place)
+            return self._not_waited(self.late.site)
         for barrier, wait in self._waited():
             for signal in barrier.signals:
-                if signal.phase < wait.sure and self._is_under_way(signal):
-                    return self._before_done(barrier.owner, barrier.name, signal.place)
+                if signal.phase < wait.guaranteed and self._is_in_flight(signal):
+                    return self._before_done(barrier.owner, barrier.name, signal.site)
         if self._direct:
             return None
         for barrier in self.history.barriers:
             for signal in barrier.signals:
-                if self._is_under_way(signal):
-                    return self._before_done(barrier.owner, barrier.name, signal.place)
+                if self._is_in_flight(signal):
+                    return self._before_done(barrier.owner, barrier.name, signal.site)
         return None
 
-    def _is_under_way(self, signal: Signal) -> bool:
-        """Whether a signal comes when the early access is issued, but not known to be done."""
+    def _is_in_flight(self, signal: Signal) -> bool:
+        """Whether a signal comes after the issue of the early access, but is not ordered after its
+        completion."""
         early = self.early
         is_after = signal.event > early.event and signal.task == early.task
         return (
@@ -453,9 +468,9 @@ class _Search:
         )
 
     def _is_released(self) -> bool:
-        """Whether the operation itself reports to a barrier."""
+        """Whether the operation itself signals a barrier."""
         early = self.early
-        return bool(early.gates) or any(
+        return bool(early.barriers) or any(
             signal.operation and signal.component == early.component
             for barrier in self.history.barriers
             for signal in barrier.signals
@@ -463,37 +478,37 @@ class _Search:
 
     def _call(self) -> str:
         engine = self.early.engine
-        return next((call for word, call in _ENGINE_WAITS if engine.startswith(word)), "a wait")
+        return next((call for prefix, call in _ENGINE_WAITS if engine.startswith(prefix)), "a wait")
 
-    def _not_waited(self, place: int) -> Cause:
-        missing = f"{self.early.task} does not wait for {self.early.operation} to be done"
-        return Cause("wait", missing, Remark(f"{self._call()} before this", place))
+    def _not_waited(self, site: int) -> Cause:
+        missing = f"{self.early.task} does not wait for {self.early.operation} to complete"
+        return Cause("wait", missing, Remark(f"call {self._call()} before this", site))
 
-    def _before_done(self, owner: str, name: str, place: int) -> Cause:
+    def _before_done(self, owner: str, name: str, site: int) -> Cause:
         missing = (
-            f"{self.early.task} arrives on {name} while {self.early.operation} may still be under "
-            "way"
+            f"{self.early.task} arrives on {name} while {self.early.operation} may still be in "
+            "flight"
         )
-        return Cause("wait", missing, Remark(f"{self._call()} before this", place), owner)
+        return Cause("wait", missing, Remark(f"call {self._call()} before this", site), owner)
 
     # -- guesses -----------------------------------------------------------------------------
 
     def _threads(self) -> Cause | None:
-        """A barrier of threads that the early access's task came to, and the other one did not."""
+        """A named barrier that the early access's task arrived on, and the other task did not."""
         early, late = self.early, self.late
-        for meeting in self.history.meetings:
-            place = meeting.came.get(early.task)
-            if place is None or late.task in meeting.went:
+        for round_ in self.history.rounds:
+            site = round_.came.get(early.task)
+            if site is None or late.task in round_.went:
                 continue
-            if not covers(meeting.knowledge.seen, early.component, early.time):
+            if not covers(round_.clocks.seen, early.component, early.time):
                 continue
             missing = (
-                f"{early.task} comes to {meeting.name} after the {early.deed}, and {late.task} "
+                f"{early.task} arrives on {round_.name} after the {early.kind}, and {late.task} "
                 "does not wait there"
             )
-            fix = Remark(f"tlx.named_barrier_wait on {meeting.name} before this", late.place)
-            details = (Remark(f"{early.task} comes to {meeting.name} here", place),)
-            return Cause("wait", missing, fix, meeting.name, details)
+            fix = Remark(f"call tlx.named_barrier_wait on {round_.name} before this", late.site)
+            details = (Remark(f"{early.task} arrives on {round_.name} here", site),)
+            return Cause("wait", missing, fix, round_.name, details)
         return None
 
     def _expected(self) -> Cause | None:
@@ -515,23 +530,23 @@ class _Search:
             return None
         barrier = min(choices, key=lambda each: each[:3])[3]
         missing = (
-            f"{late.task} does not wait for {barrier.name}, on which {early.task} arrives when it "
-            "is done"
+            f"{late.task} does not wait for {barrier.name}, on which {early.task} arrives "
+            "afterwards"
         )
-        fix = Remark(f"tlx.barrier_wait on {barrier.owner} before this", late.place)
+        fix = Remark(f"call tlx.barrier_wait on {barrier.owner} before this", late.site)
         return Cause("wait", missing, fix, barrier.owner, doubt=2)
 
     def _reported(self) -> Cause | None:
-        """A copy tells a barrier, whoever waits for it."""
+        """A copy signals a barrier, whether or not a task waits for it."""
         early = self.early
         for barrier in self.history.barriers:
-            is_mine = cta_of(barrier.maker) == cta_of(self.late.task)
-            if self.late.deed == "read" and barrier.key in early.gates and is_mine:
+            is_own = cta_of(barrier.maker) == cta_of(self.late.task)
+            if self.late.kind == "read" and barrier.key in early.barriers and is_own:
                 return self._missing_wait(barrier, barrier.phase_at(early.event))
         return None
 
     def _nothing(self) -> Cause:
         early, late = self.early, self.late
-        missing = f"no barrier tells {late.task} that the {early.deed} by {early.task} is done"
-        fix = f"arrive on a barrier after this, and let {late.task} wait for it"
-        return Cause("race", missing, Remark(fix, early.place), doubt=3)
+        missing = f"no barrier orders {late.task} after the {early.kind} by {early.task}"
+        fix = f"arrive on a barrier after this, and make {late.task} wait for it"
+        return Cause("race", missing, Remark(fix, early.site), doubt=3)

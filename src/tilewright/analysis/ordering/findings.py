@@ -1,4 +1,4 @@
-"""What the checker says: the two accesses, the bytes, the ordering that is missing, a way out."""
+"""Findings of the checker: the two accesses, the bytes, the missing ordering, a suggested fix."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TITLES: dict[FindingKind, str] = {
     "overwritten": "overwritten value",
     "stale": "stale read",
     "wait": "missing wait",
-    "fence": "missing proxy fence",
+    "fence": "missing async proxy fence",
     "count": "wrong arrive count",
     "phase": "wrong phase",
-    "bytes": "wrong number of bytes",
-    "init": "barrier used before it is made",
+    "bytes": "transaction count mismatch",
+    "init": "barrier used before its initialisation",
     "arrive": "missing arrival",
     "unread": "buffer never read",
 }
@@ -38,10 +38,10 @@ TITLES: dict[FindingKind, str] = {
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence, with a place of the program if it has one."""
+    """A sentence, with a site in the program if it has one."""
 
     text: str
-    place: int | None = None
+    site: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Cause:
     """The array of barriers it is about, if any."""
     details: tuple[Remark, ...] = ()
     doubt: int = 1
-    """0 if the program itself says so, more if it is a guess; of several causes, the surest is
-    told first."""
+    """0 if the program itself proves it, more if it is a guess; of several causes, the one with the
+    least doubt is reported first."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Finding:
     """A report."""
 
     message: str
-    place: int
+    site: int
     cause: Cause
     first: Access | None = None
     second: Access | None = None

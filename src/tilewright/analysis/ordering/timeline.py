@@ -1,8 +1,8 @@
-"""What happened when, as values that a page can be drawn from.
+"""The events of a run in order, as data for a timeline page.
 
-Time is the number of an event. A lane is a task or an engine; on it are spans (a wait, an operation
-from issue to completion) and marks (arrivals, fences). Barriers have the moments their phases
-ended; buffers have spans from a write to the last read of what it wrote.
+Time is the index of an event. A lane is a task or an asynchronous unit; on it are spans (a wait, an
+operation from issue to completion) and marks (arrivals, fences). Barriers have the times at which
+their phases completed; buffers have spans from a write to the last read of what it wrote.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias
 
 LaneKind: TypeAlias = Literal["task", "engine", "barrier", "buffer"]
 MAX_EVENTS = 6000
-"""A longer run is drawn up to here; nobody reads more."""
+"""A longer run is drawn up to here."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Something that lasts."""
+    """An interval."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happens at once."""
+    """A point in time."""
 
     at: int
     label: str
@@ -38,7 +38,7 @@ class Mark:
 
 @dataclass
 class Lane:
-    """A row of the picture."""
+    """A row of the diagram."""
 
     kind: LaneKind
     name: str
@@ -54,12 +54,12 @@ class Timeline:
     length: int = 0
     lanes: list[Lane] = field(default_factory=list[Lane])
     is_cut: bool = False
-    """Whether the run went on beyond what is kept."""
+    """Whether the run continued past the recorded events."""
     notes: list[str] = field(default_factory=list[str])
 
 
 class TimelineBuilder:
-    """Collects events; each call says what happened next."""
+    """Collects events; each call records the next event."""
 
     def __init__(self, title: str) -> None:
         self.timeline = Timeline(title)
@@ -125,7 +125,7 @@ class TimelineBuilder:
             self.lane("buffer", buffer).spans.append(Span(*value, "value"))
 
     def done(self) -> Timeline:
-        """The picture's data; what is still under way lasts to the end."""
+        """The data of the diagram; what is still in flight lasts to the end."""
         for buffer in list(self._values):
             self._close(buffer)
         for (kind, name, _), (start, label, style) in self._open.items():

@@ -15,7 +15,7 @@ ENTRIES = (
         ),
         example=(
             "race: the TMA load into tile[0] (iteration 2) and read of tile[0] by partition0 "
-            "(iteration 0) share 2048 bytes"
+            "(iteration 0) access the same 2048 bytes"
         ),
         fix="Arrive on a barrier after the first access, and wait for it before the second.",
     ),

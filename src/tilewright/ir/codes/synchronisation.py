@@ -112,7 +112,8 @@ ENTRIES = (
         title="Barrier used before it is initialised (static)",
         meaning="A task may use a barrier before its initialisation is visible to it.",
         example=(
-            "barrier used before it is made: task 1 may wait on full[0] before it is initialised"
+            "barrier used before its initialisation: task 1 may wait on full[0] before it is "
+            "initialised"
         ),
         fix=(
             "Allocate barriers before `tlx.async_tasks`, and synchronise the cluster before "

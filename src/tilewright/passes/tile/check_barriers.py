@@ -70,7 +70,7 @@ class CheckBarriers(Pass):
 
 def _check(team: ConcurrentRoles, engine: DiagnosticEngine) -> None:
     try:
-        for turns, members in traces(team, team.questions()):
+        for turns, members in traces(team, team.trip_counts()):
             fault = check(members)
             if fault is not None:
                 _report(fault, team, turns, engine)

@@ -113,7 +113,7 @@ class CheckAliasSync(Pass):
 def _first_of_each_line(accesses: Iterable[Access]) -> list[Access]:
     found: dict[int, Access] = {}
     for access in accesses:
-        found.setdefault(access.place, access)
+        found.setdefault(access.site, access)
     return list(found.values())
 
 

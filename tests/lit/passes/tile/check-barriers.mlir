@@ -84,7 +84,7 @@ func.func @stale(%A: memref<?x64xf16, #global>, %n: index) {
   tile.kernel (%bx) in (1) threads(256) {
     %s = tile.alloc "s" : memref<64x64xf16, #shared>
     %full = tile.alloc "full" init [1] : memref<1x!nv.mbarrier, #barrier>
-    // expected-note @below {{the barrier is made here}}
+    // expected-note @below {{the barrier is initialised here}}
     %empty = tile.alloc "empty" init [128] : memref<1x!nv.mbarrier, #barrier>
     tile.ws custom
     role "loader" threads(0 to 128) {
@@ -147,7 +147,7 @@ func.func @counts(%n: index) {
   %c64 = arith.constant 64 : index
   tile.kernel (%bx) in (1) threads(256) {
     %a = tile.alloc "a" init [64] : memref<1x!nv.mbarrier, #barrier>
-    // expected-note @below {{the barrier is made here}}
+    // expected-note @below {{the barrier is initialised here}}
     %b = tile.alloc "b" init [64] : memref<1x!nv.mbarrier, #barrier>
     tile.ws custom
     role "one" threads(0 to 128) {
@@ -156,7 +156,7 @@ func.func @counts(%n: index) {
       scf.if %half {
         nv.mbarrier.arrive %a[%c0] : memref<1x!nv.mbarrier, #barrier>
       }
-      // expected-error @below {{128 arrivals at b[0] in one phase, but it is made for 64}}
+      // expected-error @below {{128 arrivals on b[0] in one phase, but its arrive count is 64}}
       nv.mbarrier.arrive %b[%c0] : memref<1x!nv.mbarrier, #barrier>
     }
     role "two" threads(128 to 256) {

@@ -47,7 +47,7 @@ def test_named_barrier_opens_when_all_came() -> None:
     barrier = NamedBarrier("barrier 1")
     first = barrier.arrive(128, 256)
     assert not barrier.has_opened(first)
-    assert barrier.missing() == "128 of 256 threads came"
+    assert barrier.missing() == "128 of 256 threads arrived"
     second = barrier.arrive(128, 256)
     assert first == second
     assert barrier.has_opened(first)
@@ -57,7 +57,7 @@ def test_named_barrier_opens_when_all_came() -> None:
 def test_named_barrier_counts_must_agree() -> None:
     barrier = NamedBarrier("barrier 1")
     barrier.arrive(128, 256)
-    with pytest.raises(BarrierMisuse, match="used for 384 threads while 128 of 256 wait"):
+    with pytest.raises(BarrierMisuse, match="used with 384 threads while 128 of 256 threads wait"):
         barrier.arrive(128, 384)
-    with pytest.raises(BarrierMisuse, match="384 threads come to barrier 1, but it is for 256"):
+    with pytest.raises(BarrierMisuse, match="384 threads arrive on barrier 1, expected 256"):
         barrier.arrive(256, 256)

@@ -87,10 +87,10 @@ def test_missing_release_is_a_deadlock() -> None:
     ring = Ring(0, releases=False)
     with pytest.raises(Deadlock) as caught:
         ring.machine.run()
-    stuck = {each.task: each for each in caught.value.stuck}
+    stuck = {each.task: each for each in caught.value.blocked}
     assert set(stuck) == {"producer", "consumer"}
     assert stuck["producer"].wait.what == "empty[0] to end the phase of parity 0"
-    assert stuck["producer"].missing == "in phase 0: 0 of 1 arrivals came"
+    assert stuck["producer"].missing == "in phase 0: 0 of 1 arrivals occurred"
     assert str(stuck["consumer"]).startswith("consumer waits for full[0]")
     assert ring.seen == [0, 1, 2]
 
@@ -108,7 +108,7 @@ def test_tasks_that_ended_are_named() -> None:
     with pytest.raises(Deadlock) as caught:
         machine.run()
     assert caught.value.over == ("quick",)
-    assert [str(each) for each in caught.value.stuck] == ["stuck waits for a word"]
+    assert [str(each) for each in caught.value.blocked] == ["stuck waits for a word"]
 
 
 def _orders(seed: int) -> list[str]:
@@ -210,7 +210,7 @@ def test_listener_is_told_every_step() -> None:
     assert [each.what for each in events if each.kind == "finish"] == [
         f"fill {k % STAGES}" for k in range(TURNS)
     ]
-    assert {each.who for each in events if each.kind == "end"} == {"producer", "consumer"}
+    assert {each.actor for each in events if each.kind == "end"} == {"producer", "consumer"}
 
 
 def test_random_schedules_choose_what_can_happen() -> None:

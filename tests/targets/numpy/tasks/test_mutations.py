@@ -78,7 +78,7 @@ def test_a_deadlock_names_the_cycle_and_the_signalling_tasks() -> None:
     line = RING.split("\n").index("        ttng.wait_barrier %e, %before : !bar") + 1 - 1
     assert f"kernel.mlir:{line}" in text
     assert "waits for the phase of parity 0 of empty[0] to complete" in text
-    assert "0 of 1 arrivals came" in text
+    assert "0 of 1 arrivals occurred" in text
     assert "no op of the kernel signals empty" in text
     assert "wait cycle" not in text
 
@@ -93,9 +93,11 @@ def test_a_deadlock_of_two_tasks_is_a_circle() -> None:
 
 
 def test_wrong_bytes_are_counted() -> None:
-    with pytest.raises(TaskFault, match="0 of 1 arrivals came and 32768 delivered bytes were not"):
+    with pytest.raises(
+        TaskFault, match="0 of 1 arrivals occurred and 32768 completed bytes were not"
+    ):
         run(without(RING, EXPECT), schedules=1)
-    with pytest.raises(TaskFault, match="32768 announced bytes were not delivered"):
+    with pytest.raises(TaskFault, match="32768 expected bytes were not completed"):
         run(changed(RING, EXPECT, EXPECT.replace("32768", "65536")), schedules=1)
 
 

@@ -264,9 +264,9 @@ def test_a_read_of_what_was_handed_back_is_stale(tmp_path: Path) -> None:
     (finding,) = fault.findings
     assert (finding.kind, finding.cause.barrier) == ("stale", "full")
     assert finding.message == (
-        "stale read: read of tile[0] by default (iteration 1) takes what it has taken before, and "
-        "nothing after its wait reads what the TMA load into tile[1], issued by partition0 "
-        "(iteration 1) brings"
+        "stale read: read of tile[0] by default (iteration 1) reads data that it has already read, "
+        "and nothing after its wait reads the data of the TMA load into tile[1], issued by "
+        "partition0 (iteration 1)"
     )
     assert finding.cause.fix.text == "read tile[1] here"
 
@@ -325,8 +325,8 @@ def test_the_text_of_an_overwritten_value(tmp_path: Path) -> None:
 
 GOLDEN = """
 kernels.py:{copy}:17: error[TW6130]: race: the TMA load into tile[0], issued by partition0 \
-(iteration 2) and read of tile[0] by default (iteration 0) share 1024 bytes of shared memory, and \
-nothing orders them
+(iteration 2) and read of tile[0] by default (iteration 0) access the same 1024 bytes of \
+shared memory, and nothing orders them
   kernels.py:{read}:26: note: the other access: read of tile[0] by default
   note: missing: default arrives on empty[0] before the read of tile[0], so the phase that \
 partition0 waits for does not cover it
@@ -335,10 +335,10 @@ partition0 waits for does not cover it
 """
 
 OVERWRITTEN = """
-kernels.py:{read}:35: error[TW6131]: overwritten value: read of a[0] by default finds 1024 bytes of \
-shared memory that c[0] has overwritten
+kernels.py:{read}:35: error[TW6131]: overwritten value: read of a[0] by default returns 1024 bytes \
+of shared memory that c[0] has overwritten
   kernels.py:{write}:13: note: the other access: write of c[0] by default
-  note: missing: c and a share bytes, and c[0] is written before a[0] is read for the last time
+  note: missing: c and a overlap, and c[0] is written before a[0] is read for the last time
   kernels.py:{write}:13: note: smallest fix: read a before c is written, or make them `distinct`
   note: witness: program (0, 0, 0), schedule with seed 0
 """

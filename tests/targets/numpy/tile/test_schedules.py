@@ -211,13 +211,13 @@ def test_too_few_bytes_expected() -> None:
 def test_too_many_bytes_expected() -> None:
     fault = _fault(WARP_SPECIALISED, "2048", "4096")
     assert fault.kind == "deadlock"
-    assert "2048 announced bytes were not delivered" in str(fault)
+    assert "2048 expected bytes were not completed" in str(fault)
 
 
 def test_arrive_count_too_low_and_too_high() -> None:
     fault = _fault(WARP_SPECIALISED, "init [128, 128]", "init [64, 64]")
     assert fault.kind == "barrier"
-    assert "128 arrivals on empty[0] in phase 0, but it is made for 64" in str(fault)
+    assert "128 arrivals on empty[0] in phase 0, but its arrive count is 64" in str(fault)
     fault = _fault(WARP_SPECIALISED, "init [128, 128]", "init [256, 256]")
     assert fault.kind == "deadlock"
     assert "128 of 256 arrivals came" in str(fault)
@@ -324,7 +324,7 @@ def test_named_barriers_between_roles() -> None:
     missing = block("%A: memref<8xf32, #global>", body.replace("WRITER", ""), threads=256)
     with pytest.raises(TileFault) as caught:
         run(missing, np.zeros(8, np.float32))
-    assert "reader waits for 256 threads at barrier 1 (128 of 256 threads came)" in str(
+    assert "reader waits for 256 threads at barrier 1 (128 of 256 threads arrived)" in str(
         caught.value
     )
     assert "already terminated: writer" in str(caught.value)

@@ -388,7 +388,7 @@ def test_a_barrier_that_only_some_threads_reach_deadlocks() -> None:
     with pytest.raises(TileFault) as caught:
         run(DIVERGENT_BARRIER, np.zeros(128, np.float32))
     assert caught.value.kind == "deadlock"
-    assert "64 of 128 threads came" in str(caught.value)
+    assert "64 of 128 threads arrived" in str(caught.value)
 
 
 def test_warps_that_synchronise_in_a_branch_continue() -> None:

@@ -115,7 +115,7 @@ def _plainness(witnesses: list[Counterexample]) -> tuple[bool, bool, bool]:
     """Of several schedules the most informative: a write against a read, and its cause."""
     finding = witnesses[0].finding
     first, second = finding.first, finding.second
-    is_pair = first is not None and second is not None and first.deed != second.deed
+    is_pair = first is not None and second is not None and first.kind != second.kind
     return witnesses[0].is_minor, not is_pair, finding.kind == "race"
 
 
@@ -178,7 +178,7 @@ def quoted(name: str) -> str:
 
 
 def described(access: Access) -> str:
-    return f"{access.deed} of {quoted(access.region.name)} in {spoken(access.task)}"
+    return f"{access.kind} of {quoted(access.region.name)} in {spoken(access.task)}"
 
 
 def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
@@ -186,24 +186,24 @@ def diagnostic(kernel: Kernel, witness: Counterexample) -> Diagnostic:
     finding = witness.finding
     early, late = _by_intent(finding)
     message = _message(finding, early, late, witness.is_deadlock)
-    at = finding.place if late is None else late.place
+    at = finding.site if late is None else late.site
     made = Diagnostic(Severity.WARNING, message, _location(kernel, at), CODES[finding.kind])
 
     def note(text: str, place: int | None = None) -> None:
         made.notes.append(Diagnostic(Severity.NOTE, spoken(text), _location(kernel, place)))
 
     if early is not None and late is not None:
-        note(f"the other access, iteration {early.iteration}: {_act(early)}", early.place)
+        note(f"the other access, iteration {early.iteration}: {_act(early)}", early.site)
         note(
             f"this access, iteration {late.iteration}: {_act(late)}; the accesses overlap in "
             f"{_bytes(finding.size_bytes)}"
         )
     for remark in finding.notes:
-        note(remark.text, remark.place)
+        note(remark.text, remark.site)
     note(f"missing: {finding.cause.missing}")
     for remark in finding.cause.details:
-        note(remark.text, remark.place)
-    note(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.place)
+        note(remark.text, remark.site)
+    note(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.site)
     note(f"found with a trip count of {witness.trips} for loops of unknown trip count")
     if finding.others:
         pairs = "pair" if finding.others == 1 else "pairs"
@@ -216,7 +216,7 @@ def unread(kernel: Kernel, access: Access) -> Diagnostic:
     issued = f"issued by {access.task}, iteration {access.iteration}"
     title = TITLES["unread"]
     message = spoken(f"{title}: no task reads the data of {access.operation} ({issued})")
-    at = _location(kernel, access.place)
+    at = _location(kernel, access.site)
     made = Diagnostic(Severity.WARNING, message, at, CODES["unread"])
     text = "check which buffer the consumer reads, or remove the copy"
     made.notes.append(Diagnostic(Severity.NOTE, text))
@@ -258,9 +258,9 @@ def _by_intent(finding: Finding) -> tuple[Access | None, Access | None]:
     first, second = finding.first, finding.second
     if first is None or second is None or finding.kind in _AS_THEY_CAME:
         return first, second
-    where = finding.cause.fix.place
-    if finding.kind == "wait" and first.place != second.place and where == first.place:
+    where = finding.cause.fix.site
+    if finding.kind == "wait" and first.site != second.site and where == first.site:
         return second, first
-    if first.deed == "read" and first.previous == 0:
+    if first.kind == "read" and first.previous == 0:
         return second, first
     return first, second

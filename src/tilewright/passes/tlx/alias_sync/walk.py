@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from tilewright.analysis.alias_sync.argument_search import Bounds, search, trips_of
 from tilewright.analysis.alias_sync.machine import Machine, Steps, Task
 from tilewright.analysis.alias_sync.machine import Operation as Issued
-from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Number, Root
+from tilewright.analysis.alias_sync.symbolic_ints import Assumptions, Root, SymbolicInt
 from tilewright.dialects.arith import CmpiOp, ConstantOp
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
@@ -37,7 +37,7 @@ class MmaIssue:
     issued: Issued
 
 
-Value: TypeAlias = Number | View | MmaIssue | None
+Value: TypeAlias = SymbolicInt | View | MmaIssue | None
 Rule: TypeAlias = "Callable[[Walk, Operation], Steps | None]"
 _WARP = 32
 _MOST_TRIPS = (1000, 5, 3)
@@ -130,14 +130,14 @@ class Walk:
 
     # -- values ------------------------------------------------------------------------------
 
-    def number(self, value: SSAValue) -> Number | None:
+    def number(self, value: SSAValue) -> SymbolicInt | None:
         found = self.env.get(value)
         return None if isinstance(found, View | MmaIssue) else found
 
     def decided(self, op: Operation, value: SSAValue, what: str) -> int:
         """A number that decides what happens."""
         number = self.number(value)
-        found = None if number is None else self.run.numbers.settled(number)
+        found = None if number is None else self.run.numbers.value_or_default(number)
         if found is None:
             raise NotAnalysed(op, f"{what} is data-dependent")
         return found
@@ -207,7 +207,7 @@ class Walk:
         if touches(op) and op.name not in _HANDS_ON and not self.run.numbers.is_plan:
             raise NotAnalysed(op, f"'{op.name}' is not modelled")
 
-    def operands(self, op: Operation) -> list[Number] | None:
+    def operands(self, op: Operation) -> list[SymbolicInt] | None:
         found = [self.number(value) for value in op.operands]
         return None if any(each is None for each in found) else [n for n in found if n is not None]
 
@@ -230,7 +230,7 @@ class Walk:
 # Numbers.
 
 
-def _constant(walk: Walk, op: Operation) -> Number | None:
+def _constant(walk: Walk, op: Operation) -> SymbolicInt | None:
     assert isinstance(op, ConstantOp)
     value = op.value
     if not isinstance(value, IntegerAttr):
@@ -239,12 +239,12 @@ def _constant(walk: Walk, op: Operation) -> Number | None:
     return value.value.data & 1 if is_bool else value.value.data
 
 
-def _arithmetic(walk: Walk, op: Operation) -> Number | None:
+def _arithmetic(walk: Walk, op: Operation) -> SymbolicInt | None:
     found = walk.operands(op)
     return None if found is None else walk.run.numbers.make(_ARITHMETIC[op.name], *found)
 
 
-def _compare(walk: Walk, op: Operation) -> Number | None:
+def _compare(walk: Walk, op: Operation) -> SymbolicInt | None:
     assert isinstance(op, CmpiOp)
     found = walk.operands(op)
     word = op.predicate_name
@@ -252,7 +252,7 @@ def _compare(walk: Walk, op: Operation) -> Number | None:
     return None if found is None else walk.run.numbers.make(name, *found)
 
 
-def _sign_extended(walk: Walk, op: Operation) -> Number | None:
+def _sign_extended(walk: Walk, op: Operation) -> SymbolicInt | None:
     """All ones, which is -1, of a true bit."""
     found, type = walk.number(op.operands[0]), op.operands[0].type
     if found is None or not isinstance(type, IntegerType) or type.width.data > 1:
@@ -260,30 +260,30 @@ def _sign_extended(walk: Walk, op: Operation) -> Number | None:
     return walk.run.numbers.make("sub", 0, found)
 
 
-def _select(walk: Walk, op: Operation) -> Number | None:
+def _select(walk: Walk, op: Operation) -> SymbolicInt | None:
     found = walk.operands(op)
     return None if found is None else walk.run.numbers.make("select", *found)
 
 
-def _program_id(walk: Walk, op: Operation) -> Number | None:
+def _program_id(walk: Walk, op: Operation) -> SymbolicInt | None:
     assert isinstance(op, GetProgramIdOp)
     if op.dimension == 0 and walk.run.kernel.cluster_size > 1:
         return walk.rank  # CTAs of a cluster follow each other; this is the first cluster
     return Root("program", op.dimension)
 
 
-def _programs(walk: Walk, op: Operation) -> Number | None:
+def _programs(walk: Walk, op: Operation) -> SymbolicInt | None:
     assert isinstance(op, GetNumProgramsOp)
     return Root("programs", op.dimension)
 
 
-def _load(walk: Walk, op: Operation) -> Number | None:
+def _load(walk: Walk, op: Operation) -> SymbolicInt | None:
     """A 32-bit word of global memory: constant, as tasks only read sizes there."""
     address = walk.number(op.operands[0])
     return None if address is None else Root("data", ("loaded", address))
 
 
-_NUMBERS: Mapping[str, Callable[[Walk, Operation], Number | None]] = {
+_NUMBERS: Mapping[str, Callable[[Walk, Operation], SymbolicInt | None]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     "arith.constant": _constant,
     "arith.cmpi": _compare,
@@ -390,7 +390,7 @@ def _if(walk: Walk, op: Operation) -> Steps:
             for block in region.blocks:
                 yield from walk.block(block)
     condition = walk.number(op.operands[0])
-    found = None if condition is None else walk.run.numbers.settled(condition)
+    found = None if condition is None else walk.run.numbers.value_or_default(condition)
     if found is None:
         walk.skip(op, "the condition is data-dependent")
         return

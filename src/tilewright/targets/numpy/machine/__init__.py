@@ -1,18 +1,18 @@
-"""A small concurrent machine: tasks, asynchronous engines and barriers under a seeded schedule.
+"""A small concurrent machine: tasks, asynchronous units and barriers under a seeded schedule.
 
-Kernels with roles, asynchronous copies and barriers mean the same under every order of events that
-the hardware allows; one that does not is wrong. The machine runs such a kernel in one order that
-is chosen by a seed, and finds out where it stands still. It knows nothing of IR or arrays:
+A warp-specialised kernel must compute the same under every order of events that the hardware
+allows. The machine runs such a kernel in one order that is chosen by a seed, and detects deadlocks.
+It depends neither on IR nor on arrays:
 
-    tasks       Python generators; they stop (`yield`) wherever another one may go on
-    engines     operations that were issued and finish later: copies, matrix units
+    tasks       Python generators; they stop (`yield`) wherever another task may run
+    units       operations that were issued and complete later: TMA, tensor cores
     barriers    `MBarrier` (phases, arrivals, bytes), `NamedBarrier` (threads), `Groups` (counted)
-    schedule    picks who goes next; the same seed gives the same order
+    schedule    picks the next task or operation; the same seed gives the same order
 """
 
 from __future__ import annotations
 
-from tilewright.targets.numpy.machine.deadlock import Deadlock, Stuck
+from tilewright.targets.numpy.machine.deadlock import BlockedTask, Deadlock
 from tilewright.targets.numpy.machine.engine import Engine, Operation
 from tilewright.targets.numpy.machine.groups import Groups
 from tilewright.targets.numpy.machine.mbarrier import BarrierMisuse, MBarrier
@@ -23,6 +23,7 @@ from tilewright.targets.numpy.machine.tasks import Task, Wait
 
 __all__ = [
     "BarrierMisuse",
+    "BlockedTask",
     "Deadlock",
     "Engine",
     "Event",
@@ -32,7 +33,6 @@ __all__ = [
     "NamedBarrier",
     "Operation",
     "Schedule",
-    "Stuck",
     "Task",
     "Wait",
     "schedule_of",

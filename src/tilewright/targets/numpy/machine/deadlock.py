@@ -1,4 +1,4 @@
-"""What is said when nothing can happen any more and somebody still waits."""
+"""The report of a deadlock: tasks wait, and no event is possible any more."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tilewright.targets.numpy.machine.tasks import Task, Wait
 
 
 @dataclass(frozen=True)
-class Stuck:
-    """A task that waits in vain."""
+class BlockedTask:
+    """A task that waits forever."""
 
     task: str
     wait: Wait
@@ -22,20 +22,20 @@ class Stuck:
 
 
 class Deadlock(Exception):
-    """Every task that is left waits, and no engine has anything to do."""
+    """Every remaining task waits, and no operation is in flight."""
 
-    def __init__(self, stuck: Sequence[Stuck], over: Sequence[str]) -> None:
-        self.stuck = tuple(stuck)
+    def __init__(self, blocked: Sequence[BlockedTask], over: Sequence[str]) -> None:
+        self.blocked = tuple(blocked)
         self.over = tuple(over)
-        """Tasks that have ended: whatever is missing does not come from them."""
-        super().__init__("; ".join(str(each) for each in self.stuck))
+        """Tasks that have finished: the missing event does not come from them."""
+        super().__init__("; ".join(str(each) for each in self.blocked))
 
 
 def deadlock_of(tasks: Sequence[Task]) -> Deadlock:
     """The report on tasks none of which can run."""
-    stuck = [
-        Stuck(task.name, task.wait, task.wait.missing())
+    blocked = [
+        BlockedTask(task.name, task.wait, task.wait.missing())
         for task in tasks
         if not task.is_over and task.wait is not None
     ]
-    return Deadlock(stuck, [task.name for task in tasks if task.is_over])
+    return Deadlock(blocked, [task.name for task in tasks if task.is_over])

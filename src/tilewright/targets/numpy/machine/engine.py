@@ -1,9 +1,9 @@
-"""Asynchronous engines: operations that were issued and are not done yet.
+"""Asynchronous units: operations that were issued and are in flight.
 
-An engine that works *in order* (a tensor core, a store queue) finishes its oldest operation first;
-others (copy engines) finish in any order, each operation at any time after it was issued. What an
-operation does happens in one go when it finishes: nothing it writes can be relied on before, and
-nothing it reads may change.
+A unit that executes *in order* (a tensor core, a store queue) completes its oldest operation first;
+others (TMA) complete in any order, each operation at any time after it was issued. The effect of an
+operation is atomic at its completion: nothing it writes can be relied on before, and nothing it
+reads may change.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)
 class Operation:
-    """Something under way."""
+    """An operation in flight."""
 
     what: str
-    """For people: `copy A -> A_shared`."""
+    """Human-readable: `copy A -> A_shared`."""
     finish: Callable[[], None]
-    place: object = None
-    """Where it was issued."""
+    site: object = None
+    """The site of its issue."""
     task: str = ""
-    """Who issued it."""
+    """The task that issued it."""
     is_done: bool = False
 
     def complete(self) -> None:
-        """Do what it does; once."""
+        """Perform its effect; once."""
         if self.is_done:
             return
         self.is_done = True
@@ -35,7 +35,7 @@ class Operation:
 
 @dataclass(eq=False)
 class Engine:
-    """A unit that works by itself."""
+    """An asynchronous unit."""
 
     name: str
     in_order: bool = False
@@ -45,12 +45,12 @@ class Engine:
         self.pending.append(operation)
 
     def candidates(self) -> list[Operation]:
-        """What may finish next."""
+        """Operations that may complete next."""
         self.pending = [each for each in self.pending if not each.is_done]
         return self.pending[:1] if self.in_order else list(self.pending)
 
     def drain(self) -> None:
-        """Finish everything, oldest first."""
+        """Complete everything, oldest first."""
         for operation in self.pending:
             operation.complete()
         self.pending.clear()

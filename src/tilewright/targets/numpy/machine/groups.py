@@ -1,8 +1,8 @@
 """Groups of asynchronous operations that are waited for by counting.
 
-`cp.async` and `wgmma` work so: operations are issued, `commit` closes a group, and `wait n` lasts
-until at most the n youngest groups are under way. Groups of one task finish in order as far as the
-task can tell: whoever waits for the second has the first.
+This is the scheme of `cp.async` and `wgmma`: operations are issued, `commit` closes a group, and
+`wait n` lasts until at most the n youngest groups are in flight. Groups of one task complete in
+order as far as the task can observe: a wait for the second includes the first.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Groups:
         return [operation for group in self.committed[:count] for operation in group]
 
     def is_done(self, leave: int) -> bool:
-        """Whether at most `leave` groups are under way."""
+        """Whether at most `leave` groups are in flight."""
         return all(operation.is_done for operation in self.older(leave))
 
     def forget(self, leave: int) -> list[Operation]:
-        """After a wait: what it covers, which is known to be there from now on."""
+        """After a wait: the operations it covers, which are complete from now on."""
         found = self.older(leave)
         count = max(len(self.committed) - leave, 0)
         del self.committed[:count]

@@ -1,15 +1,15 @@
 """Memory barriers with phases, as PTX's `mbarrier` has them.
 
-A barrier is in phase 0 at first. A phase ends when as many arrivals came as the barrier was made
-for *and* every byte that was announced (`expect_tx`) was delivered (`complete_tx`); then the next
-one begins with the full count of arrivals. Waiting with parity p means: until the phase of that
-parity has ended, which for a fresh barrier and parity 1 is at once.
+A barrier is in phase 0 at first. A phase completes when the pending arrivals *and* the transaction
+count are zero (`expect_tx` bytes equal `complete_tx` bytes); then the next one begins with the full
+arrive count. A wait with parity p lasts until the phase of that parity has completed, which for a
+newly initialised barrier and parity 1 is immediately.
 
     count 1:   expect_tx 512   arrive   complete_tx 512   ->  phase 1
     parity 0 may pass now, parity 1 waits for the next one
 
-Bytes may be delivered before they are announced, within a phase: the balance is signed. A phase
-cannot end on a negative balance.
+Within a phase, complete-tx may precede expect-tx: the transaction count is signed. A phase cannot
+complete on a negative count.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class MBarrier:
     name: str
     count: int
     phase: int = 0
-    """How many phases have ended."""
+    """How many phases have completed."""
     arrived: int = 0
     """Arrivals in the current phase."""
-    bytes_due: int = 0
-    """Announced and not delivered; negative if delivered too early."""
+    tx_count: int = 0
+    """The transaction count: bytes expected and not completed; negative if completed first."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MAX_COUNT:
             raise BarrierMisuse(
-                f"{self.name} is made for {self.count} arrivals; it must be 1 to {MAX_COUNT}"
+                f"arrive count of {self.name} is {self.count}, expected 1 to {MAX_COUNT}"
             )
 
     def arrive(self, count: int = 1) -> None:
@@ -48,40 +48,40 @@ class MBarrier:
         if self.arrived + count > self.count:
             raise BarrierMisuse(
                 f"{self.arrived + count} arrivals on {self.name} in phase {self.phase}, "
-                f"but it is made for {self.count}"
+                f"but its arrive count is {self.count}"
             )
         self.arrived += count
         self._advance()
 
     def expect_arrivals(self, count: int) -> None:
-        """So many arrivals more end this phase."""
+        """This phase needs `count` more arrivals."""
         self.arrived -= count
 
     def expect_tx(self, size_bytes: int) -> None:
-        """Announce bytes that will be delivered in this phase."""
-        self.bytes_due += size_bytes
-        if self.bytes_due > MAX_COUNT:
+        """Expect bytes that will be completed in this phase."""
+        self.tx_count += size_bytes
+        if self.tx_count > MAX_COUNT:
             raise BarrierMisuse(
-                f"{self.bytes_due} bytes announced on {self.name}, the most is {MAX_COUNT}"
+                f"transaction count {self.tx_count} of {self.name} exceeds the limit of {MAX_COUNT}"
             )
         self._advance()
 
     def arrive_expect_tx(self, size_bytes: int) -> None:
-        """Announce bytes, then arrive: in one go, so the phase cannot end in between."""
-        self.bytes_due += size_bytes
+        """Expect-tx, then arrive: atomically, so the phase cannot complete in between."""
+        self.tx_count += size_bytes
         self.arrive()
 
     def complete_tx(self, size_bytes: int) -> None:
-        """Bytes were delivered."""
-        self.bytes_due -= size_bytes
+        """Complete-tx of some bytes."""
+        self.tx_count -= size_bytes
         self._advance()
 
     def has_passed(self, parity: int) -> bool:
-        """Whether the phase of this parity has ended: the current one has the other parity."""
+        """Whether the phase of this parity has completed: the current one has the other parity."""
         return (self.phase & 1) != (parity & 1)
 
     def _advance(self) -> None:
-        if self.arrived < self.count or self.bytes_due:
+        if self.arrived < self.count or self.tx_count:
             return
         self.phase += 1
         self.arrived = 0
@@ -90,9 +90,9 @@ class MBarrier:
         """What the current phase lacks."""
         lacks: list[str] = []
         if self.arrived < self.count:
-            lacks.append(f"{self.arrived} of {self.count} arrivals came")
-        if self.bytes_due > 0:
-            lacks.append(f"{self.bytes_due} announced bytes were not delivered")
-        if self.bytes_due < 0:
-            lacks.append(f"{-self.bytes_due} delivered bytes were not announced")
+            lacks.append(f"{self.arrived} of {self.count} arrivals occurred")
+        if self.tx_count > 0:
+            lacks.append(f"{self.tx_count} expected bytes were not completed")
+        if self.tx_count < 0:
+            lacks.append(f"{-self.tx_count} completed bytes were not expected")
         return f"in phase {self.phase}: " + (" and ".join(lacks) or "nothing is missing")

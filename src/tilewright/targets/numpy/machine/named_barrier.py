@@ -1,7 +1,7 @@
 """Barriers that count threads: `bar.sync id, threads`, and the block's own.
 
-Threads that *sync* wait until so many have come, and go on together; threads that *arrive* count
-and do not wait. All who use a barrier at one time must agree on how many it is for.
+Threads that *sync* wait until the thread count has arrived, and continue together; threads that
+*arrive* count and do not wait. All concurrent uses of a barrier must agree on the thread count.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from tilewright.targets.numpy.machine.mbarrier import BarrierMisuse
 
 @dataclass(eq=False)
 class NamedBarrier:
-    """One barrier; it can be used again as soon as it has opened."""
+    """One barrier; it can be reused as soon as its phase has completed."""
 
     name: str
     threads: int = 0
-    """How many it is for, 0 while nobody has come."""
+    """Its thread count, 0 while no thread has arrived."""
     arrived: int = 0
     generation: int = 0
-    """How often it has opened."""
+    """How many phases have completed."""
 
     def arrive(self, count: int, threads: int) -> int:
-        """`count` threads come to a barrier for `threads`; returns the generation to wait for."""
+        """`count` threads arrive on a barrier of `threads`; returns the generation to wait for."""
         if self.arrived and threads != self.threads:
             raise BarrierMisuse(
-                f"{self.name} is used for {threads} threads while {self.arrived} of "
-                f"{self.threads} wait at it"
+                f"{self.name} is used with {threads} threads while {self.arrived} of "
+                f"{self.threads} threads wait on it"
             )
         if self.arrived + count > threads:
             raise BarrierMisuse(
-                f"{self.arrived + count} threads come to {self.name}, but it is for {threads}"
+                f"{self.arrived + count} threads arrive on {self.name}, expected {threads}"
             )
         self.threads = threads
         self.arrived += count
@@ -45,5 +45,5 @@ class NamedBarrier:
         return self.generation >= generation
 
     def missing(self) -> str:
-        """Who has not come."""
-        return f"{self.arrived} of {self.threads} threads came"
+        """The arrivals so far."""
+        return f"{self.arrived} of {self.threads} threads arrived"

@@ -1,16 +1,16 @@
-"""Who goes next: the orders of events that a run is tried under.
+"""Schedules: the orders of events that a kernel is run under.
 
-The first seeds are the orders that find most mistakes, the others are drawn at random:
+The first seeds are the orders that find most bugs, the others are drawn at random:
 
 ====  ====================================================================================
 seed  order
 ====  ====================================================================================
-0     engines as late as possible: they finish something only when no task can go on; tasks
-      in turn
-1     engines at once; the first task that can go on does, as far as it can
-2     as 0, but the last task that can go on does
-3     as 1, but the last task that can go on does
-4 …   random: each seed draws how eager engines are and how long a task keeps running
+0     operations as late as possible: they complete only when no task can run; tasks
+      round-robin
+1     operations at once; the first task that can run does, as far as it can
+2     as 0, but the last task that can run does
+3     as 1, but the last task that can run does
+4 …   random: each seed draws how eager operations are and how long a task keeps running
 ====  ====================================================================================
 """
 
@@ -25,14 +25,14 @@ from tilewright.targets.numpy.machine.tasks import Task
 
 
 class Schedule(Protocol):
-    """Chooses among what can happen; at least one of the lists is not empty."""
+    """Chooses among the possible events; at least one of the lists is not empty."""
 
     def choose(self, tasks: list[Task], operations: list[Operation]) -> Task | Operation: ...
 
 
 @dataclass
 class _Fixed:
-    """An order without chance."""
+    """A deterministic order."""
 
     engines_first: bool
     last_first: bool
@@ -41,21 +41,21 @@ class _Fixed:
         if operations and (self.engines_first or not tasks):
             return operations[-1 if self.last_first else 0]
         if self.last_first:
-            return max(tasks, key=lambda task: task.number)
+            return max(tasks, key=lambda task: task.index)
         if self.engines_first:
-            return min(tasks, key=lambda task: task.number)
-        return min(tasks, key=lambda task: (task.turns, task.number))
+            return min(tasks, key=lambda task: task.index)
+        return min(tasks, key=lambda task: (task.resumed, task.index))
 
 
 @dataclass
 class _Random:
-    """An order by chance, with a temper of its own."""
+    """A random order, with its own probabilities."""
 
     random: random.Random
     eagerness: float = 0.5
-    """How likely an engine goes before a task."""
+    """The probability that an operation completes before a task runs."""
     stamina: float = 0.5
-    """How likely the same task goes on."""
+    """The probability that the same task continues."""
     last: Task | None = field(default=None)
 
     def choose(self, tasks: list[Task], operations: list[Operation]) -> Task | Operation:

@@ -1,13 +1,13 @@
-"""The machine: runs tasks and engines in the order of a schedule until all is done.
+"""The machine: runs tasks and asynchronous units in the order of a schedule until all are done.
 
     machine = Machine(seed=7)
     machine.spawn("producer", producer(), threads=128)
     machine.spawn("consumer", consumer(), threads=128)
     machine.run()
 
-Each step resumes one task up to its next `yield`, or finishes one operation of an engine. If
-neither is possible and a task is left, that is a `Deadlock`. Operations nobody waits for finish at
-the end. `listener` is told every step; the events of a run are what a timeline is drawn from.
+Each step resumes one task up to its next `yield`, or completes one operation of a unit. If neither
+is possible and a task remains, that is a `Deadlock`. Operations that no task waits for complete at
+the end. `listener` is called for every step; a timeline is drawn from the events of a run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ EventKind: TypeAlias = Literal["run", "wait", "end", "finish"]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run."""
+    """An event of a run."""
 
     step: int
     kind: EventKind
-    who: str
-    """A task or an engine."""
+    actor: str
+    """A task or a unit."""
     what: str = ""
-    place: object = None
+    site: object = None
 
 
 @dataclass(eq=False)
 class Machine:
-    """Tasks and engines, and the order they go in."""
+    """Tasks and units, and their schedule."""
 
     seed: int = 0
     listener: Callable[[Event], None] | None = None
@@ -46,14 +46,14 @@ class Machine:
     engines: dict[str, Engine] = field(default_factory=dict[str, Engine])
     steps: int = 0
     current: Task | None = None
-    """The task that runs at the moment, or in which something went wrong."""
+    """The current task, or the one that raised an error."""
 
     def __post_init__(self) -> None:
         self._schedule: Schedule = schedule_of(self.seed)
         self._made = 0
 
     def spawn(self, name: str, steps: Steps, threads: int = 1, context: object = None) -> Task:
-        """Let a task take part from now on."""
+        """Start a task."""
         if context is None and self.current is not None:
             context = self.current.context
         task = Task(name, steps, self._made, threads, context=context)
@@ -62,25 +62,25 @@ class Machine:
         return task
 
     def engine(self, name: str, in_order: bool = False) -> Engine:
-        """The engine of this name, made when it is first asked for."""
+        """The unit of this name, created on first use."""
         found = self.engines.get(name)
         if found is None:
             found = self.engines[name] = Engine(name, in_order)
         return found
 
     def issue(self, engine: str, operation: Operation, in_order: bool = False) -> None:
-        """Give an engine something to do."""
+        """Issue an operation to a unit."""
         if self.current is not None and not operation.task:
             operation.task = self.current.name
         self.engine(engine, in_order).issue(operation)
 
     def join(self, tasks: Sequence[Task]) -> Generator[Wait, None, None]:
-        """Steps of a task that waits for others to end."""
+        """Steps of a task that waits for others to finish."""
         names = ", ".join(task.name for task in tasks)
-        yield Wait(f"{names} to end", lambda: all(task.is_over for task in tasks))
+        yield Wait(f"{names} to finish", lambda: all(task.is_over for task in tasks))
 
     def run(self) -> None:
-        """Go on until every task has ended, then finish what engines still hold."""
+        """Run until every task has finished, then complete the operations in flight."""
         while any(not task.is_over for task in self.tasks):
             self._step()
         for engine in self.engines.values():
@@ -95,19 +95,19 @@ class Machine:
         chosen = self._schedule.choose(runnable, operations)
         if isinstance(chosen, Operation):
             chosen.complete()
-            self._tell("finish", chosen.task, chosen.what, chosen.place)
+            self._notify("finish", chosen.task, chosen.what, chosen.site)
             return
         self.current = chosen
         chosen.resume()
         self.current = None
         wait = chosen.wait
         if chosen.is_over:
-            self._tell("end", chosen.name)
+            self._notify("end", chosen.name)
         elif wait is None:
-            self._tell("run", chosen.name)
+            self._notify("run", chosen.name)
         else:
-            self._tell("wait", chosen.name, wait.what, wait.place)
+            self._notify("wait", chosen.name, wait.what, wait.site)
 
-    def _tell(self, kind: EventKind, who: str, what: str = "", place: object = None) -> None:
+    def _notify(self, kind: EventKind, actor: str, what: str = "", site: object = None) -> None:
         if self.listener is not None:
-            self.listener(Event(self.steps, kind, who, what, place))
+            self.listener(Event(self.steps, kind, actor, what, site))

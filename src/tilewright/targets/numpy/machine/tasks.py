@@ -1,8 +1,8 @@
-"""Tasks: what runs by itself, and what it may be waiting for.
+"""Tasks: concurrent executions, and what they may wait for.
 
-A task is a generator. It yields None where others may run in between, and a `Wait` where it cannot
-go on before something happens. The machine resumes it once `is_ready` holds; a wait is asked again
-each time, so it must be a function of the machine's state and nothing else.
+A task is a generator. It yields None where other tasks may run in between, and a `Wait` where it
+blocks. The machine resumes it once `is_ready` holds; the condition is evaluated again each time, so
+it must be a function of the machine's state and nothing else.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeAlias
 
 @dataclass(eq=False)
 class Wait:
-    """Something a task cannot go on without."""
+    """A condition that a task waits for."""
 
     what: str
-    """For people: `full[2] to finish phase 1`."""
+    """Human-readable: `full[2] to finish phase 1`."""
     is_ready: Callable[[], bool]
     missing: Callable[[], str] = lambda: ""
-    """What has not happened, asked when everything stands still."""
+    """The missing event, evaluated on a deadlock."""
     subject: object = None
-    """What is waited for, so that reports can tell who else touches it."""
-    place: object = None
-    """Where the waiting op is; means something to whoever made the wait."""
+    """What is waited for, so that reports can list the other tasks that use it."""
+    site: object = None
+    """The site of the waiting op; its meaning is up to the creator of the wait."""
 
 
 Steps: TypeAlias = Generator[Wait | None, None, None]
@@ -36,24 +36,24 @@ class Task:
 
     name: str
     steps: Steps
-    number: int
+    index: int
     threads: int = 1
-    """How many threads run it together: each of them arrives at a barrier."""
+    """How many threads run it together: each of them arrives on a barrier."""
     wait: Wait | None = None
     is_over: bool = False
-    turns: int = field(default=0)
-    """How often it was resumed."""
+    resumed: int = field(default=0)
+    """How many times it was resumed."""
     context: object = None
-    """What it belongs to, a block for example; handed on to tasks it starts."""
+    """What it belongs to, a block for example; inherited by tasks it starts."""
 
     @property
     def can_run(self) -> bool:
         return not self.is_over and (self.wait is None or self.wait.is_ready())
 
     def resume(self) -> None:
-        """Go on to the next `yield`."""
+        """Run to the next `yield`."""
         self.wait = None
-        self.turns += 1
+        self.resumed += 1
         try:
             self.wait = next(self.steps)
         except StopIteration:

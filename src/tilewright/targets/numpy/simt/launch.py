@@ -226,7 +226,7 @@ class _Run:
         for groups in block.stores:
             left = [*groups.open, *groups.older(0)]
             if left:
-                place = left[0].place
+                place = left[0].site
                 raise SimtRuntimeFault(
                     "in flight",
                     "the block exits while a bulk store may still read its shared memory; "
@@ -315,10 +315,9 @@ def _problem(error: SimtRuntimeFault, run: _Run) -> Diagnostic:
 
 
 def _deadlock(error: Deadlock) -> Diagnostic:
-    stuck = [each for each in error.stuck if each.wait.place is not None] or list(error.stuck)
+    stuck = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
     places = [
-        each.wait.place.location if isinstance(each.wait.place, Operation) else None
-        for each in stuck
+        each.wait.site.location if isinstance(each.wait.site, Operation) else None for each in stuck
     ]
     diagnostic = Diagnostic(Severity.ERROR, f"deadlock: {stuck[0]}", places[0], CODES["deadlock"])
     for each, place in zip(stuck[1:], places[1:], strict=True):

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute
 from tilewright.ir.codes.shared import NUMPY_CODE_FAILED
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Grid, NumpyFault
-from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, Stuck
+from tilewright.targets.numpy.machine import Deadlock, NamedBarrier, BlockedTask
 from tilewright.targets.numpy.source import GeneratedSource, short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.support.barriers import Barrier
@@ -117,7 +117,7 @@ class TaskFaultReporter:
         if problem.place is not None:
             location = self._location_of(problem.place)
         elif cluster.last is not None:
-            location = self._location_of(cluster.last.place)
+            location = self._location_of(cluster.last.site)
         diagnostic = Diagnostic(Severity.ERROR, problem.message, location, CODES[problem.kind])
         diagnostic.notes.extend(self._note(note) for note in problem.notes)
         return diagnostic
@@ -126,16 +126,16 @@ class TaskFaultReporter:
 
     def _deadlock(self, error: Deadlock) -> Diagnostic:
         """Start with a cycle, if there is one; tasks that only wait for others come last."""
-        edges = {each.task: self._helpers(each, error) for each in error.stuck}
+        edges = {each.task: self._helpers(each, error) for each in error.blocked}
         cycle = _cycle(edges)
-        waiting = sorted(error.stuck, key=lambda each: _rank(each, cycle))
+        waiting = sorted(error.blocked, key=lambda each: _rank(each, cycle))
         first = waiting[0]
         message = f"deadlock: {first}"
-        location = self._location_of(first.wait.place)
+        location = self._location_of(first.wait.site)
         diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
         for each in waiting:
             if each is not first:
-                where = self._location_of(each.wait.place)
+                where = self._location_of(each.wait.site)
                 diagnostic.notes.append(Diagnostic(Severity.NOTE, str(each), where))
             diagnostic.notes.extend(self._signallers(each, error))
         if len(cycle) > 1:
@@ -148,18 +148,18 @@ class TaskFaultReporter:
         diagnostic.notes.append(Diagnostic(Severity.NOTE, text))
         return diagnostic
 
-    def _signals_for(self, waiting: Stuck) -> Sequence[Signal]:
+    def _signals_for(self, waiting: BlockedTask) -> Sequence[Signal]:
         subject = waiting.wait.subject
         if not isinstance(subject, Barrier) or subject.root is None:
             return ()
         return self._signals.get(subject.root.name, ())
 
-    def _helpers(self, waiting: Stuck, error: Deadlock) -> list[str]:
+    def _helpers(self, waiting: BlockedTask, error: Deadlock) -> list[str]:
         """The tasks that could end a wait, as far as they are left."""
         subject = waiting.wait.subject
-        others = [each.task for each in error.stuck if each.task != waiting.task]
+        others = [each.task for each in error.blocked if each.task != waiting.task]
         if isinstance(subject, NamedBarrier):
-            return [each.task for each in error.stuck if each.wait.subject is not subject]
+            return [each.task for each in error.blocked if each.wait.subject is not subject]
         names = {signal.task for signal in self._signals_for(waiting)}
         if isinstance(subject, Barrier):
             names |= {name.rpartition(" ")[2] for name in subject.signallers}
@@ -167,7 +167,7 @@ class TaskFaultReporter:
         own = [name for name in others if name.rpartition(" ")[0] == prefix]
         return [name for name in own or others if name.rpartition(" ")[2] in names]
 
-    def _signallers(self, waiting: Stuck, error: Deadlock) -> list[Diagnostic]:
+    def _signallers(self, waiting: BlockedTask, error: Deadlock) -> list[Diagnostic]:
         """What could have ended a wait: the ops that signal its barrier."""
         subject = waiting.wait.subject
         if not isinstance(subject, Barrier) or subject.root is None:
@@ -185,10 +185,10 @@ class TaskFaultReporter:
         return found
 
 
-def _rank(waiting: Stuck, cycle: Sequence[str]) -> tuple[int, int]:
+def _rank(waiting: BlockedTask, cycle: Sequence[str]) -> tuple[int, int]:
     if waiting.task in cycle:
         return 0, cycle.index(waiting.task)
-    return (1 if waiting.wait.place is not None else 2), 0
+    return (1 if waiting.wait.site is not None else 2), 0
 
 
 def _cycle(edges: Mapping[str, Sequence[str]]) -> list[str]:

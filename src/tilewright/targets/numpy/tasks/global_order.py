@@ -36,7 +36,7 @@ from tilewright.analysis.ordering import (
     PossibleSignal,
     Remark,
 )
-from tilewright.analysis.ordering.clocks import Knowledge, covers
+from tilewright.analysis.ordering.clocks import ClockPair, covers
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager
 from tilewright.targets.numpy.api import Argument, Array, Descriptor, Grid, Site, Terms
 from tilewright.targets.numpy.api import Buffer as Given
@@ -159,16 +159,16 @@ class GlobalOrder(Recorder):
         stored = self._stored[span]
         if kind == "write":
             is_store = isinstance(actor, AsyncOperation) and actor.engine.startswith(_STORES)
-            stored[cells] = access.number if is_store else 0
-            self._writes[access.number] = access
+            stored[cells] = access.index if is_store else 0
+            self._writes[access.index] = access
         elif not isinstance(actor, AsyncOperation) or actor.engine.startswith("cp.async"):
             self._check_fence(stored[cells], agent, access)
 
     def atomic(self) -> None:
         """An atomic update orders what is around it."""
         agent = self._agents[self._ctas[0].cluster.actor]
-        agent.knowledge.learn(self._atomics)
-        self._atomics.learn(agent.knowledge)
+        agent.clocks.observe(self._atomics)
+        self._atomics.observe(agent.clocks)
         agent.tick()
 
     def _elements(self, site: Site, address: Terms, mask: Terms) -> tuple[_Span, Array] | None:
@@ -201,7 +201,7 @@ class GlobalOrder(Recorder):
         """Threads read what TMA stores wrote: in order, and after a fence."""
         for index in np.unique(stored[stored > 0]).tolist():
             prior = self._writes[index]
-            knowledge = agent.knowledge
+            knowledge = agent.clocks
             if not covers(knowledge.seen, prior.component, prior.time):
                 continue  # a race, and reported as one
             if covers(knowledge.fenced, prior.component, prior.time):
@@ -211,14 +211,14 @@ class GlobalOrder(Recorder):
                 "fence",
                 f"{prior.operation} writes through the async proxy: waiting for it does not make "
                 "its writes visible to threads",
-                Remark('tlx.fence("gpu") between the wait and this read', access.place),
+                Remark('tlx.fence("gpu") between the wait and this read', access.site),
             )
             message = (
                 f"{TITLES['fence']}: {access} covers {count_text(size, 'byte')} of global memory "
                 f"written by {prior}, with no fence between them"
             )
-            made = Finding(message, access.place, cause, prior, access, size)
-            self._fences.setdefault((prior.place, access.place), made)
+            made = Finding(message, access.site, cause, prior, access, size)
+            self._fences.setdefault((prior.site, access.site), made)
 
     # -- what is raised ----------------------------------------------------------------------
 
@@ -232,18 +232,18 @@ class GlobalOrder(Recorder):
         return OrderingFault(found, diagnostics, "race", self._program, sources, self._seed)
 
     def _diagnostic(self, finding: Finding) -> Diagnostic:
-        location, code = self._location(finding.place), ORDERING_CODES[finding.kind]
+        location, code = self._location(finding.site), ORDERING_CODES[finding.kind]
         made = Diagnostic(Severity.ERROR, finding.message, location, code)
         assert finding.first is not None
         remarks = [
-            Remark(f"the other access: {finding.first}", finding.first.place),
+            Remark(f"the other access: {finding.first}", finding.first.site),
             Remark(f"missing: {finding.cause.missing}"),
             *finding.cause.details,
-            Remark(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.place),
+            Remark(f"smallest fix: {finding.cause.fix.text}", finding.cause.fix.site),
             Remark(f"witness: program {self._program}, schedule with seed {self._seed}"),
         ]
         for each in remarks:
-            note = Diagnostic(Severity.NOTE, each.text, self._location(each.place))
+            note = Diagnostic(Severity.NOTE, each.text, self._location(each.site))
             made.notes.append(note)
         return made
 
@@ -263,7 +263,7 @@ class GlobalOrder(Recorder):
         self._checker = Checker(self._signals)
         self._agents: dict[Actor, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
-        self._atomics = Knowledge()
+        self._atomics = ClockPair()
         self._writes: dict[int, Access] = {}
         self._fences: dict[tuple[int, int], Finding] = {}
         self._stored: dict[_Span, Array] = {}

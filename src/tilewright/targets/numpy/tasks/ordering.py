@@ -23,12 +23,12 @@ from tilewright.analysis.ordering import (
     TITLES,
     Access,
     Agent,
+    BlockedNamedBarrier,
     ByteRegion,
     Checker,
     Finding,
     FindingKind,
     PossibleSignal,
-    StuckGate,
 )
 from tilewright.analysis.ordering.timeline import Timeline, TimelineBuilder
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
@@ -131,7 +131,7 @@ class OrderingLog:
         for owner, access in checker.unread().items():
             self._written.setdefault((id(source_sites), owner), (source_sites, access))
         for access in checker.unread_copies():
-            self._copies.setdefault((id(source_sites), access.place), (source_sites, access))
+            self._copies.setdefault((id(source_sites), access.site), (source_sites, access))
 
     def unread(self, severity: Severity = Severity.ERROR) -> list[Diagnostic]:
         """Buffers that were written and read in no run; copies that no task read."""
@@ -139,7 +139,7 @@ class OrderingLog:
         for key, (source_sites, access) in self._written.items():
             if key in self._read:
                 continue
-            owner, site = key[1], source_sites[access.place]
+            owner, site = key[1], source_sites[access.site]
             message = f"{TITLES['unread']}: no task reads {owner}, which {access.task} writes here"
             code = ORDERING_CODES["unread"]
             made = Diagnostic(severity, message, site.location, code)
@@ -149,7 +149,7 @@ class OrderingLog:
         silent = {key for key in self._written if key not in self._read}
         for key, (source_sites, access) in self._copies.items():
             if (key[0], access.region.owner) not in silent:
-                found.append(_unread_copy(source_sites[access.place], access, severity))
+                found.append(_unread_copy(source_sites[access.site], access, severity))
         return found
 
 
@@ -232,20 +232,20 @@ class OrderingRecorder(Recorder):
             self._keep_timeline(replaces=False)
             return
         waits = [
-            (agent, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.place])
-            for each in deadlock.stuck
-            if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.place, int)
+            (agent, each.wait.subject.key, _parity(each.wait.what), self._at[each.wait.site])
+            for each in deadlock.blocked
+            if isinstance(each.wait.subject, Barrier) and isinstance(each.wait.site, int)
             for agent in self._agents.values()
             if agent.name == each.task and not agent.operation
         ]
-        self._deadlock = self._checker.stuck(waits, [*self._missing_at_barriers(deadlock)])
+        self._deadlock = self._checker.deadlock(waits, [*self._missing_at_barriers(deadlock)])
 
-    def _missing_at_barriers(self, deadlock: Deadlock) -> Iterator[StuckGate]:
+    def _missing_at_barriers(self, deadlock: Deadlock) -> Iterator[BlockedNamedBarrier]:
         """Tasks that wait at named barriers at which threads are missing."""
-        for each in deadlock.stuck:
-            barrier, source_id = each.wait.subject, each.wait.place
+        for each in deadlock.blocked:
+            barrier, source_id = each.wait.subject, each.wait.site
             if isinstance(barrier, NamedBarrier) and isinstance(source_id, int):
-                yield StuckGate(each.task, barrier.name, barrier.missing(), self._at[source_id])
+                yield BlockedNamedBarrier(each.task, barrier.name, barrier.missing(), self._at[source_id])
 
     def _keep_timeline(self, replaces: bool) -> None:
         if self._timeline is not None and (replaces or self._log.timeline is None):
@@ -308,13 +308,13 @@ class OrderingRecorder(Recorder):
         made = Diagnostic(
             Severity.ERROR,
             finding.message,
-            self._location(finding.place),
+            self._location(finding.site),
             ORDERING_CODES[finding.kind],
         )
         if finding.first is not None:
             text = f"the other access: {finding.first}"
-            made.notes.append(self._note(text, finding.first.place))
-        made.notes.extend(self._note(each.text, each.place) for each in finding.notes)
+            made.notes.append(self._note(text, finding.first.site))
+        made.notes.extend(self._note(each.text, each.site) for each in finding.notes)
         _explain(made, finding, self._location)
         program = f"program {self._program}, " if self._program is not None else ""
         made.notes.append(self._note(f"witness: {program}schedule with seed {self._seed}"))
@@ -353,15 +353,15 @@ class OrderingRecorder(Recorder):
         agent, source_id = self._agents[actor], self._at[source_id]
         picked, self._picked = self._picked, None
         if picked is view:
-            self._checker.touched(_region(view), kind)
+            self._checker.access_unknown(_region(view), kind)
             return  # two tasks may access different elements
         access = None
         if isinstance(actor, AsyncOperation):
             access = self._held.get(_held_key(actor, view))
         if access is None:
             access = self._checker.access(agent, kind, _region(view), proxy, source_id)
-        elif access.deed != kind:
-            access = replace(access, deed=kind)  # an accumulator that is read to be written
+        elif access.kind != kind:
+            access = replace(access, kind=kind)  # an accumulator that is read to be written
         self._checker.takes_effect(access, agent)
         if self._timeline is not None:
             label = f"{access} {self._where(source_id)}"
@@ -434,8 +434,8 @@ class OrderingRecorder(Recorder):
 
     @override
     def issue(self, operation: AsyncOperation) -> None:
-        assert operation.issuer is not None and isinstance(operation.place, int)
-        checker, source_id = self._checker, self._at[operation.place]
+        assert operation.issuer is not None and isinstance(operation.site, int)
+        checker, source_id = self._checker, self._at[operation.site]
         issuer = self._agents[operation.issuer]
         barriers = tuple(each.key for each in operation.barriers)
         agent = checker.issue(
@@ -525,14 +525,14 @@ def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:
     cause = finding.cause
     made.notes.append(Diagnostic(Severity.NOTE, f"missing: {cause.missing}"))
     made.notes.extend(
-        Diagnostic(Severity.NOTE, each.text, locate(each.place)) for each in cause.details
+        Diagnostic(Severity.NOTE, each.text, locate(each.site)) for each in cause.details
     )
     fix = f"smallest fix: {cause.fix.text}"
-    made.notes.append(Diagnostic(Severity.NOTE, fix, locate(cause.fix.place)))
+    made.notes.append(Diagnostic(Severity.NOTE, fix, locate(cause.fix.site)))
 
 
 def _hint(made: Diagnostic, finding: Finding, locate: Locate) -> None:
     """Add the most likely cause to the report on a deadlock."""
     text = f"most likely: {finding.message}"
-    made.notes.append(Diagnostic(Severity.NOTE, text, locate(finding.place)))
+    made.notes.append(Diagnostic(Severity.NOTE, text, locate(finding.site)))
     _explain(made, finding, locate)

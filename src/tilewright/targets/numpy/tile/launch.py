@@ -211,14 +211,14 @@ def _problem(problem: RuntimeFault, kernel: Compiled) -> Diagnostic:
 
 
 def _deadlock(error: Deadlock, kernel: Compiled) -> Diagnostic:
-    stuck = [each for each in error.stuck if each.wait.place is not None] or list(error.stuck)
+    stuck = [each for each in error.blocked if each.wait.site is not None] or list(error.blocked)
     first = stuck[0]
     message = f"deadlock: {first}"
-    location = _place(first.wait.place, kernel)
+    location = _place(first.wait.site, kernel)
     diagnostic = Diagnostic(Severity.ERROR, message, location, CODES["deadlock"])
     for each in stuck[1:]:
         diagnostic.notes.append(
-            Diagnostic(Severity.NOTE, str(each), _place(each.wait.place, kernel))
+            Diagnostic(Severity.NOTE, str(each), _place(each.wait.site, kernel))
         )
     if error.over:
         ended = ", ".join(error.over)

@@ -68,7 +68,7 @@ def _arrive(walk: Walk, op: Operation) -> Steps:
     if walk.holds(op, op.pred):
         barrier = barrier_of(walk, op, walk.view(op, op.alloc))
         times = op.count.value.data * (1 if op.per_thread is None else walk.task.threads)
-        walk.run.machine.arrive(walk.task.strand, barrier, times, walk.place(op))
+        walk.run.machine.arrive(walk.task.agent, barrier, times, walk.place(op))
 
 
 def _wait(walk: Walk, op: Operation) -> Steps:
@@ -106,7 +106,7 @@ def _gate(walk: Walk, op: Operation) -> tuple[NamedBarrier, int]:
     threads = walk.decided(op, op.operands[1], "the thread count of a barrier")
     if not 0 <= number < _NAMED:
         raise NotAnalysed(op, f"barrier id {number} out of range: ids are 0 to {_NAMED - 1}")
-    gates = walk.run.machine.gates
+    gates = walk.run.machine.named_barriers
     return gates.setdefault((walk.rank, number), NamedBarrier(f"barrier {number}")), threads
 
 
@@ -127,7 +127,7 @@ def _named_wait(walk: Walk, op: Operation) -> Steps:
 
 
 def _cluster_gate(walk: Walk) -> tuple[NamedBarrier, int]:
-    gate = walk.run.machine.gates.setdefault("cluster", NamedBarrier("the cluster barrier"))
+    gate = walk.run.machine.named_barriers.setdefault("cluster", NamedBarrier("the cluster barrier"))
     return gate, walk.task.threads * walk.run.kernel.cluster_size
 
 
@@ -152,7 +152,7 @@ def _cluster_barrier(walk: Walk, op: Operation) -> Steps:
 def _fence(walk: Walk, op: Operation) -> None:
     kind = op.scope.data if isinstance(op, FenceOp) else op.name
     if "async_shared" in kind:
-        walk.run.machine.checker.fence(walk.task.strand)
+        walk.run.machine.checker.fence(walk.task.agent)
 
 
 def wait_groups(walk: Walk, op: Operation, kind: GroupKind, leave: int) -> Steps:

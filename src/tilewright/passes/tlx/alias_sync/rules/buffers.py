@@ -159,7 +159,7 @@ def _picks(walk: Walk, op: Operation) -> None:
     writes = isinstance(op, LocalScatterOp)
     view = walk.view(op, op.dst if isinstance(op, LocalScatterOp) else op.src)
     checker = walk.run.machine.checker
-    checker.touched(view.region(), "write" if writes else "read")
+    checker.access_unknown(view.region(), "write" if writes else "read")
     checker.not_analysed[f"data-dependent elements of {view.name}"] = None
     walk.run.unknown.setdefault(op, f"the accessed elements of '{view.owner}' are data-dependent")
     nothing(walk, op)

@@ -74,7 +74,7 @@ class CtaRuntime(CtaEngines):
         if found is None:
             return
         operation = found[1]
-        issued = operation.place if isinstance(operation.place, int) else None
+        issued = operation.site if isinstance(operation.site, int) else None
         message = f"the result of {operation.what} is used before the wait for it"
         notes = [
             Note("it was issued here", issued),
@@ -137,7 +137,7 @@ class CtaRuntime(CtaEngines):
         """An MMA that is waited for."""
         operation = self.mma(*args, **kwargs)
         if operation is not None:
-            yield Wait(operation.what, lambda: operation.is_done, place=operation.place)
+            yield Wait(operation.what, lambda: operation.is_done, site=operation.site)
             self.cluster.recorder.waited_group(self.cluster.task, "wgmma", [operation], 0)
 
     def _operand(self, view: View, source_id: int) -> Any:

@@ -265,7 +265,7 @@ class CtaState(Batch):
         """Wait until at most `leave` groups of the current task are in flight."""
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
-        yield Wait(what, lambda: groups.is_done(leave), place=source_id)
+        yield Wait(what, lambda: groups.is_done(leave), site=source_id)
         done = [each for each in groups.forget(leave) if isinstance(each, AsyncOperation)]
         self.cluster.recorder.waited_group(task, kind, done, source_id)
 
@@ -281,7 +281,7 @@ class CtaState(Batch):
                     continue
                 doing = "writes" if held.writes else "reads"
                 message = f"the CTA exits while {operation.what} still {doing} {held.view.name}"
-                issued = operation.place if isinstance(operation.place, int) else None
+                issued = operation.site if isinstance(operation.site, int) else None
                 notes = [
                     Note("it was issued here", issued),
                     "wait for it before the kernel returns",
@@ -301,7 +301,7 @@ def _disturbed(view: View, writes: bool, held: Held, shared: int, source_id: int
     operation = held.operation
     doing = "writes" if held.writes else "reads"
     message = f"{verb} {view.name} while {operation.what} still {doing} {held.view.name}"
-    issued = operation.place if isinstance(operation.place, int) else None
+    issued = operation.site if isinstance(operation.site, int) else None
     notes: list[Note | str] = [
         Note(f"{operation.what} was issued here by {operation.task}, and is in flight", issued),
         f"the accesses overlap in {count_text(shared, 'byte')} of {view.arena.name}",
@@ -316,6 +316,6 @@ def _how_to_wait(operation: AsyncOperation) -> str:
     barrier = operation.barriers[0]
     return (
         f"it completes on {barrier.name}, which is in phase {barrier.phase} with "
-        f"{barrier.bytes_due} bytes pending: wait for the phase that tracks it, and expect all "
+        f"{barrier.tx_count} bytes pending: wait for the phase that tracks it, and expect all "
         "bytes of that phase"
     )

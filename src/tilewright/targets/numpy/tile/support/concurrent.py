@@ -313,7 +313,7 @@ class ConcurrentRuntime(Runtime):
         self, groups: Groups, leave: int, what: str, place: int
     ) -> Generator[Wait, None, None]:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
-        yield Wait(text, lambda: groups.is_done(leave), place=place)
+        yield Wait(text, lambda: groups.is_done(leave), site=place)
         for operation in groups.forget(leave):
             self._release(operation)
 
