@@ -159,6 +159,6 @@ def test_the_message_names_roles_bytes_and_turns() -> None:
     (found,) = reported(broken.module)
     assert found.code == "TW9010"
     assert found.message == (
-        "bytes do not add up: consumer waits for phase 0 of full_0_0[0], where 528 bytes were "
+        "transaction count mismatch: consumer waits for phase 0 of full_0_0[0], where 528 B are "
         "expected, 512 B completed (with trip count 1)"
     )

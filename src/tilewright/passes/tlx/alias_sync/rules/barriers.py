@@ -127,7 +127,9 @@ def _named_wait(walk: Walk, op: Operation) -> Steps:
 
 
 def _cluster_gate(walk: Walk) -> tuple[NamedBarrier, int]:
-    gate = walk.run.machine.named_barriers.setdefault("cluster", NamedBarrier("the cluster barrier"))
+    gate = walk.run.machine.named_barriers.setdefault(
+        "cluster", NamedBarrier("the cluster barrier")
+    )
     return gate, walk.task.threads * walk.run.kernel.cluster_size
 
 
